@@ -1,0 +1,55 @@
+"""The success envelope and the two error envelopes (contract sections 2.4 and 7; assumptions, "Envelopes")."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import orjson
+
+from paydouble.core.errors import STATUS, ApiError
+from paydouble.payments.resources import Document
+
+# Envelope A spells codes in snake case; the contract shows `invalid_request` for INVALID_INPUT.
+SNAKE_CODES: Final = MappingProxyType(
+    {code: "invalid_request" if code == "INVALID_INPUT" else code.lower() for code in STATUS}
+)
+
+
+def success(data: Document) -> bytes:
+    """Return the body of a 2xx answer; a copy, since it is kept under its idempotency key."""
+    return bytes(memoryview(orjson.dumps({"success": True, "data": data})))
+
+
+def choose(mode: str, error: ApiError, errors_before: int) -> Literal["A", "B"]:
+    """Return which envelope an error wears."""
+    match mode:
+        case "A":
+            return "A"
+        case "B":
+            return "B"
+        case "alternate":
+            return "B" if errors_before % 2 else "A"
+        case _:
+            return "A" if error.edge else "B"
+
+
+def failure(error: ApiError, envelope: Literal["A", "B"], *, request_id: str, docs_url: str) -> bytes:
+    """Return the body of an error answer."""
+    body: dict[str, Any]
+    if envelope == "A":
+        body = {
+            "error": {
+                "code": SNAKE_CODES[error.code],
+                "message": error.message,
+                "status": error.status,
+                "request_id": request_id,
+                "docs": docs_url,
+            }
+        }
+    else:
+        inner: dict[str, Any] = {"code": error.code, "message": error.message}
+        if error.details is not None:
+            inner["details"] = error.details
+        body = {"success": False, "error": inner, "request_id": request_id}
+    return orjson.dumps(body)

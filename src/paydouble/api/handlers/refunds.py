@@ -1,0 +1,29 @@
+"""Refunds (assumed operations)."""
+
+from __future__ import annotations
+
+from paydouble.api.handlers import minor_units, page
+from paydouble.api.schemas import RefundRequest
+from paydouble.api.values import Call
+from paydouble.payments.resources import Document, PayIn, Refund
+
+
+def create(call: Call) -> Document:
+    """Start a refund of a succeeded pay-in; emits refund.created."""
+    wanted: RefundRequest = call.payload
+    pay_in = call.sandbox.ledger.get(PayIn, wanted.payin_id)
+    amount = None if wanted.amount is None else minor_units(wanted.amount, pay_in.currency)
+    refund = call.sandbox.create_refund(
+        pay_in, amount=amount, reason=wanted.reason, external_identifier=wanted.external_identifier
+    )
+    return refund.document(call.sandbox.ledger.stamp)
+
+
+def retrieve(call: Call) -> Document:
+    """Return one refund."""
+    return call.sandbox.ledger.get(Refund, call.params["id"]).document(call.sandbox.ledger.stamp)
+
+
+def list_refunds(call: Call) -> Document:
+    """Return a page of refunds."""
+    return page(call, Refund, ("payin_id",))

@@ -1,0 +1,83 @@
+"""What goes into the pipeline and what comes out of it: plain values, so that any shell can carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+if TYPE_CHECKING:
+    from paydouble.api.operations import Operation
+    from paydouble.guards.idempotency import Claim
+    from paydouble.journal import RequestEntry
+    from paydouble.sandbox import Sandbox
+
+Headers = CIMultiDict[str] | CIMultiDictProxy[str]
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request, read whole. `target` is the request line's, path and query undecoded."""
+
+    method: str
+    target: str
+    headers: Headers
+    body: bytes = b""
+    raw_headers: Sequence[tuple[bytes, bytes]] = ()
+    remote: str | None = None
+    body_error: str | None = None
+    """Why the body could not be read (too large, too slow), when it could not."""
+
+    def query(self) -> dict[str, str]:
+        """Return the query's members, decoded; the last of a repeated one counts."""
+        _, _, text = self.target.partition("?")
+        return dict(URL.build(path="/", query_string=text, encoded=True).query) if text else {}
+
+
+@dataclass(slots=True)
+class Reply:
+    """One answer, as a value that a shell performs."""
+
+    status: int
+    body: bytes
+    request_id: str
+    headers: tuple[tuple[str, str], ...] = ()
+    sandbox: Sandbox | None = None
+    """Whose answer this is, so that the shell can start what it has set in motion."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One request on its way through the pipeline."""
+
+    request: Request
+    operation: Operation
+    sandbox: Sandbox
+    entry: RequestEntry
+    params: dict[str, str]
+    extra_headers: tuple[tuple[str, str], ...] = ()
+    payload: Any = None
+    claim: Claim | None = None
+    queries: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Delayed:
+    """The request is in flight for some real seconds; then `Pipeline.execute` goes on with it."""
+
+    call: Call
+    seconds: float
+
+
+@dataclass(slots=True)
+class Joined:
+    """Another request with the same key is in flight; when its claim is settled, `Pipeline.rejoin` goes on."""
+
+    call: Call
+    claim: Claim
+
+
+Step = Reply | Delayed | Joined

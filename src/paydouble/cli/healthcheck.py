@@ -1,0 +1,40 @@
+"""`paydouble healthcheck`: exit status 0 when a server is well, for images without a shell or curl."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--server", "url", envvar="PAYDOUBLE_SERVER", help="Where it is; by default this machine's own server.")
+@click.option(
+    "--port", envvar="PAYDOUBLE_PORT", type=int, default=8080, show_default=True, help="Port of this machine."
+)
+@click.option("--timeout", type=float, default=2.0, show_default=True, help="Seconds to wait for the answer.")
+def healthcheck(url: str | None, port: int, timeout: float) -> int:
+    """Exit with 0 when a server is well, with 1 when it is not."""
+    import http.client
+    from urllib.parse import urlsplit
+
+    base = url or f"http://127.0.0.1:{port}"
+    try:
+        parts = urlsplit(base)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise click.UsageError(f"--server: {base!r} is not a URL such as http://127.0.0.1:8080.")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname, parts.port, timeout=timeout)
+    except ValueError:
+        raise click.UsageError(f"--server: {base!r} is not a URL such as http://127.0.0.1:8080.") from None
+    try:
+        connection.request("GET", "/_paydouble/health")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        click.echo(f"{base} does not answer: {error}", err=True)
+        return 1
+    finally:
+        connection.close()
+    if status != 200:  # noqa: PLR2004 - HTTP
+        click.echo(f"{base} answers {status}", err=True)
+        return 1
+    click.echo(f"{base} is well")
+    return 0

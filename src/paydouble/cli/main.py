@@ -1,0 +1,83 @@
+"""The `paydouble` command: finds the subcommand, and turns every refusal into one line and an exit status.
+
+Exit statuses: 0 done, 1 the thing asked about does not hold, 2 unusable arguments or files.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final
+
+import click
+
+from paydouble.core.errors import PaydoubleError
+
+# name -> (module, what `--help` says); the module is imported when the command is used.
+COMMANDS: Final = {
+    "serve": ("serve", "Run the double until it is told to stop."),
+    "demo": ("demo", "Show it all in a few seconds: deposits, a refund, a dispute, 50 hours of outage."),
+    "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
+    "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),
+    "openapi": ("openapi", "Print the OpenAPI document."),
+    "healthcheck": ("healthcheck", "Exit with 0 when a server is well."),
+    "version": ("version", "Print the version."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Return a command, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"paydouble.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - for mypy; the table is ours
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """Stand in for a payment service in tests: its API, its signed webhooks, and 72 hours of retries in a second."""
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit status; a refusal is one line on standard error."""
+    try:
+        result = cli.main(args=arguments, prog_name="paydouble", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "paydouble"
+        hint = f" Try '{place} --help'." if isinstance(error, click.UsageError) else ""
+        click.echo(f"{place}: {' '.join(error.format_message().split())}{hint}", err=True)
+        return error.exit_code if error.exit_code != 1 else 2
+    except PaydoubleError as error:
+        click.echo(f"paydouble: {error}", err=True)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; Python would complain once more when it flushes at exit.
+        sys.stdout = None
+        return 0
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,95 @@
+"""`paydouble signature make` and `check`: sign a body by hand, and learn why a signature does not verify.
+
+Exit status: 0 done or verified, 1 the signature does not verify, 2 arguments or files that cannot be used.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+EXIT_UNVERIFIED = 1
+
+
+class Unusable(click.ClickException):
+    """An argument or a file cannot be used: one line, and exit status 2."""
+
+    exit_code = 2
+
+
+_secret = click.option(
+    "--secret",
+    required=True,
+    envvar="PAYDOUBLE_WEBHOOK_SECRET",
+    show_envvar=True,
+    help="The webhook secret, such as whsec_sandbox.",
+)
+_body = click.option(
+    "--body", "body_source", required=True, metavar="FILE", help="The file with the exact body; - reads standard input."
+)
+
+
+@click.group()
+def signature() -> None:
+    """Make and check the X-Service-Signature of a webhook."""
+
+
+@signature.command()
+@_secret
+@_body
+@click.option(
+    "--at", type=click.IntRange(min=0), metavar="UNIX", help="When it is signed, in Unix seconds.  [default: now]"
+)
+def make(secret: str, body_source: str, at: int | None) -> None:
+    """Print the header's value for a body, and nothing else."""
+    from paydouble.webhooks.signing import sign
+
+    _refuse_blank(secret)
+    body = _read_body(body_source)
+    click.echo(sign(body, secret, int(time.time()) if at is None else at))
+
+
+@signature.command()
+@_secret
+@click.option("--header", required=True, metavar="VALUE", help="The X-Service-Signature that was received.")
+@_body
+@click.option(
+    "--tolerance",
+    type=click.IntRange(min=0),
+    default=300,
+    show_default=True,
+    help="How far t may be from now, in seconds.",
+)
+@click.option(
+    "--now", type=click.IntRange(min=0), metavar="UNIX", help="The time of receipt, in Unix seconds.  [default: now]"
+)
+def check(secret: str, header: str, body_source: str, tolerance: int, now: int | None) -> None:
+    """Say whether a signature verifies, and if it does not, the likely cause and what to do."""
+    from paydouble.webhooks.diagnosis import diagnose
+
+    _refuse_blank(secret)
+    body = _read_body(body_source)
+    diagnosis = diagnose(body, header, secret, tolerance, now=int(time.time()) if now is None else now)
+    click.echo("verified" if diagnosis.verified else f"does not verify: {diagnosis.cause}")
+    click.echo(f"  found: {diagnosis.message}")
+    if diagnosis.remedy:
+        click.echo(f"  to do: {diagnosis.remedy}")
+    if not diagnosis.verified:
+        raise click.exceptions.Exit(EXIT_UNVERIFIED)
+
+
+def _refuse_blank(secret: str) -> None:
+    if not secret.strip():
+        raise Unusable("the webhook secret is blank; give it with --secret or in PAYDOUBLE_WEBHOOK_SECRET")
+
+
+def _read_body(source: str) -> bytes:
+    """Read the body's exact bytes: text mode would change line ends and drop a byte order mark."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise Unusable(f"--body {source!a} cannot be read: {reason}; give a file, or - for standard input") from None

@@ -1,0 +1,48 @@
+"""Lengths of time as people write them: `250ms`, `2s`, `5m`, `1h30m`, `3d`. Inside, always whole milliseconds."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
+_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+")
+# A century: long enough for any life, short enough that no sum of them leaves the calendar.
+LONGEST_MS: Final = 100 * 366 * UNITS_MS["d"]
+
+
+def parse_duration(text: object) -> int:
+    """Return the milliseconds of a text such as `1h30m`; `ValueError` names what is wrong with it."""
+    if isinstance(text, bool) or not isinstance(text, str):
+        message = f"a duration is a text with a unit, such as '2s' or '1h30m', not {text!r}"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
+    compact = text.strip()
+    if not _WHOLE.fullmatch(compact):
+        hint = f" (did you mean '{compact}s'?)" if re.fullmatch(r"\d+", compact) else ""
+        message = f"{text!r} is not a duration{hint}; write it like 250ms, 2s, 5m, 1h30m or 3d"
+        raise ValueError(message)
+    if len(compact) > 64:  # noqa: PLR2004 - far longer than any honest duration; keeps the sum below cheap
+        message = "a duration is at most 64 characters long"
+        raise ValueError(message)
+    total = 0
+    for amount, unit in _PART.findall(compact):
+        whole, _, fraction = amount.partition(".")
+        total += int(whole) * UNITS_MS[unit]
+        if fraction:
+            total += int(fraction) * UNITS_MS[unit] // 10 ** len(fraction)
+    if total > LONGEST_MS:
+        message = f"{text!r} is longer than a century; no clock here goes that far"
+        raise ValueError(message)
+    return total
+
+
+def format_duration(milliseconds: int) -> str:
+    """Write milliseconds the way `parse_duration` reads them: `2h36m`, `0s`."""
+    parts = []
+    rest = milliseconds
+    for unit, size in UNITS_MS.items():
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -1,0 +1,60 @@
+"""Points in time: whole milliseconds since the Unix epoch inside, ISO 8601 UTC outside (assumption I3)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_KEPT_SECONDS: Final = 256
+# datetime ends with the year 9999; a clock that is advanced further is refused before it gets there.
+LATEST_MS: Final = int((datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()) * 1000
+
+
+class Stamps:
+    """Writes instants; keeps the texts of recent seconds, since many instants share theirs.
+
+    With `seconds` true the milliseconds are cut off, which makes ties (setting `timestamps: seconds`).
+    """
+
+    __slots__ = ("_seconds", "_texts")
+
+    def __init__(self, *, seconds: bool = False) -> None:
+        """Choose the precision."""
+        self._seconds = seconds
+        self._texts: dict[int, str] = {}
+
+    def __call__(self, instant: int) -> str:
+        """Return for example `2026-01-01T00:00:00.250Z`."""
+        second, millisecond = divmod(instant, 1000)
+        text = self._texts.get(second)
+        if text is None:
+            if len(self._texts) >= _KEPT_SECONDS:
+                self._texts.clear()
+            text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+            self._texts[second] = text
+        return f"{text}Z" if self._seconds else f"{text}.{millisecond:03d}Z"
+
+
+def write_instant(instant: int) -> str:
+    """Return the ISO 8601 text with milliseconds and `Z`."""
+    return Stamps()(instant)
+
+
+def parse_instant(text: object) -> int:
+    """Return the milliseconds of an ISO 8601 text with a zone; `ValueError` says what is wrong."""
+    if not isinstance(text, str):
+        message = f"an instant is a text such as '2026-01-01T00:00:00Z', not {text!r}"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        message = f"{text!r} is not an instant; write it like 2026-01-01T00:00:00Z, with its zone"
+        raise ValueError(message)
+    instant = (moment - _EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= instant < LATEST_MS:
+        message = f"{text!r} is outside the years 1970 to 9998"
+        raise ValueError(message)
+    return instant

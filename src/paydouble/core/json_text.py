@@ -1,0 +1,83 @@
+"""Strict JSON: the standard's text and nothing else, with every number's own spelling kept.
+
+Refused: bytes that are not UTF-8, NaN and the infinities, lone surrogates, the same member twice in an object
+(receivers disagree about which one counts), and nesting that no payment needs.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn
+
+import orjson
+
+
+class JsonTextError(ValueError):
+    """The bytes are not the JSON that we take; the message says why and where."""
+
+
+class Number(Decimal):
+    """A JSON number: exact, and with the lexeme that it was written with (`49.90`, `4.99e1`)."""
+
+    __slots__ = ("lexeme",)
+    lexeme: str
+
+    def __new__(cls, lexeme: str) -> Number:  # noqa: PYI034 - final in practice; Self would hide the slot from mypy
+        """Read a lexeme that the JSON scanner has already checked."""
+        try:
+            self = super().__new__(cls, lexeme)
+        except InvalidOperation:
+            message = f"the number {lexeme[:40]} is out of any range"
+            raise JsonTextError(message) from None
+        self.lexeme = lexeme
+        return self
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        message = f"the member {json.dumps(twice[:80])} stands twice in one object"
+        raise JsonTextError(message)
+    return members
+
+
+def _constant(name: str) -> NoReturn:
+    message = f"{name} is not JSON"
+    raise JsonTextError(message)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=Number, parse_int=Number, parse_constant=_constant
+)
+
+
+def loads(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
+    """Return the value of a JSON text; numbers are `Number`s. `JsonTextError` says what is wrong and where."""
+    try:
+        return _DECODER.decode(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} is not UTF-8"
+    except json.JSONDecodeError as error:
+        message = f"{error.msg} at line {error.lineno}, column {error.colno}"
+    except RecursionError:
+        message = "nested too deeply"
+    raise JsonTextError(message)
+
+
+def _lexeme(value: object) -> orjson.Fragment:
+    if isinstance(value, Number):
+        return orjson.Fragment(value.lexeme)
+    raise TypeError
+
+
+def canonical(value: Any) -> bytes:  # noqa: ANN401 - JSON is any
+    """Return one spelling for all texts with the same members and the same number lexemes."""
+    try:
+        return orjson.dumps(value, default=_lexeme, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        deep = "ecursion" in str(error)
+        message = "nested too deeply" if deep else "a text holds half of a surrogate pair, which is no character"
+    raise JsonTextError(message)

@@ -1,0 +1,82 @@
+"""Money as a whole number of minor units, exact from the caller's digits to the wire (principle P4).
+
+An amount is written with exactly its currency's minor digits (`49.90`, `1500` for JPY, `1.250` for KWD) as a JSON
+number. No binary float is ever made of it: text -> Decimal -> int on the way in, int -> text on the way out.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+from orjson import Fragment
+
+_TWO_DIGITS = (
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC "
+    "CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR "
+    "JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN "
+    "NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP "
+    "SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG"
+)
+_NO_DIGITS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
+_THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
+# ISO 4217, list one: the number of minor digits of each currency in circulation.
+MINOR_DIGITS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(_TWO_DIGITS.split(), 2),
+        **dict.fromkeys(_NO_DIGITS.split(), 0),
+        **dict.fromkeys(_THREE_DIGITS.split(), 3),
+    }
+)
+# Eighteen digits fit a signed 64-bit integer, which is what a receiver will keep them in.
+MOST_DIGITS: Final = 18
+
+
+def to_minor(amount: Decimal, digits: int) -> int:
+    """Return the minor units of an amount; `ValueError` when it has more digits than the currency.
+
+    Trailing zeros beyond the currency's digits are accepted (`1500.0` JPY is 1500).
+    """
+    if not amount.is_finite() or amount.adjusted() + digits >= MOST_DIGITS:
+        message = f"has more than {MOST_DIGITS} digits"
+        raise ValueError(message)
+    # as_tuple keeps every digit; scaleb would round to the context's precision.
+    sign, figures, exponent = amount.as_tuple()
+    shift = int(exponent) + digits
+    whole: int = int("".join(map(str, figures)) or "0") if len(figures) <= MOST_DIGITS * 2 else -1
+    if whole < 0:
+        message = f"has more than {MOST_DIGITS} digits"
+        raise ValueError(message)
+    if shift < 0:
+        whole, lost = divmod(whole, 10 ** min(-shift, MOST_DIGITS * 4))
+        if lost:
+            message = f"has more than {digits} decimal places"
+            raise ValueError(message)
+    else:
+        whole *= int(10**shift)
+    return -whole if sign else whole
+
+
+def write_minor(minor: int, digits: int) -> str:
+    """Return the amount with exactly its currency's digits."""
+    if not digits:
+        return str(minor)
+    sign = "-" if minor < 0 else ""
+    text = str(abs(minor)).rjust(digits + 1, "0")
+    return f"{sign}{text[:-digits]}.{text[-digits:]}"
+
+
+def write_amount(minor: int, currency: str) -> str:
+    """Return the amount with exactly its currency's digits."""
+    return write_minor(minor, MINOR_DIGITS[currency])
+
+
+def json_amount(minor: int, currency: str) -> Fragment:
+    """Return the amount as a JSON number that keeps its digits."""
+    return Fragment(write_minor(minor, MINOR_DIGITS[currency]))
+
+
+def parse_amount(text: str, currency: str) -> int:
+    """Return the minor units of a decimal text, as data files write it."""
+    return to_minor(Decimal(text), MINOR_DIGITS[currency])

@@ -1,0 +1,1 @@
+"""The checks on the way to an operation, one idea a module."""

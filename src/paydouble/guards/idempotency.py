@@ -1,0 +1,111 @@
+"""Idempotency of POST (contract, "Idempotency rules"; assumptions, "Idempotency").
+
+A key is absent, in flight or done. `look_up` never changes anything but dropping what has expired; `claim` puts a key
+in flight; `record` stores the answer for replay; `release` forgets a key whose answer is not to be stored, so that
+the next request with it, or one that joined, starts anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from paydouble.core.errors import ApiError
+
+# Canonical form, version 4, RFC variant 10xx; letters of either case name the same key.
+_KEY: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """What is known of one key; `status` is None while the request is in flight."""
+
+    key: str
+    fingerprint: bytes
+    request_id: str
+    created_at: int
+    raw: bytes
+    """Digest of the exact bytes, to notice a body that parses alike but was written anew."""
+    status: int | None = None
+    body: bytes = b""
+
+
+def parse_key(values: Sequence[str]) -> str:
+    """Return the key, lower-cased, of a request's `Idempotency-Key` headers, or raise INVALID_IDEMPOTENCY_KEY."""
+    if len(values) == 1 and _KEY.fullmatch(values[0]):
+        return values[0].lower()
+    code = "INVALID_IDEMPOTENCY_KEY"
+    if not values:
+        raise ApiError(code, "The Idempotency-Key header is missing; every POST needs one, a UUID version 4.")
+    if len(values) > 1:
+        raise ApiError(code, "The Idempotency-Key header stands more than once; send exactly one.")
+    raise ApiError(code, "The Idempotency-Key is not a UUID version 4 such as 5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d.")
+
+
+def digest(*parts: bytes) -> bytes:
+    """Return a short fingerprint of some byte strings, in their order and with their borders."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        state.update(b"%d:" % len(part))
+        state.update(part)
+    return state.digest()
+
+
+class Keys:
+    """The keys of one business."""
+
+    __slots__ = ("_claims", "_order")
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._claims: dict[str, Claim] = {}
+        self._order: deque[Claim] = deque()
+
+    def __len__(self) -> int:
+        """Count the keys that are kept."""
+        return len(self._claims)
+
+    def look_up(self, key: str, now: int, validity: int) -> Claim | None:
+        """Return the claim of a key, unless it is `validity` milliseconds old or older."""
+        claim = self._claims.get(key)
+        if claim is not None and claim.status is not None and now - claim.created_at >= validity:
+            del self._claims[key]
+            return None
+        return claim
+
+    def claim(self, claim: Claim, validity: int) -> None:
+        """Put a key in flight; keys that have expired by now are dropped for good."""
+        order = self._order
+        while order and (order[0].status is not None and claim.created_at - order[0].created_at >= validity):
+            expired = order.popleft()
+            if self._claims.get(expired.key) is expired:
+                del self._claims[expired.key]
+        self._claims[claim.key] = claim
+        order.append(claim)
+
+    def record(self, claim: Claim, status: int, body: bytes) -> None:
+        """Store the answer under the key."""
+        claim.status = status
+        claim.body = body
+
+    def release(self, claim: Claim) -> None:
+        """Forget a key that was in flight."""
+        claim.status = 0
+        if self._claims.get(claim.key) is claim:
+            del self._claims[claim.key]
+
+
+def conflict(claim: Claim, *, running: bool = False) -> ApiError:
+    """Return the 409, with the documented details."""
+    message = (
+        "A request with this Idempotency-Key is still running."
+        if running
+        else "This Idempotency-Key was used with a different request."
+    )
+    return ApiError(
+        "IDEMPOTENCY_CONFLICT", message, details={"original_request_id": claim.request_id, "key": claim.key}
+    )

@@ -1,0 +1,74 @@
+"""What happened, bounded: requests and events, the newest kept, and a count of what was let go."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from paydouble.payments.events import Event
+
+T = TypeVar("T")
+# What idempotency made of a request; `none` when it never got that far.
+Verdict = Literal["new", "replay", "joined", "conflict", "none"]
+
+
+class Log(Generic[T]):
+    """The newest `limit` entries, and how many older ones are gone."""
+
+    __slots__ = ("entries", "evicted")
+
+    def __init__(self, limit: int) -> None:
+        """Start empty."""
+        self.entries: deque[T] = deque(maxlen=limit)
+        self.evicted = 0
+
+    def add(self, entry: T) -> None:
+        """Append an entry; at the limit the oldest goes."""
+        if len(self.entries) == self.entries.maxlen:
+            self.evicted += 1
+        self.entries.append(entry)
+
+    def resize(self, limit: int) -> None:
+        """Change the limit of a living log."""
+        if limit != self.entries.maxlen:
+            self.evicted += max(0, len(self.entries) - limit)
+            self.entries = deque(self.entries, maxlen=limit)
+
+    def clear(self) -> int:
+        """Forget everything; returns how many entries that were."""
+        count = len(self.entries)
+        self.entries.clear()
+        self.evicted = 0
+        return count
+
+
+@dataclass(slots=True, eq=False)
+class RequestEntry:
+    """One request of the API, as it came and as it was answered. `status` is None while it is in flight."""
+
+    id: str
+    at: int
+    method: str
+    target: str
+    operation: str | None
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+    status: int | None = None
+    response_body: bytes = b""
+    key: str | None = None
+    verdict: Verdict = "none"
+    bytes_differ: bool = False
+    events: list[str] = field(default_factory=list)
+
+
+class Journal:
+    """The logs of one sandbox."""
+
+    __slots__ = ("events", "requests")
+
+    def __init__(self, limit: int) -> None:
+        """Keep at most `limit` entries of each kind."""
+        self.requests: Log[RequestEntry] = Log(limit)
+        self.events: Log[Event] = Log(limit)

@@ -1,0 +1,95 @@
+"""What the service offers: payment methods and exchange rates, both read from data (assumptions, "Payloads")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from paydouble.core.draws import Draws
+from paydouble.core.money import MINOR_DIGITS, parse_amount, to_minor
+
+RATE_WINDOW_MS = 15 * 60 * 1000
+_RATE_DIGITS = Context(prec=8, rounding=ROUND_HALF_EVEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A payment method, with the currencies, countries and amounts it takes."""
+
+    type: str
+    code: str
+    name: str
+    countries: tuple[str, ...]
+    limits: dict[str, tuple[int, int]]
+    """Smallest and largest amount in minor units, by currency."""
+
+    def takes(self, currency: str, country: str | None, amount: int | None) -> bool:
+        """Return whether this method can be offered."""
+        if currency not in self.limits or not self.serves(country):
+            return False
+        low, high = self.limits[currency]
+        return amount is None or low <= amount <= high
+
+    def serves(self, country: str | None) -> bool:
+        """Return whether a payer of this country can use it; an empty list means every country."""
+        return country is None or not self.countries or country in self.countries
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything on offer."""
+
+    methods: tuple[Method, ...]
+    per_dollar: dict[str, Decimal]
+    """Units of each currency for one US dollar."""
+
+    def currencies(self) -> frozenset[str]:
+        """Return the currencies that some method takes."""
+        return frozenset(currency for method in self.methods for currency in method.limits)
+
+
+@cache
+def load_catalogue() -> Catalogue:
+    """Read the catalogue that is shipped with the package, once."""
+    text = (files("paydouble.payments") / "catalogue.yaml").read_text("utf-8")
+    data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+    methods = tuple(
+        Method(
+            type=entry["type"],
+            code=entry["code"],
+            name=entry["name"],
+            countries=tuple(entry.get("countries", ())),
+            limits={
+                currency: (parse_amount(low, currency), parse_amount(high, currency))
+                for currency, (low, high) in entry["limits"].items()
+            },
+        )
+        for entry in data["payment_methods"]
+    )
+    return Catalogue(methods, {currency: Decimal(rate) for currency, rate in data["per_us_dollar"].items()})
+
+
+def rate(catalogue: Catalogue, draws: Draws, source: str, target: str, now: int) -> tuple[Decimal, int]:
+    """Return a rate and the instant at which it expires: the same for the same seed and quarter of an hour.
+
+    The table's rate moves by at most half a percent from one window to the next, so that a merchant who caches a
+    quote for too long can see it change.
+    """
+    window = now // RATE_WINDOW_MS
+    expires_at = (window + 1) * RATE_WINDOW_MS
+    if source == target:
+        return Decimal(1), expires_at
+    drift = Decimal(draws.whole("rate", f"{source}-{target}", window) % 10_001 - 5_000)
+    table_rate = _RATE_DIGITS.divide(catalogue.per_dollar[target], catalogue.per_dollar[source])
+    moved = _RATE_DIGITS.multiply(table_rate, 1 + drift / 1_000_000)
+    return moved.quantize(Decimal(1).scaleb(min(moved.adjusted() - 5, -4)), context=_RATE_DIGITS), expires_at
+
+
+def convert(amount: int, rate_value: Decimal, source: str, target: str) -> int:
+    """Return an amount in the target's minor units, rounded half to even."""
+    exact = Decimal(amount).scaleb(-MINOR_DIGITS[source]) * rate_value
+    return to_minor(exact.quantize(Decimal(1).scaleb(-MINOR_DIGITS[target]), ROUND_HALF_EVEN), MINOR_DIGITS[target])

@@ -1,0 +1,276 @@
+"""The resources themselves: what they hold, and how they are written as JSON objects.
+
+They are mutable and slotted, because a test makes many thousands of them; only `ledger.py` changes them.
+`event_object` holds what the contract documents for an event's `data.object` (principle P1); `document` is what the
+API answers with, assumed members included. Amounts are minor units, instants are milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from paydouble.core.money import json_amount
+from paydouble.payments import lifecycle
+
+Stamp = Callable[[int], str]
+Document = dict[str, Any]
+
+
+@dataclass(slots=True, frozen=True)
+class Failure:
+    """Why a pay-in or a refund failed."""
+
+    code: str = "declined"
+    message: str = "The payment was declined."
+
+    def document(self) -> Document:
+        """Return the JSON object."""
+        return {"code": self.code, "message": self.message}
+
+
+@dataclass(slots=True, frozen=True)
+class PaymentMethod:
+    """How the payer pays (contract section 2.2)."""
+
+    type: str
+    code: str
+    name: str
+
+
+@dataclass(slots=True, frozen=True)
+class Customer:
+    """Who pays (contract section 2.2)."""
+
+    first_name: str
+    last_name: str
+    email: str
+
+
+@dataclass(slots=True, eq=False)
+class PayIn:
+    """A deposit (contract section 2.2)."""
+
+    OBJECT: ClassVar = "payin"
+    TABLE: ClassVar = lifecycle.PAY_IN
+
+    id: str
+    sequence: int
+    reference: str
+    external_identifier: str
+    amount: int
+    currency: str
+    payment_method: PaymentMethod
+    customer: Customer
+    created_at: int
+    updated_at: int
+    expires_at: int
+    payment_url: str
+    return_url: str | None = None
+    notification_url: str | None = None
+    metadata: dict[str, str] | None = None
+    status: str = "created"
+    failure: Failure | None = None
+    scenario: str = ""
+    refund_reserved: int = 0
+
+    def event_object(self, stamp: Stamp) -> Document:
+        """Return the documented members alone."""
+        method = self.payment_method
+        customer = self.customer
+        return {
+            "id": self.id,
+            "object": "payin",
+            "reference": self.reference,
+            "external_identifier": self.external_identifier,
+            "amount": json_amount(self.amount, self.currency),
+            "currency": self.currency,
+            "status": self.status,
+            "payment_method": {"type": method.type, "code": method.code, "name": method.name},
+            "customer": {
+                "first_name": customer.first_name,
+                "last_name": customer.last_name,
+                "email": customer.email,
+            },
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+        }
+
+    def document(self, stamp: Stamp) -> Document:
+        """Return the API's view."""
+        return self.extended(self.event_object(stamp), stamp)
+
+    def extended(self, document: Document, stamp: Stamp) -> Document:
+        """Add what the API shows beyond the documented members; for who has just rendered those."""
+        document["payment_url"] = self.payment_url
+        document["expires_at"] = stamp(self.expires_at)
+        document["return_url"] = self.return_url
+        document["metadata"] = self.metadata or {}
+        if self.failure is not None:
+            document["failure"] = self.failure.document()
+        return document
+
+
+@dataclass(slots=True, eq=False)
+class Refund:
+    """Money going back to the payer (assumed)."""
+
+    OBJECT: ClassVar = "refund"
+    TABLE: ClassVar = lifecycle.REFUND
+
+    id: str
+    sequence: int
+    payin_id: str
+    reference: str
+    external_identifier: str | None
+    amount: int
+    currency: str
+    reason: str | None
+    created_at: int
+    updated_at: int
+    status: str = "created"
+    failure: Failure | None = None
+
+    def event_object(self, stamp: Stamp) -> Document:
+        """Return the refund as an event carries it; optional members only when they are there."""
+        document: Document = {
+            "id": self.id,
+            "object": "refund",
+            "payin_id": self.payin_id,
+            "reference": self.reference,
+            "amount": json_amount(self.amount, self.currency),
+            "currency": self.currency,
+            "status": self.status,
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+        }
+        if self.external_identifier is not None:
+            document["external_identifier"] = self.external_identifier
+        if self.reason is not None:
+            document["reason"] = self.reason
+        if self.failure is not None:
+            document["failure"] = self.failure.document()
+        return document
+
+    document = event_object
+
+
+@dataclass(slots=True, eq=False)
+class Dispute:
+    """A chargeback (assumed)."""
+
+    OBJECT: ClassVar = "dispute"
+    TABLE: ClassVar = lifecycle.DISPUTE
+
+    id: str
+    sequence: int
+    payin_id: str
+    reference: str
+    amount: int
+    currency: str
+    reason: str
+    evidence_due_by: int
+    created_at: int
+    updated_at: int
+    status: str = "needs_response"
+    evidence: dict[str, str] = field(default_factory=dict)
+
+    def event_object(self, stamp: Stamp) -> Document:
+        """Return the dispute."""
+        return {
+            "id": self.id,
+            "object": "dispute",
+            "payin_id": self.payin_id,
+            "reference": self.reference,
+            "amount": json_amount(self.amount, self.currency),
+            "currency": self.currency,
+            "status": self.status,
+            "reason": self.reason,
+            "evidence_due_by": stamp(self.evidence_due_by),
+            "evidence": dict(self.evidence),
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+        }
+
+    document = event_object
+
+
+@dataclass(slots=True, eq=False)
+class Payout:
+    """Money to a beneficiary (assumed). Payouts give off no events: the contract lists none."""
+
+    OBJECT: ClassVar = "payout"
+    TABLE: ClassVar = lifecycle.PAYOUT
+
+    id: str
+    sequence: int
+    reference: str
+    external_identifier: str
+    amount: int
+    currency: str
+    beneficiary_name: str
+    beneficiary_account: str
+    created_at: int
+    updated_at: int
+    status: str = "created"
+    failure: Failure | None = None
+
+    def document(self, stamp: Stamp) -> Document:
+        """Return the payout."""
+        document: Document = {
+            "id": self.id,
+            "object": "payout",
+            "reference": self.reference,
+            "external_identifier": self.external_identifier,
+            "amount": json_amount(self.amount, self.currency),
+            "currency": self.currency,
+            "status": self.status,
+            "beneficiary": {"name": self.beneficiary_name, "account": self.beneficiary_account},
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+        }
+        if self.failure is not None:
+            document["failure"] = self.failure.document()
+        return document
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """A booking without a life of its own (assumed); it gives off no events."""
+
+    OBJECT: ClassVar = "transaction"
+
+    id: str
+    sequence: int
+    type: str
+    reference: str
+    external_identifier: str
+    amount: int
+    currency: str
+    description: str | None
+    created_at: int
+    updated_at: int
+    status: str = "created"
+
+    def document(self, stamp: Stamp) -> Document:
+        """Return the transaction."""
+        document: Document = {
+            "id": self.id,
+            "object": "transaction",
+            "type": self.type,
+            "reference": self.reference,
+            "external_identifier": self.external_identifier,
+            "amount": json_amount(self.amount, self.currency),
+            "currency": self.currency,
+            "status": self.status,
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+        }
+        if self.description is not None:
+            document["description"] = self.description
+        return document
+
+
+Living = PayIn | Refund | Dispute | Payout
+Resource = Living | Transaction

@@ -1,0 +1,1 @@
+"""The only place that awaits time or sends webhooks."""

@@ -1,0 +1,190 @@
+"""All sandboxes of a process at work: made, driven, reset and let go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+from paydouble.api.operations import operations
+from paydouble.api.pipeline import Pipeline
+from paydouble.api.values import Delayed, Joined, Reply, Request, Step
+from paydouble.config import Settings
+from paydouble.core.clock import Clock, ClockMode
+from paydouble.core.draws import Draws
+from paydouble.core.errors import UsageError
+from paydouble.guards.idempotency import Claim
+from paydouble.runtime.pump import Pump
+from paydouble.runtime.sender import Sender
+from paydouble.runtime.wall import wall_ms
+from paydouble.sandbox import Registry, Sandbox
+from paydouble.sandbox.business import Identity
+
+T = TypeVar("T")
+# What `reset` can forget. The scope of a reset without one is all of it.
+RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
+
+
+@dataclass(slots=True, frozen=True)
+class ClockSpec:
+    """How a sandbox's clock runs; without `start` it begins at wall time."""
+
+    mode: ClockMode = "real"
+    start: int | None = None
+    rate: float = 1.0
+
+    def make(self) -> Clock:
+        """Return such a clock."""
+        return Clock(wall_ms, mode=self.mode, start=self.start, rate=self.rate)
+
+
+@dataclass(slots=True, frozen=True)
+class SandboxSpec:
+    """What a new sandbox is asked to be; what is absent is chosen, the same for the same id and server seed."""
+
+    id: str | None = None
+    seed: int | None = None
+    clock: ClockSpec | None = None
+    notification_url: str | None = None
+    settings: Settings | None = None
+    business_key: str | None = None
+    business_secret: str | None = None
+    webhook_secret: str | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class HostOptions:
+    """What every sandbox of a process shares."""
+
+    settings: Settings = field(default_factory=Settings)
+    seed: int = 0
+    clock: ClockSpec = field(default_factory=ClockSpec)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    ca_file: Path | None = None
+    insecure_targets: bool = False
+
+
+class Host:
+    """The living part of a server: no sockets of its own but those that events leave by."""
+
+    def __init__(self, options: HostOptions) -> None:
+        """Start without sandboxes."""
+        self.options = options
+        self.base_url = ""
+        """Where the API is reached, once a shell has bound it."""
+        self.registry = Registry()
+        self.operations = operations(options.paths)
+        self.pipeline = Pipeline(self.registry, self.operations, defaults=options.settings, seed=options.seed)
+        self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
+        self._pumps: dict[Sandbox, Pump] = {}
+        self._made = 0
+        self._settling: dict[Claim, asyncio.Future[None]] = {}
+
+    def create(self, spec: SandboxSpec) -> Sandbox:
+        """Make a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
+        sandbox_id = spec.id or self._free_id()
+        draws = Draws(self.options.seed)
+        made_up = draws.digest("sandbox", sandbox_id).hex()
+        identity = Identity(
+            id=sandbox_id,
+            seed=draws.whole("sandbox-seed", sandbox_id) if spec.seed is None else spec.seed,
+            business_key=spec.business_key or f"key_{sandbox_id}_{made_up[:8]}",
+            business_secret=spec.business_secret or f"sec_{made_up[8:28]}",
+            webhook_secret=spec.webhook_secret or f"whsec_{made_up[28:]}",
+        )
+        clock = spec.clock or self.options.clock
+        sandbox = Sandbox(
+            identity,
+            spec.settings or self.options.settings,
+            clock.make,
+            notification_url=spec.notification_url,
+            checkout_base=f"{self.base_url}/_paydouble/checkout/",
+        )
+        self.registry.add(sandbox)
+        self._pumps[sandbox] = Pump(sandbox, self._sender)
+        return sandbox
+
+    def pump(self, sandbox: Sandbox) -> Pump:
+        """Return what drives a sandbox."""
+        return self._pumps[sandbox]
+
+    async def delete(self, sandbox: Sandbox) -> None:
+        """Let a sandbox go, with everything that it still meant to do."""
+        self.registry.remove(sandbox)
+        await self._pumps.pop(sandbox).close()
+
+    async def reset(self, sandbox: Sandbox, scope: frozenset[str]) -> dict[str, int]:
+        """Forget what the scope names, pending work included; returns what was removed and cancelled."""
+        if "clock" in scope and "state" not in scope:
+            raise UsageError(
+                "the clock can only be reset together with the state, which lies in its past", member="scope"
+            )
+        pump = self.pump(sandbox)
+        if "deliveries" not in scope:
+            removed = sandbox.reset(scope)
+            pump.kick()
+            return removed
+        removed, broken_off = await pump.interrupt(lambda: sandbox.reset(scope))
+        return {**removed, "attempts_broken_off": broken_off}
+
+    async def answer(self, request: Request) -> Reply:
+        """Take a request through the pipeline, waiting where a real service would."""
+        step = self.pipeline.handle(request)
+        while not isinstance(step, Reply):
+            pump = self._pumps.get(step.call.sandbox)
+            if pump is not None:
+                pump.enter()
+            try:
+                step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
+            finally:
+                if pump is not None:
+                    pump.leave()
+        if step.sandbox is not None:
+            pump = self._pumps.get(step.sandbox)
+            if pump is not None:
+                pump.kick()
+        return step
+
+    async def close(self) -> None:
+        """Break off everything."""
+        for pump in tuple(self._pumps.values()):
+            await pump.close()
+        self._pumps.clear()
+        await self._sender.close()
+
+    def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:
+        """Run a command of a sandbox and start what it has set in motion."""
+        try:
+            return action()
+        finally:
+            self._pumps[sandbox].kick()
+
+    async def _delay(self, step: Delayed) -> Reply:
+        claim = step.call.claim
+        settled = asyncio.get_running_loop().create_future()
+        if claim is not None:
+            self._settling[claim] = settled
+        try:
+            await asyncio.sleep(step.seconds)
+            return self.pipeline.execute(step.call)
+        except asyncio.CancelledError:
+            self.pipeline.abandon(step.call)
+            raise
+        finally:
+            if claim is not None:
+                del self._settling[claim]
+            settled.set_result(None)
+
+    async def _join(self, step: Joined) -> Step:
+        settled = self._settling.get(step.claim)
+        if settled is not None:
+            await asyncio.shield(settled)
+        return self.pipeline.rejoin(step)
+
+    def _free_id(self) -> str:
+        while True:
+            self._made += 1
+            if f"sandbox-{self._made}" not in self.registry:
+                return f"sandbox-{self._made}"

@@ -1,0 +1,176 @@
+"""One signed POST to a receiver, and what came of it (contract sections 4 and 6; assumptions, "Webhooks").
+
+Whatever a receiver does ends in an `Outcome`: nothing it sends, withholds or breaks raises out of `send`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+import time
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from paydouble.config import WebhookSettings
+from paydouble.core.errors import UsageError
+from paydouble.runtime.targets import PolicyResolver, TargetRefused, check_literal
+from paydouble.runtime.wall import wall_ms
+from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
+
+# Success is decided by status and headers; a body is only kept to show it, so it does not get long.
+BODY_PATIENCE_SECONDS = 2.0
+# Shorter than any common server's own keep-alive, so that we do not post into a connection that is being closed.
+KEEP_ALIVE_SECONDS = 1.0
+_LOG = logging.getLogger("paydouble.delivery")
+
+
+class Sender:
+    """Posts attempts, over connections that all sandboxes share."""
+
+    def __init__(self, *, ca_file: Path | None = None, insecure_targets: bool = False) -> None:
+        """Trust the certificates of `ca_file` beside the system's; or none needed with `insecure_targets`."""
+        self._ca_file = ca_file
+        self._insecure = insecure_targets
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._tls: ssl.SSLContext | None = None
+        if ca_file is not None:
+            self._tls = self._make_tls()  # a file that cannot be read is refused at start, not at the first event
+
+    async def send(self, attempt: Attempt, settings: WebhookSettings) -> Outcome:
+        """Post an attempt and return what happened, with the real time it took."""
+        sent_at = wall_ms()
+        start = time.perf_counter()
+        status: int | None = None
+        error: AttemptError | None = None
+        body = b""
+        try:
+            url = URL(attempt.url)
+            public = settings.allow_public_targets and url.scheme == "https"
+            self._check(url, settings, public=public)
+            # A session's own timeouts would count the body too; the contract's ten seconds end with the headers.
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(settings.timeout / 1000):
+                    response = await stack.enter_async_context(
+                        self._session(public=public).post(
+                            url,
+                            data=attempt.body,
+                            headers=attempt.headers,
+                            allow_redirects=False,
+                            ssl=self._tls_for(url),
+                        )
+                    )
+                status = response.status
+                body = await _read(response, settings.response_limit)
+        except Exception as failure:  # noqa: BLE001 - a receiver may break anything; an event must never be lost to it
+            if status is None:
+                error = _explain(failure, settings)
+        latency_ms = (time.perf_counter() - start) * 1000
+        return Outcome(sent_at, round(latency_ms, 3), status, error, body)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    def _check(self, url: URL, settings: WebhookSettings, *, public: bool) -> None:
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise aiohttp.InvalidURL(str(url), "it is not an http:// or https:// URL")
+        if url.scheme == "http" and settings.require_https:
+            raise TargetRefused("plain http is refused by webhooks.require_https")
+        check_literal(url.host, public=public)
+
+    def _session(self, *, public: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get(public)
+        if session is None:
+            connector = aiohttp.TCPConnector(
+                resolver=PolicyResolver(public=public),
+                use_dns_cache=False,
+                limit=0,  # each endpoint has one attempt in flight; a slow one must not hold up another's
+                keepalive_timeout=KEEP_ALIVE_SECONDS,
+            )
+            session = self._sessions[public] = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+                auto_decompress=False,
+                # The contract documents no other header, so none is sent (principle P1).
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
+            )
+        return session
+
+    def _tls_for(self, url: URL) -> ssl.SSLContext | bool:
+        if url.scheme != "https":
+            return True
+        if self._tls is None:
+            self._tls = self._make_tls()
+        return self._tls
+
+    def _make_tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.minimum_version = ssl.TLSVersion.TLSv1_2  # contract section 8
+        if self._insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self._ca_file is not None:
+            try:
+                context.load_verify_locations(cafile=self._ca_file)
+            except (OSError, ssl.SSLError) as error:
+                reason = getattr(error, "strerror", None) or "no PEM certificates in it"
+                raise UsageError(f"{self._ca_file} cannot be used: {reason}", member="--ca-file") from None
+        return context
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Return the first bytes of a body; what does not come soon, or breaks off, is done without."""
+    body = bytearray()
+    with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
+        async with asyncio.timeout(BODY_PATIENCE_SECONDS):
+            while len(body) < limit:
+                chunk = await response.content.read(limit - len(body))
+                if not chunk:
+                    break
+                body += chunk
+    if not response.content.at_eof():
+        response.close()  # an endless body: the connection cannot be used again
+    return bytes(body)
+
+
+def _explain(failure: Exception, settings: WebhookSettings) -> AttemptError:
+    cause = getattr(failure, "os_error", None) or failure.__cause__
+    if isinstance(failure, TimeoutError):
+        return AttemptError("timeout", f"no answer within {settings.timeout / 1000:g} s")
+    if isinstance(failure, TargetRefused) or isinstance(cause, TargetRefused):
+        return AttemptError("policy", str(failure if isinstance(failure, TargetRefused) else cause))
+    if isinstance(failure, aiohttp.ClientConnectorError) and isinstance(cause, ConnectionRefusedError):
+        return AttemptError("refused", "nobody listens at the target")
+    if isinstance(failure, aiohttp.ServerDisconnectedError) and not isinstance(failure.message, str):
+        return AttemptError("protocol", "the answer is not HTTP")
+    for kind, slug, text in _KINDS:
+        if isinstance(failure, kind):
+            return AttemptError(slug, text.format(reason=_reason(cause), failure=" ".join(str(failure).split())[:200]))
+    _LOG.error("an attempt failed in a way that was not foreseen", exc_info=failure)
+    return AttemptError("internal", f"{type(failure).__name__}: {failure}")
+
+
+# The first class that fits names the error; more special classes come first.
+_KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
+    (aiohttp.ClientConnectorDNSError, "dns", "the host cannot be resolved ({reason})"),
+    (aiohttp.ClientSSLError, "tls", "no TLS connection: {failure}"),
+    (aiohttp.ClientConnectorError, "unreachable", "no connection ({reason})"),
+    (aiohttp.InvalidURL, "bad_url", "the target is not a URL that can be posted to: {failure}"),
+    (aiohttp.ServerDisconnectedError, "reset", "the receiver closed the connection without an answer"),
+    (aiohttp.ClientOSError, "reset", "the receiver closed the connection without an answer"),
+    (ConnectionError, "reset", "the receiver closed the connection without an answer"),
+    (aiohttp.ClientError, "protocol", "the answer is not HTTP: {failure}"),
+    (ValueError, "bad_url", "the target is not a URL that can be posted to: {failure}"),
+)
+
+
+def _reason(cause: BaseException | None) -> str:
+    return str(getattr(cause, "strerror", None) or cause or "no reason given")

@@ -1,0 +1,294 @@
+"""The façade of one isolated business: commands in, events and due attempts out.
+
+Every command first lets the clock catch up (`tick`), so that a timer that was due before a call has gone off before
+it, however late the event loop is. Nothing in here waits, sends or reads the machine's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paydouble.config import Settings
+from paydouble.core.clock import Clock
+from paydouble.core.draws import Draws
+from paydouble.core.errors import UnknownThing, UsageError
+from paydouble.core.ids import Ids
+from paydouble.core.instants import Stamps
+from paydouble.core.timers import Timers
+from paydouble.guards.idempotency import Keys
+from paydouble.guards.rate_limit import Quota
+from paydouble.journal import Journal, RequestEntry
+from paydouble.payments import events
+from paydouble.payments.ledger import Ledger
+from paydouble.payments.resources import Dispute, Document, Failure, Living, PayIn, Payout, Refund
+from paydouble.sandbox.commands import Command, MakeAttempt
+from paydouble.sandbox.life import Life
+from paydouble.scenarios.library import library
+from paydouble.scenarios.model import Scenario
+from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
+
+
+@dataclass(slots=True, frozen=True)
+class Identity:
+    """What a sandbox is made with and keeps."""
+
+    id: str
+    seed: int
+    business_key: str
+    business_secret: str
+    webhook_secret: str
+
+
+class Sandbox:
+    """One business and the service that it meets."""
+
+    def __init__(  # noqa: PLR0913 - what a business is made with
+        self,
+        identity: Identity,
+        settings: Settings,
+        make_clock: Callable[[], Clock],
+        *,
+        notification_url: str | None = None,
+        checkout_base: str = "/_paydouble/checkout/",
+        scenarios: Mapping[str, Scenario] | None = None,
+    ) -> None:
+        """Start a business with empty books; `make_clock` is called again by a reset."""
+        self.identity = identity
+        self.settings = settings
+        self.notification_url = notification_url
+        self.checkout_base = checkout_base
+        self.cause: RequestEntry | None = None
+        self.draws = Draws(identity.seed)
+        self.ids = Ids(self.draws)
+        self._scenarios = scenarios
+        self._make_clock = make_clock
+        self.journal = Journal(settings.journal_limit)
+        self.outbox = Outbox(settings.journal_limit)
+        self._start()
+
+    def _start(self) -> None:
+        self.clock = self._make_clock()
+        self.now = self.clock.now()
+        self.ids = Ids(self.draws)
+        self.secrets = Secrets(self.identity.webhook_secret)
+        self.timers: Timers[Command] = Timers()
+        self.keys = Keys()
+        self.quota = Quota()
+        self.errors = 0
+        self.fired = 0
+        self.ledger = Ledger(self.ids, Stamps(seconds=self.settings.timestamps == "seconds"), self._emit)
+        self.life = Life(self.ledger, self.timers, self.settings)
+
+    # Time
+
+    def tick(self) -> int:
+        """Let the clock catch up: fire whatever is due by now, each at its own instant. Returns now."""
+        now = self.clock.now()
+        due = self.timers.next_due()
+        while due is not None and due <= now:
+            self.fire(due)
+            due = self.timers.next_due()
+        self.now = now
+        return now
+
+    def fire(self, instant: int) -> int:
+        """Fire, in sequence, the timers that are due at or before an instant; returns how many."""
+        self.now = max(self.now, instant)
+        before = self.fired
+        while timer := self.timers.pop_due(instant):
+            self.fired += 1
+            if isinstance(timer.command, MakeAttempt):
+                delivery = self.outbox.deliveries.get(timer.command.delivery_id)
+                if delivery is not None:
+                    self.outbox.enqueue(delivery)
+            else:
+                self.life.fire(timer.command, self.now)
+        return self.fired - before
+
+    def set_clock(self, clock: Clock) -> None:
+        """Go on with another clock, which must not be behind this one."""
+        if clock.now() < self.tick():
+            raise UsageError(
+                "a clock never goes back; choose a start that is not in the sandbox's past", member="start"
+            )
+        self.clock = clock
+        self.tick()
+
+    # Commands of the API
+
+    def create_pay_in(self, scenario: str | None = None, **members: Any) -> tuple[PayIn, Document]:  # noqa: ANN401
+        """Open a deposit that plays a scenario; the members are those of `Ledger.create_pay_in`."""
+        chosen = self.scenario(scenario or self.settings.scenario)
+        pay_in, document = self.ledger.create_pay_in(
+            self.now, checkout_base=self.checkout_base, scenario=chosen.name, **members
+        )
+        self.life.begin_pay_in(pay_in, chosen, self.now)
+        return pay_in, document
+
+    def cancel_pay_in(self, pay_in: PayIn) -> None:
+        """Cancel a pay-in on the merchant's wish; `IllegalTransition` when it is too late."""
+        self.life.move(pay_in, "cancelled", self.now)
+
+    def create_refund(
+        self, pay_in: PayIn, *, amount: int | None, reason: str | None, external_identifier: str | None
+    ) -> Refund:
+        """Start a refund, which plays its pay-in's scenario."""
+        refund = self.ledger.create_refund(
+            self.now, pay_in, amount=amount, reason=reason, external_identifier=external_identifier
+        )
+        self.life.begin_refund(refund, self.scenario(pay_in.scenario), self.now)
+        return refund
+
+    def open_dispute(self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent") -> Dispute:
+        """A chargeback arrives from the provider."""
+        dispute = self.ledger.open_dispute(
+            self.now, pay_in, amount=amount, reason=reason, window_ms=self.settings.disputes.response_window
+        )
+        self.life.begin_dispute(dispute, self.scenario(pay_in.scenario), self.now)
+        return dispute
+
+    def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
+        """Take evidence; the review then decides."""
+        self.ledger.add_evidence(dispute, evidence, self.now)
+        self.life.review(dispute, self.now)
+
+    def accept_dispute(self, dispute: Dispute) -> None:
+        """Give in."""
+        self.life.move(dispute, "accepted", self.now)
+
+    def create_payout(self, **members: Any) -> Payout:  # noqa: ANN401 - the members of Ledger.create_payout
+        """Start a payout, which plays its default life."""
+        payout = self.ledger.create_payout(self.now, **members)
+        self.life.begin_payout(payout, self.now)
+        return payout
+
+    # Commands of the control API
+
+    def force_transition(
+        self, resource: Living, to: str, *, failure: Failure | None = None, force: bool = False
+    ) -> None:
+        """Move a resource now and end its script."""
+        self.tick()
+        self.life.move(resource, to, self.now, failure=failure, force=force)
+
+    def apply(self, settings: Settings) -> None:
+        """Change the settings of a living sandbox."""
+        self.tick()
+        self.scenario(settings.scenario)
+        self.settings = self.life.settings = settings
+        self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds")
+        self.journal.requests.resize(settings.journal_limit)
+        self.journal.events.resize(settings.journal_limit)
+        self.outbox.limit = settings.journal_limit
+
+    def set_notification_url(self, url: str | None) -> None:
+        """Aim future events, and what still waits for this endpoint, at another URL."""
+        self.tick()
+        self.notification_url = url
+        for delivery in self.outbox.retarget(url):
+            self.timers.cancel_subject(delivery.id)
+
+    def rotate_secret(self, grace: int) -> str:
+        """Make a new webhook secret; the old one signs along for `grace` milliseconds of the sandbox's clock."""
+        self.tick()
+        self.secrets.rotate(self.ids.make("whsec"), self.now, grace)
+        return self.secrets.current
+
+    def reset(self, scope: frozenset[str]) -> dict[str, int]:
+        """Forget what the scope names; returns how much of each was removed and cancelled."""
+        removed: dict[str, int] = {}
+        if "deliveries" in scope:
+            pending = [timer for timer in self.timers.pending() if isinstance(timer.command, MakeAttempt)]
+            for timer in pending:
+                self.timers.cancel(timer)
+            removed["events"] = self.journal.events.clear()
+            removed["deliveries"], removed["deliveries_cancelled"] = self.outbox.clear()
+        if "requests" in scope:
+            removed["requests"] = self.journal.requests.clear()
+        if "state" in scope:
+            removed["pay_ins"] = self.ledger.count(PayIn)
+            removed["refunds"] = self.ledger.count(Refund)
+            removed["disputes"] = self.ledger.count(Dispute)
+            removed["idempotency_keys"] = len(self.keys)
+            removed["timers_cancelled"] = len(self.timers)
+            waiting = self.timers.pending()
+            clock = self.clock
+            self._start()
+            if "clock" not in scope:
+                self.clock = clock
+                self.now = clock.now()
+            for timer in waiting:
+                if isinstance(timer.command, MakeAttempt):
+                    removed["timers_cancelled"] -= 1
+                    self.timers.schedule(timer.due, timer.command, timer.subject)
+        return removed
+
+    # Delivery, driven by the shell
+
+    def next_attempt(self, endpoint: str, wall: int) -> tuple[Delivery, Attempt] | None:
+        """Take the next attempt to make at an endpoint; `wall` is the machine's time in milliseconds."""
+        return self.outbox.next_attempt(
+            endpoint, settings=self.settings.webhooks, secrets=self.secrets, now=self.now, wall=wall
+        )
+
+    def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
+        """Close an attempt and set the next one, if there is to be one."""
+        due = self.outbox.settle(delivery, attempt, outcome, settings=self.settings.webhooks)
+        if due is not None:
+            self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
+
+    # Queries
+
+    def scenario(self, name: str) -> Scenario:
+        """Return a scenario by name."""
+        scenarios = library() if self._scenarios is None else self._scenarios
+        try:
+            return scenarios[name]
+        except KeyError:
+            raise UsageError(
+                f"there is no scenario {name!r}; there are: {', '.join(sorted(scenarios))}", member="scenario"
+            ) from None
+
+    def delivery(self, delivery_id: str) -> Delivery:
+        """Return a delivery that is still kept."""
+        found = self.outbox.deliveries.get(delivery_id)
+        if found is None:
+            raise UnknownThing(f"There is no delivery {delivery_id!r} in sandbox {self.identity.id}.")
+        return found
+
+    @property
+    def idle(self) -> bool:
+        """Return whether nothing will happen by itself: no timer, nothing queued, nothing in flight."""
+        return not len(self.timers) and self.outbox.quiet
+
+    def _emit(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
+        cause = self.cause
+        event_id = self.ids.make("evt")
+        settings = self.settings
+        body = events.freeze(
+            event_id=event_id,
+            kind=kind,
+            api_version=settings.api_version,
+            created_at=self.ledger.stamp(now),
+            resource=document,
+            previous=previous,
+            request_id=cause.id if cause else None,
+            omit_request_id=settings.event_request_id == "omit",
+            livemode=settings.livemode,
+        )
+        event = events.Event(event_id, kind, resource.id, now, cause.id if cause else None, body)
+        self.journal.events.add(event)
+        if cause:
+            cause.events.append(event_id)
+        own = self._own_url(resource)
+        self.outbox.post(event, target=own or self.notification_url, follows_sandbox=own is None, now=now)
+
+    def _own_url(self, resource: Living) -> str | None:
+        # A deposit's own notification_url wins for its events and for those of its refunds and disputes.
+        if isinstance(resource, PayIn):
+            return resource.notification_url
+        if isinstance(resource, Refund | Dispute):
+            return self.ledger.get(PayIn, resource.payin_id).notification_url
+        return None

@@ -1,0 +1,1 @@
+"""Lives of payments as small YAML files."""

@@ -1,0 +1,41 @@
+"""The scenarios that are shipped: read from YAML the first time one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from paydouble.config import explain
+from paydouble.core.errors import UsageError
+from paydouble.scenarios.model import Scenario
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the shipped files: inside the wheel, or at the top of a checkout."""
+    packaged = Path(__file__).parent / "library"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "scenarios"
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Return the scenario of a file; `UsageError` says what is wrong and where."""
+    try:
+        data = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        return Scenario.model_validate(data)
+    except OSError as error:
+        raise UsageError(f"cannot be read ({error.strerror})", member=str(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"is not YAML: {' '.join(str(error).split())}", member=str(path)) from None
+    except ValidationError as error:
+        place, message = explain(error)
+        raise UsageError(message, member=f"{path}: {place}") from None
+
+
+@cache
+def library() -> Mapping[str, Scenario]:
+    """Return the shipped scenarios by name."""
+    scenarios = (read_scenario(path) for path in sorted(shipped_folder().rglob("*.yaml")))
+    return {scenario.name: scenario for scenario in scenarios}

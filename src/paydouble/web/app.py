@@ -1,0 +1,22 @@
+"""Which of the three sides a request is for."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from paydouble.runtime.host import Host
+from paydouble.web import api
+from paydouble.web.control.app import PREFIX, Control
+from paydouble.web.front import FrontServer
+
+
+def front(host: Host, control: Control | None, *, with_api: bool = True) -> FrontServer:
+    """Return the server of a port: the API, the control API, or both."""
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        target = request.raw_path
+        if control is not None and (target.startswith(PREFIX) or not with_api):
+            return await control.answer(request)
+        return await api.answer(host, request)
+
+    return FrontServer(host, handler)

@@ -1,0 +1,67 @@
+"""What control calls are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+
+from paydouble.core.errors import PaydoubleError
+
+if TYPE_CHECKING:
+    from paydouble.runtime.host import Host
+    from paydouble.sandbox import Sandbox
+
+Document = dict[str, Any]
+
+
+class ControlError(PaydoubleError):
+    """A refused control call: status, a stable code, a sentence, and the member that it speaks of."""
+
+    def __init__(self, status: int, code: str, message: str, member: str = "") -> None:
+        """Take what the answer says."""
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.member = member
+
+    def document(self) -> Document:
+        """Return the answer's body."""
+        error = {"code": self.code, "message": str(self)}
+        return {"error": {**error, "member": self.member} if self.member else error}
+
+
+@dataclass(slots=True)
+class ControlCall:
+    """One control call, checked: its sandbox (if its path names one), path variables, query and body."""
+
+    host: Host
+    params: Mapping[str, str]
+    queries: Mapping[str, str]
+    body: Any
+    named: Sandbox | None = None
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Return the sandbox of a path that names one."""
+        if self.named is None:
+            message = "this call's path names no sandbox"
+            raise RuntimeError(message)
+        return self.named
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRoute:
+    """One row of the control table."""
+
+    name: str
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    summary: str
+    handler: Callable[[ControlCall], Document | Awaitable[Document]]
+    payload: type[BaseModel] | None = None
+    status: int = 200
+    queries: tuple[str, ...] = ()
+    open_to_all: bool = False

@@ -1,0 +1,69 @@
+"""The HTTP server itself: one handler for every request, and our own words for bytes that are no request.
+
+aiohttp's low-level server is used rather than its Application: routing is the operations table's, and the checks come
+in the contract's order, so a router and middlewares in front would only cost time (docs/decisions).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
+
+from paydouble.runtime.host import Host
+from paydouble.web import api
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+# What the shell reads at most; each sandbox refuses less by its own setting `body_limit`.
+HARD_BODY_LIMIT = 64 * 1024 * 1024
+
+
+class FrontServer(web.Server):
+    """A server whose protocol errors wear the documented envelope."""
+
+    def __init__(self, host: Host, handler: Handler) -> None:
+        """Answer requests with a handler."""
+        super().__init__(handler, request_factory=self._make, access_log=None, keepalive_timeout=75.0)
+        self.host = host
+
+    def __call__(self) -> RequestHandler:
+        """Return the protocol of one connection."""
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+    def _make(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=HARD_BODY_LIMIT)
+
+
+class _Connection(RequestHandler):
+    """aiohttp's connection, except that garbage is answered as the contract answers."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Return INVALID_INPUT for what cannot be parsed; anything else is aiohttp's own to report."""
+        server: Any = self._manager
+        if status >= 500 or server is None:  # noqa: PLR2004 - HTTP: not the caller's fault
+            return super().handle_error(request, status, exc, message)
+        reason = " ".join((message or "it is not HTTP").split())[:200]
+        response = api.render(server.host.pipeline.unreadable(f"The request cannot be read: {reason}."))
+        response.force_close()
+        return response

@@ -1,0 +1,1 @@
+"""Webhooks: their signatures, and what becomes of each delivery."""

@@ -1,0 +1,233 @@
+"""From an event to a settled delivery: a value machine that never touches a socket.
+
+An event becomes a delivery. A delivery is `waiting` until one of its attempts gets a 2xx (`delivered`) or the last
+attempt of the schedule has failed (`exhausted`); without a target it is `no_endpoint` from the start. A due delivery
+queues at its endpoint, and an endpoint has one attempt in flight at a time, so events leave in the order in which
+they were made and a failed one does not block those behind it (assumptions, "Webhooks", Order).
+
+The shell asks `next_attempt` for something to send and hands the outcome to `settle`. `settle` answers with the
+instant of the next attempt, if there is to be one; whoever owns the timers sets it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from paydouble.config import WebhookSettings
+from paydouble.payments.events import Event
+from paydouble.webhooks.signing import signature_header
+
+DeliveryStatus = Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"]
+SETTLED = frozenset({"delivered", "exhausted", "dropped", "no_endpoint"})
+
+
+@dataclass(slots=True, frozen=True)
+class AttemptError:
+    """Why no answer came: a stable kind (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
+
+    kind: str
+    message: str
+
+
+@dataclass(slots=True, frozen=True)
+class Outcome:
+    """What the shell met. A status without an error is an answer; times are wall time in milliseconds."""
+
+    sent_at: int
+    latency_ms: float
+    status: int | None = None
+    error: AttemptError | None = None
+    response_body: bytes = b""
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether the receiver took the event (contract section 6, delivery rule 2)."""
+        return self.error is None and self.status is not None and 200 <= self.status < 300  # noqa: PLR2004 - HTTP
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One POST. `due_at` is on the sandbox's clock; `signed_at` is the signature's `t`, in seconds."""
+
+    number: int
+    due_at: int
+    url: str
+    signed_at: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    outcome: Outcome | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """One event on its way to one target."""
+
+    id: str
+    event: Event
+    target: str | None
+    follows_sandbox: bool
+    """Aimed at the sandbox's notification URL, wherever that points when an attempt is made."""
+    first_due_at: int
+    next_due_at: int | None
+    status: DeliveryStatus = "waiting"
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def settled(self) -> bool:
+        """Return whether nothing more will happen to it."""
+        return self.status in SETTLED
+
+
+@dataclass(slots=True)
+class Secrets:
+    """The webhook secret and, during a rotation's grace, the one before it."""
+
+    current: str
+    previous: str | None = None
+    previous_until: int = 0
+
+    def at(self, now: int) -> tuple[str, ...]:
+        """Return the secrets that sign at an instant, the current one first."""
+        if self.previous is not None and now < self.previous_until:
+            return (self.current, self.previous)
+        return (self.current,)
+
+    def replace(self, new: str) -> None:
+        """Set the secret, as of now and without a grace."""
+        self.current, self.previous = new, None
+
+    def rotate(self, new: str, now: int, grace: int) -> None:
+        """Make a new secret current; the old one signs along for `grace` milliseconds."""
+        self.previous, self.previous_until = (self.current, now + grace) if grace else (None, 0)
+        self.current = new
+
+
+class Outbox:
+    """The deliveries of one sandbox."""
+
+    __slots__ = ("_busy", "_queues", "_settled", "deliveries", "evicted", "limit")
+
+    def __init__(self, limit: int) -> None:
+        """Keep at most `limit` settled deliveries; one that waits is never let go."""
+        self.limit = limit
+        self.evicted = 0
+        self.deliveries: dict[str, Delivery] = {}
+        self._settled: deque[Delivery] = deque()
+        self._queues: dict[str, deque[Delivery]] = {}
+        self._busy: dict[str, Delivery] = {}
+
+    def post(self, event: Event, *, target: str | None, follows_sandbox: bool, now: int) -> Delivery:
+        """Make a delivery of an event; its first attempt is due now."""
+        delivery = Delivery(f"dlv_{event.id[4:]}", event, target, follows_sandbox, now, now)
+        self.deliveries[delivery.id] = delivery
+        if target is None:
+            self._settle(delivery, "no_endpoint")
+        else:
+            self.enqueue(delivery)
+        return delivery
+
+    def enqueue(self, delivery: Delivery) -> None:
+        """Put a delivery that is due at the end of its endpoint's queue."""
+        if not delivery.settled and delivery.target is not None:
+            self._queues.setdefault(delivery.target, deque()).append(delivery)
+
+    def retarget(self, url: str | None) -> list[Delivery]:
+        """Aim what waits for the sandbox's endpoint at another one; returns what has no endpoint any more."""
+        lost = []
+        queued = [each for queue in self._queues.values() for each in queue if each.follows_sandbox]
+        for target, queue in tuple(self._queues.items()):
+            rest = deque(each for each in queue if not each.follows_sandbox)
+            self._queues[target] = rest
+            if not rest:
+                del self._queues[target]
+        flying = set(map(id, self._busy.values()))
+        for delivery in tuple(self.deliveries.values()):
+            if delivery.follows_sandbox and not delivery.settled:
+                delivery.target = url
+                if url is None and id(delivery) not in flying:
+                    self._settle(delivery, "no_endpoint")
+                    lost.append(delivery)
+        for delivery in queued:
+            self.enqueue(delivery)
+        return lost
+
+    def idle_endpoints(self) -> list[str]:
+        """Return the endpoints that have something to send and nothing in flight."""
+        return [target for target in self._queues if target not in self._busy]
+
+    @property
+    def quiet(self) -> bool:
+        """Return whether nothing is due and nothing is in flight."""
+        return not self._queues and not self._busy
+
+    def next_attempt(
+        self, endpoint: str, *, settings: WebhookSettings, secrets: Secrets, now: int, wall: int
+    ) -> tuple[Delivery, Attempt] | None:
+        """Take the next delivery of an endpoint and make its attempt, signed; None when there is nothing to send.
+
+        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds.
+        """
+        queue = self._queues.get(endpoint)
+        if queue is None or endpoint in self._busy:
+            return None
+        delivery = queue.popleft()
+        if not queue:
+            del self._queues[endpoint]
+        signed_at = (now if settings.sign_with == "sandbox_clock" else wall) // 1000
+        body = delivery.event.body
+        attempt = Attempt(
+            number=len(delivery.attempts) + 1,
+            due_at=delivery.next_due_at if delivery.next_due_at is not None else now,
+            url=endpoint,
+            signed_at=signed_at,
+            headers=(
+                ("Content-Type", "application/json"),
+                (settings.signature_header, signature_header(body, secrets.at(now), signed_at)),
+            ),
+            body=body,
+        )
+        delivery.attempts.append(attempt)
+        self._busy[endpoint] = delivery
+        return delivery, attempt
+
+    def settle(
+        self, delivery: Delivery, attempt: Attempt, outcome: Outcome, *, settings: WebhookSettings
+    ) -> int | None:
+        """Close an attempt; returns the instant of the next one, or None when the delivery has come to its end."""
+        attempt.outcome = outcome
+        if self.deliveries.get(delivery.id) is not delivery:
+            return None  # a reset let it go while it was in flight
+        if self._busy.get(attempt.url) is delivery:
+            del self._busy[attempt.url]
+        offsets = settings.offsets
+        if outcome.succeeded:
+            self._settle(delivery, "delivered")
+        elif delivery.target is None:
+            self._settle(delivery, "no_endpoint")
+        elif attempt.number >= len(offsets):
+            self._settle(delivery, "exhausted")
+        else:
+            delivery.next_due_at = attempt.due_at + offsets[attempt.number] - offsets[attempt.number - 1]
+            return delivery.next_due_at
+        return None
+
+    def clear(self) -> tuple[int, int]:
+        """Forget everything; returns how many deliveries that were and how many of them still waited."""
+        waiting = sum(not each.settled for each in self.deliveries.values())
+        count = len(self.deliveries)
+        self.deliveries = {}
+        self._settled.clear()
+        self._queues.clear()
+        self._busy.clear()
+        self.evicted = 0
+        return count, waiting
+
+    def _settle(self, delivery: Delivery, status: DeliveryStatus) -> None:
+        delivery.status = status
+        delivery.next_due_at = None
+        self._settled.append(delivery)
+        while len(self.deliveries) > self.limit and self._settled:
+            del self.deliveries[self._settled.popleft().id]
+            self.evicted += 1

@@ -1,0 +1,73 @@
+"""The table of what `check.py` runs, quick ones first: each a command or a function that gives an Outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from audit import audit_locks
+from outcome import Outcome, Verdict, failed, ok, run_command
+from package import check_image, check_wheel
+
+# The synchronous core: it can be tested without a socket, so every branch of it is.
+CORE = ("core", "config", "payments", "webhooks", "guards", "journal", "scenarios", "sandbox", "api")
+CORE_PERCENT = 100
+WHOLE_PERCENT = 95
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """A check with a name to choose it by; one that shows itself prints as it goes."""
+
+    name: str
+    what: str
+    run: Callable[[], Outcome]
+    shows_itself: bool = False
+
+
+def command(line: str) -> Callable[[], Outcome]:
+    """Return a step's function that runs a program; no argument of ours holds a space."""
+    return partial(run_command, line.split())
+
+
+def check_types() -> Outcome:
+    """Run mypy over the folders that exist; naming a missing one would end it."""
+    return run_command(
+        ["mypy", *(folder for folder in ("src", "tests", "benchmarks", "tools") if Path(folder).is_dir())]
+    )
+
+
+def run_tests() -> Outcome:
+    """Run all tests in random order and measure their branches; only this run's data is left behind."""
+    for old in Path(".cache").glob("coverage*"):
+        old.unlink()
+    return run_command(["pytest", "-n", str(WORKERS), "--cov", "--cov-report="], captured=False)
+
+
+def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:
+    """Compare the branches that the tests took with a floor, in some packages or in all."""
+    if not Path(".cache/coverage").is_file():
+        return failed("no coverage data; run the step pytest first")
+    files = [f"src/paydouble/{name}{end}" for name in packages for end in (".py", "/*")]
+    included = [f"--include={','.join(files)}"] if files else []
+    outcome = run_command(["coverage", "report", f"--fail-under={percent}", *included])
+    if outcome.verdict is Verdict.FAILED:
+        return failed(f"below {percent} % of branches", outcome.output)
+    return ok(f"at least {percent} %")
+
+
+STEPS = (
+    Step("format", "ruff's formatting", command("ruff format --check .")),
+    Step("ruff", "ruff with every rule", command("ruff check .")),
+    Step("mypy", "strict types", check_types),
+    Step("imports", "the layers", command("lint-imports --no-logo --cache-dir .cache/import-linter")),
+    Step("wheel", "what the wheel holds", check_wheel),
+    Step("pytest", "all tests, in random order, with branch coverage", run_tests, shows_itself=True),
+    Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
+    Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
+    Step("audit", "known vulnerabilities in the locks", audit_locks),
+    Step("image", "the image builds, runs read-only, turns healthy and stops", check_image),
+)
