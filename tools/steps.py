@@ -64,6 +64,7 @@ STEPS = (
     Step("ruff", "ruff with every rule", command("ruff check .")),
     Step("mypy", "strict types", check_types),
     Step("imports", "the layers", command("lint-imports --no-logo --cache-dir .cache/import-linter")),
+    Step("reference", "reference pages are those of the code", command("python tools/reference.py --check")),
     Step("wheel", "what the wheel holds", check_wheel),
     Step("pytest", "all tests, in random order, with branch coverage", run_tests, shows_itself=True),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),

@@ -1,0 +1,191 @@
+"""Writes the reference pages that are made from the code: `python tools/reference.py` (`--check` only compares).
+
+A setting's description is the text under it in the source, so the page cannot say anything else than the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from paydouble import config
+from paydouble.api.operations import OPERATIONS, PREFIX
+from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.lifecycle import TABLES
+from paydouble.web.control.routes import ROUTES
+
+PAGES = Path(__file__).parents[1] / "docs" / "reference"
+
+
+def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Return the text that stands under each member of a model in its source."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(body, ast.ClassDef)  # noqa: S101 - getsource of a class is one
+    found: dict[str, str] = {}
+    for member, text in zip(body.body, body.body[1:], strict=False):
+        if (
+            isinstance(member, ast.AnnAssign)
+            and isinstance(member.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        ):
+            found[member.target.id] = str(text.value.value)
+    return found
+
+
+def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Return a table row for each setting, those of nested models under their path."""
+    docs = attribute_docs(model)
+    schema = model.model_json_schema(mode="serialization")
+    # A model with required members (a quota's limit) is shown with some value for them, which is then not printed.
+    example = model(**{name: 1 for name, field in model.model_fields.items() if field.is_required()})
+    values = example.model_dump(mode="json")
+    rows = []
+    for name, field in model.model_fields.items():
+        inner = _nested(field.annotation)
+        if inner is not None:
+            rows += settings_rows(inner, f"{prefix}{name}.")
+            continue
+        kind = _kind(schema["properties"][name])
+        shown = json.dumps(values[name], ensure_ascii=False) if not field.is_required() else "required"
+        rows.append(f"| `{prefix}{name}` | {kind} | `{shown}` | {docs[name]} |")
+    return rows
+
+
+def _nested(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - whatever stands there
+    options = [annotation, *getattr(annotation, "__args__", ())]
+    return next((each for each in options if isinstance(each, type) and issubclass(each, BaseModel)), None)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " \\| ".join(f"`{value}`" for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    if schema.get("examples"):
+        return "duration"
+    return {"integer": "whole number", "string": "text", "boolean": "true, false"}.get(
+        str(schema.get("type")), str(schema.get("type"))
+    )
+
+
+def settings_page() -> str:
+    """Return the page of all settings."""
+    rows = "\n".join(settings_rows(config.Settings))
+    return f"""# Settings
+
+Every assumption that a real deployment could contradict is a setting of a sandbox. Give them to the default sandbox with
+`paydouble serve --set NAME=VALUE` or under `settings:` in the file of `--config`, to another one with `settings` in
+`POST /_paydouble/sandboxes`, and change them on a living one with `PATCH /_paydouble/sandboxes/{{s}}`. A duration is
+written `250ms`, `2s`, `5m`, `1h30m`, `3d`.
+
+| setting | value | default | meaning |
+|---|---|---|---|
+{rows}
+
+The paths of assumed operations are settings of the server: `paths:` in the file of `--config`, by operation name.
+"""
+
+
+def operations_page() -> str:
+    """Return the page of the API's operations, events and lifecycles."""
+    rows = "\n".join(
+        f"| {row.name} | {row.method} `{PREFIX}{row.path}` | {row.path_provenance} | {row.summary} |"
+        for row in OPERATIONS
+    )
+    events = "\n".join(f"| {kind} | {meaning} | {when} |" for kind, (meaning, when) in EVENT_TYPES.items())
+    charts = "\n\n".join(_chart(kind) for kind in TABLES)
+    return f"""# API
+
+The OpenAPI document (`paydouble openapi`, `/_paydouble/openapi.json`) has every field; a running server shows it at
+`/_paydouble/docs`. Marked *documented* is what the service's contract shows, *assumed* what the double had to decide.
+
+| operation | call | path | what it does |
+|---|---|---|---|
+{rows}
+
+## Events
+
+| type | meaning | sent when |
+|---|---|---|
+{events}
+
+## Lifecycles
+
+Drawn from the tables that the double obeys; a state without an arrow out of it is final.
+
+{charts}
+"""
+
+
+def _chart(kind: str) -> str:
+    arrows = "\n".join(f"    {state} --> {to}" for state, following in TABLES[kind].items() for to in following)
+    return f"### {kind}\n\n```mermaid\nstateDiagram-v2\n{arrows}\n```"
+
+
+def control_page() -> str:
+    """Return the page of the control API."""
+    rows = "\n".join(f"| {row.method} `{row.path}` | {_members(row.payload)} | {row.summary} |" for row in ROUTES)
+    return f"""# Control API
+
+JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API, never
+rate limited, and answers 4xx only when the call itself is bad: `{{"error": {{"code", "message", "member"}}}}` names what was
+wrong and where, and nothing was changed. Unknown members are refused.
+
+| call | members (`?` may be absent) | what it does |
+|---|---|---|
+{rows}
+
+Lists answer `{{"items": […], "next_cursor": null | "…", "evicted": 0}}`; pass `cursor` and `limit` (1 to 1000). Events take
+`type` and `object_id` as well, deliveries `event_type`, `object_id` and `status`.
+
+## Access
+
+With `--control-token` every call but `GET /health` and the documents needs `Authorization: Bearer …`. A server that binds
+an address which other machines reach wants a token, or `--insecure-control`. With `--control-port` the control API is on
+that port and nowhere else. Against DNS rebinding the `Host` of a call must be an address, a single-label name such as
+`localhost` or a compose service, `host.docker.internal`, or a name given with `--allowed-host`; calls with a foreign
+`Origin` are refused.
+
+## Time
+
+`clock` is `"real"`, `"manual"` or `"auto"`, or an object with `mode`, `start` and, for a real clock, `rate`. A manual clock
+stands until it is advanced; an auto clock jumps to the next timer once nothing has been in flight for 50 ms; every clock
+can be advanced. `advance` takes exactly one of `by`, `to` and `until_idle`, lets everything due happen instant by instant,
+waits for the attempts of an instant before the next, and answers `{{"now", "fired", "attempts", "idle"}}` when all of it has
+settled. A second advance waits for the first.
+"""
+
+
+def _members(payload: type[BaseModel] | None) -> str:
+    if payload is None:
+        return ""
+    return ", ".join(f"`{name}{'' if field.is_required() else '?'}`" for name, field in payload.model_fields.items())
+
+
+def main() -> int:
+    """Write the pages, or with `--check` say which are out of date."""
+    stale = []
+    for name, text in {"settings": settings_page(), "api": operations_page(), "control-api": control_page()}.items():
+        path = PAGES / f"{name}.md"
+        if "--check" in sys.argv[1:]:
+            if not path.exists() or path.read_text("utf-8") != text:
+                stale.append(str(path.relative_to(PAGES.parents[1])))
+        else:
+            path.write_text(text, "utf-8")
+    if stale:
+        print(f"out of date: {', '.join(stale)}; run `python tools/reference.py`")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
