@@ -75,7 +75,7 @@ class WebhookSettings(_Model):
     schedule: tuple[Duration, ...] = Field(
         tuple(map(parse_duration, ("0s", "1m", "5m", "30m", "2h", "8h", "24h"))), min_length=1, max_length=100
     )
-    """Delay of each attempt after the previous one's due time."""
+    """Delay of each attempt after the previous one's due time, of the first after the event."""
     repeat_last: bool = True
     """Whether the last delay is repeated while the window lasts."""
     window: Duration = parse_duration("72h")
@@ -105,17 +105,18 @@ class WebhookSettings(_Model):
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Return when each attempt is due, in milliseconds after the first (contract section 6, rule 3)."""
-        due = 0
-        offsets: list[int] = []
-        for delay in self.schedule:
+        """Return when each attempt is due, in milliseconds after the event (contract section 6, rule 3)."""
+        due = first = self.schedule[0]
+        last = first + self.window
+        offsets = [first]
+        for delay in self.schedule[1:]:
             due += delay
-            if due <= self.window:
+            if due <= last:
                 offsets.append(due)
-        while self.repeat_last and due + self.schedule[-1] <= self.window and len(offsets) <= 10_000:  # noqa: PLR2004
+        while self.repeat_last and due + self.schedule[-1] <= last and len(offsets) <= 10_000:  # noqa: PLR2004
             due += self.schedule[-1]
             offsets.append(due)
-        return tuple(offsets) or (0,)
+        return tuple(offsets)
 
 
 class DisputeSettings(_Model):

@@ -30,6 +30,11 @@ class Log(Generic[T]):
             self.evicted += 1
         self.entries.append(entry)
 
+    @property
+    def total(self) -> int:
+        """Count the entries that there have been."""
+        return len(self.entries) + self.evicted
+
     def resize(self, limit: int) -> None:
         """Change the limit of a living log."""
         if limit != self.entries.maxlen:
@@ -61,6 +66,10 @@ class RequestEntry:
     verdict: Verdict = "none"
     bytes_differ: bool = False
     events: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    external_identifier: str | None = None
+    object_id: str | None = None
+    """The object that the request named or made."""
 
 
 class Journal:

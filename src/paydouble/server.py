@@ -70,14 +70,17 @@ class Server:
             self.port = await self._bind(control if options.control_port is None else None, options.port, "--port")
             if options.control_port is not None:
                 self.control_port = await self._bind(control, options.control_port, "--control-port", with_api=False)
+            self.host.base_url = f"http://{_reachable(options.host)}:{self.port}"
+            self.default = self.host.create(options.default_sandbox)
         except BaseException:
             await self.stop()
             raise
-        self.host.base_url = f"http://{_reachable(options.host)}:{self.port}"
-        self.default = self.host.create(options.default_sandbox)
 
     async def stop(self) -> None:
         """Break off deliveries, answer nobody any more, and free the ports."""
+        for runner in self._runners:
+            for site in tuple(runner.sites):
+                await site.stop()
         await self.host.close()
         for runner in self._runners:
             await runner.cleanup()

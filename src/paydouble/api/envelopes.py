@@ -36,20 +36,42 @@ def choose(mode: str, error: ApiError, errors_before: int) -> Literal["A", "B"]:
 
 def failure(error: ApiError, envelope: Literal["A", "B"], *, request_id: str, docs_url: str) -> bytes:
     """Return the body of an error answer."""
+    return spell(
+        code=error.code,
+        message=error.message,
+        status=error.status,
+        details=error.details,
+        envelope=envelope,
+        request_id=request_id,
+        docs_url=docs_url,
+    )
+
+
+def spell(  # noqa: PLR0913 - the members of an envelope
+    *,
+    code: str,
+    message: str,
+    status: int,
+    details: Document | None,
+    envelope: Literal["A", "B"],
+    request_id: str,
+    docs_url: str,
+) -> bytes:
+    """Return the body of an error answer with any code, known or not."""
     body: dict[str, Any]
     if envelope == "A":
         body = {
             "error": {
-                "code": SNAKE_CODES[error.code],
-                "message": error.message,
-                "status": error.status,
+                "code": SNAKE_CODES.get(code, code.lower()),
+                "message": message,
+                "status": status,
                 "request_id": request_id,
                 "docs": docs_url,
             }
         }
     else:
-        inner: dict[str, Any] = {"code": error.code, "message": error.message}
-        if error.details is not None:
-            inner["details"] = error.details
+        inner: dict[str, Any] = {"code": code, "message": message}
+        if details is not None:
+            inner["details"] = details
         body = {"success": False, "error": inner, "request_id": request_id}
     return orjson.dumps(body)

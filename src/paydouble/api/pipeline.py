@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from paydouble.api import envelopes
+from paydouble.api import envelopes, faulted
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.api.routes import Routes
 from paydouble.api.values import Call, Delayed, Joined, Reply, Request, Step
@@ -20,6 +20,7 @@ from paydouble.core import json_text
 from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
+from paydouble.faults.plan import Plan
 from paydouble.guards import idempotency
 from paydouble.guards.credentials import address_allowed, permitted
 from paydouble.guards.idempotency import Claim
@@ -49,8 +50,8 @@ class Pipeline:
                 request, sandbox if authentic else None, ApiError("NOT_FOUND", message, edge=True)
             )
         if sandbox is None or not authentic:
-            error = self._stranger(request, sandbox)
-            return self._refuse_at_edge(request, None, error)
+            # A business that is named with a wrong secret refuses in its own way, and sees the request in its journal.
+            return self._refuse_at_edge(request, sandbox, self._stranger(request, sandbox))
         operation, params = found
         now = sandbox.tick()
         entry = RequestEntry(
@@ -65,10 +66,14 @@ class Pipeline:
         sandbox.journal.requests.add(entry)
         call = Call(request, operation, sandbox, entry, params)
         try:
+            if sandbox.faults.busy("before"):
+                call.plan = faulted.plan(call, "before")
+                if call.plan is not None and call.plan.speaks:
+                    return self._instead(call, call.plan)
             self._admit(call, now)
             if operation.method == "GET":
                 call.queries = request.query()
-                return self.execute(call)
+                return self._execute_in_time(call, 0)
             entry.key = idempotency.parse_key(request.headers.getall("Idempotency-Key", ()))
             return self._deduplicate(call)
         except ApiError as error:
@@ -79,7 +84,7 @@ class Pipeline:
         call = joined.call
         call.sandbox.tick()
         try:
-            return self._deduplicate(call, joined=True)
+            return self._deduplicate(call, joined=joined.claim)
         except ApiError as error:
             return self._refuse(call, error)
 
@@ -91,21 +96,32 @@ class Pipeline:
         sandbox.tick()
         sandbox.cause = call.entry
         try:
-            body = envelopes.success(operation.handler(call))
+            document = operation.handler(call)
+            if operation.creates:
+                call.made = document["id"]
+            body = envelopes.success(document)
+            if call.plan is not None:
+                body = faulted.carry_out(call, call.plan, body)
             status = sandbox.settings.created_status if operation.creates else 200
         except IllegalTransition as error:
-            return self._refuse(call, ApiError("VALIDATION_ERROR", str(error)))
+            return self._refuse(call, ApiError("VALIDATION_ERROR", str(error)), executed=True)
         except ApiError as error:
-            return self._refuse(call, error)
+            return self._refuse(call, error, executed=True)
         except BaseException:
             if claim is not None:
                 sandbox.keys.release(claim)
             raise
         finally:
             sandbox.cause = None
+            if sandbox.overtaking:
+                call.overtaken = tuple(sandbox.overtaking)
+                sandbox.overtaking.clear()
         if claim is not None:
+            claim.made = call.made
             sandbox.keys.record(claim, status, body)
-        return self._reply(call, status, body)
+            if call.plan is not None and call.plan.forget:
+                sandbox.keys.release(claim)
+        return self._reply(call, status, body, executed=True)
 
     def abandon(self, call: Call) -> None:
         """Forget a request that was in flight when its shell was torn down; a retry starts anew."""
@@ -161,29 +177,35 @@ class Pipeline:
                     call.extra_headers = (*headers, ("Retry-After", str(seconds)))
                 raise ApiError("RATE_LIMITED", "Too many requests.")
 
-    def _deduplicate(self, call: Call, *, joined: bool = False) -> Step:
-        sandbox, entry, request = call.sandbox, call.entry, call.request
+    def _deduplicate(self, call: Call, *, joined: Claim | None = None) -> Step:
+        sandbox, entry = call.sandbox, call.entry
         settings = sandbox.settings
-        parsed, problem = _parse(request, settings)
-        raw = idempotency.digest(request.body)
-        path, _, query = request.target.partition("?")
-        content = raw if problem or settings.fingerprint == "raw" else json_text.canonical(parsed)
-        fingerprint = idempotency.digest(request.method.encode(), path.encode(), query.encode(), content)
-        known = sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
+        body = call.body()
+        fingerprint, raw = _fingerprint(call)
+        if isinstance(body.parsed, dict):
+            named = body.parsed.get("external_identifier")
+            entry.external_identifier = named if isinstance(named, str) else None
+        # Who has waited gets the answer that it waited for, even when the key has expired meanwhile.
+        known = joined if joined is not None and joined.status else None
+        known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
         if known is not None:
-            return self._known(call, known, fingerprint, raw, joined=joined)
-        if problem:
-            raise ApiError("INVALID_INPUT", problem)
+            return self._known(call, known, fingerprint, raw, joined=joined is not None)
+        if body.problem:
+            raise ApiError("INVALID_INPUT", body.problem)
         entry.verdict = "new"
-        call.payload = _validate(call.operation, parsed, settings)
+        call.payload = _validate(call.operation, body.parsed, settings)
         claim = Claim(entry.key or "", fingerprint, entry.id, sandbox.now, raw)
         sandbox.keys.claim(claim, settings.idempotency_validity)
         call.claim = claim
-        if settings.processing_time:
-            return Delayed(call, settings.processing_time / 1000)
-        return self.execute(call)
+        return self._execute_in_time(call, settings.processing_time)
 
-    def _known(self, call: Call, known: Claim, fingerprint: bytes, raw: bytes, *, joined: bool) -> Step:
+    def _execute_in_time(self, call: Call, milliseconds: int) -> Step:
+        if call.plan is not None:
+            milliseconds += call.plan.delay_ms
+            call.waited = True
+        return Delayed(call, milliseconds / 1000) if milliseconds else self.execute(call)
+
+    def _known(self, call: Call, known: Claim, fingerprint: bytes, raw: int, *, joined: bool) -> Step:
         entry = call.entry
         entry.bytes_differ = raw != known.raw
         if known.fingerprint != fingerprint:
@@ -198,11 +220,26 @@ class Pipeline:
         entry.verdict = "joined" if joined else "replay"
         if call.sandbox.settings.idempotent_replayed:
             call.extra_headers = (*call.extra_headers, ("Idempotent-Replayed", "true"))
-        return self._reply(call, known.status, known.body)
+        call.made = known.made
+        return self._reply(call, known.status, known.body, executed=True)
 
     # The answers
 
-    def _refuse(self, call: Call, error: ApiError) -> Reply:
+    def _instead(self, call: Call, plan: Plan) -> Reply:
+        # A fault before the commit: nothing is claimed or carried out, whatever is said.
+        if plan.store_answer:
+            call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
+        reply = faulted.instead(call, plan)
+        if plan.store_answer:
+            keys, settings, now = call.sandbox.keys, call.sandbox.settings, call.sandbox.now
+            if keys.look_up(call.entry.key or "", now, settings.idempotency_validity) is None:
+                fingerprint, raw = _fingerprint(call)
+                claim = Claim(call.entry.key or "", fingerprint, call.entry.id, now, raw)
+                keys.claim(claim, settings.idempotency_validity)
+                keys.record(claim, reply.status, reply.body)
+        return self._journal(call, reply)
+
+    def _refuse(self, call: Call, error: ApiError, *, executed: bool = False) -> Reply:
         sandbox = call.sandbox
         settings = sandbox.settings
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
@@ -214,13 +251,29 @@ class Pipeline:
                 sandbox.keys.record(call.claim, error.status, body)
             else:
                 sandbox.keys.release(call.claim)
-        return self._reply(call, error.status, body)
+        return self._reply(call, error.status, body, executed=executed)
 
-    def _reply(self, call: Call, status: int, body: bytes) -> Reply:
+    def _reply(self, call: Call, status: int, body: bytes, *, executed: bool = False) -> Reply:
+        """Return the true answer, or what the faults make of it once the operation has given one."""
+        reply = Reply(status, body, call.entry.id, call.extra_headers, call.sandbox)
+        if call.plan is not None:
+            reply.body = faulted.rewritten(body, call.plan)
+            reply.delay_ms = 0 if call.waited else call.plan.delay_ms
+        if executed and call.sandbox.faults.busy("after"):
+            faulted.afterwards(call, reply)
+        reply.overtaken = call.overtaken
+        return self._journal(call, reply)
+
+    def _journal(self, call: Call, reply: Reply) -> Reply:
         entry = call.entry
-        entry.status = status
-        entry.response_body = body
-        return Reply(status, body, entry.id, call.extra_headers, call.sandbox)
+        entry.status = reply.status if reply.wire is None or call.made or reply.wire.speaks else None
+        entry.response_body = reply.body
+        entry.object_id = call.made or call.params.get("id")
+        if entry.object_id and entry.external_identifier is None:
+            resource = call.sandbox.ledger.find(entry.object_id)
+            entry.external_identifier = getattr(resource, "external_identifier", None)
+        call.sandbox.feed.add("request", entry)
+        return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
         # No operation, so no sandbox's rules apply; one that is known still journals what came.
@@ -242,26 +295,17 @@ class Pipeline:
         entry.response_body = envelopes.failure(
             error, envelope, request_id=entry.id, docs_url=sandbox.settings.docs_url
         )
+        sandbox.feed.add("request", entry)
         return Reply(error.status, entry.response_body, entry.id)
 
 
-def _parse(request: Request, settings: Settings) -> tuple[object, str | None]:
-    """Return the parsed body, or why it cannot be taken."""
-    if request.body_error:
-        return None, request.body_error
-    if len(request.body) > settings.body_limit:
-        return None, f"The body is larger than {settings.body_limit} bytes."
-    if not request.body:
-        return {}, None  # as to cancel or to accept; many clients then send a Content-Type of their own
-    content_type = request.headers.get("Content-Type", "")
-    if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
-        return None, f"The Content-Type is {content_type[:64]!r}; it must be application/json."
-    try:
-        parsed = json_text.loads(request.body)
-        json_text.canonical(parsed)
-    except json_text.JsonTextError as error:
-        return None, f"The body is not valid JSON: {error}."
-    return parsed, None
+def _fingerprint(call: Call) -> tuple[bytes, int]:
+    """Return what makes a request the same as another, and the hash of its exact bytes."""
+    request = call.request
+    body = call.body()
+    raw = body.problem is not None or call.sandbox.settings.fingerprint == "raw"
+    content = b"raw " + request.body if raw else body.canonical
+    return idempotency.fingerprint(request.method, request.target, content), hash(request.body)
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from paydouble.api.bodies import Body, parse
+
 if TYPE_CHECKING:
     from paydouble.api.operations import Operation
+    from paydouble.faults.plan import Plan, Wire
     from paydouble.guards.idempotency import Claim
     from paydouble.journal import RequestEntry
     from paydouble.sandbox import Sandbox
+    from paydouble.webhooks.deliveries import Delivery
 
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
 
@@ -32,7 +36,7 @@ class Request:
     """Why the body could not be read (too large, too slow), when it could not."""
 
     def query(self) -> dict[str, str]:
-        """Return the query's members, decoded; the last of a repeated one counts."""
+        """Return the query's members, decoded; the first of a repeated one counts."""
         _, _, text = self.target.partition("?")
         return dict(URL.build(path="/", query_string=text, encoded=True).query) if text else {}
 
@@ -47,6 +51,13 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     sandbox: Sandbox | None = None
     """Whose answer this is, so that the shell can start what it has set in motion."""
+    content_type: str = "application/json"
+    delay_ms: int = 0
+    """Real time that the answer is kept back."""
+    wire: Wire | None = None
+    """What is done to its bytes instead of sending them."""
+    overtaken: tuple[tuple[Delivery, int], ...] = ()
+    """Deliveries that must have arrived before it leaves, and by how many milliseconds."""
 
 
 @dataclass(slots=True)
@@ -62,6 +73,20 @@ class Call:
     payload: Any = None
     claim: Claim | None = None
     queries: dict[str, str] = field(default_factory=dict)
+    plan: Plan | None = None
+    """What faults do to it before the commit, or to the operation itself."""
+    waited: bool = False
+    """Its plan's delay has been, or is being, waited for."""
+    made: str | None = None
+    """The id of the object that it has made, or that the request it replays has made."""
+    overtaken: tuple[tuple[Delivery, int], ...] = ()
+    body_read: Body | None = None
+
+    def body(self) -> Body:
+        """Return the request's body, parsed once."""
+        if self.body_read is None:
+            self.body_read = parse(self.request, self.sandbox.settings)
+        return self.body_read
 
 
 @dataclass(slots=True)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import click
 
+_LONGEST_SECONDS = 3600
+
 
 @click.command()
 @click.option("--server", "url", envvar="PAYDOUBLE_SERVER", help="Where it is; by default this machine's own server.")
 @click.option(
-    "--port", envvar="PAYDOUBLE_PORT", type=int, default=8080, show_default=True, help="Port of this machine."
+    "--port",
+    envvar="PAYDOUBLE_PORT",
+    type=click.IntRange(1, 65535),
+    default=8080,
+    show_default=True,
+    help="Port of this machine.",
 )
 @click.option("--timeout", type=float, default=2.0, show_default=True, help="Seconds to wait for the answer.")
 def healthcheck(url: str | None, port: int, timeout: float) -> int:
@@ -16,6 +23,8 @@ def healthcheck(url: str | None, port: int, timeout: float) -> int:
     import http.client
     from urllib.parse import urlsplit
 
+    if not 0 < timeout <= _LONGEST_SECONDS:  # also not a number
+        raise click.UsageError(f"--timeout: {timeout:g} is no number of seconds from 0 to {_LONGEST_SECONDS}.")
     base = url or f"http://127.0.0.1:{port}"
     try:
         parts = urlsplit(base)
@@ -28,8 +37,8 @@ def healthcheck(url: str | None, port: int, timeout: float) -> int:
     try:
         connection.request("GET", "/_paydouble/health")
         status = connection.getresponse().status
-    except (OSError, http.client.HTTPException) as error:
-        click.echo(f"{base} does not answer: {error}", err=True)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        click.echo(f"{base} does not answer: {' '.join(str(error).split())}", err=True)
         return 1
     finally:
         connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,17 @@ def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> P
         if name in {"settings", "paths"}:
             ctx.meta[f"paydouble.{name}"] = content
         elif name in known:
-            defaults[name] = content if isinstance(content, list | bool | type(None)) else str(content)
+            defaults[name] = content if isinstance(content, list | bool | type(None)) else _as_text(content)
         else:
             names = sorted([*(name.replace("_", "-") for name in known), "settings", "paths"])
             raise click.UsageError(f"{value}: {key!r} is not known; there are: {', '.join(names)}.")
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
     return value
+
+
+def _as_text(content: object) -> str:
+    # YAML reads 2026-01-01T00:00:00Z as a datetime, whose str() is no ISO 8601.
+    return content.isoformat() if isinstance(content, date) else str(content)
 
 
 def parse_settings(pairs: tuple[str, ...], base: object, place: str) -> dict[str, Any]:

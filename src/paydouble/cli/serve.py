@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,8 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
     from paydouble.runtime.host import ClockSpec, HostOptions, SandboxSpec
     from paydouble.server import ServerOptions
 
+    if values["rate"] is not None and math.isnan(values["rate"]):  # click's range lets it through
+        raise UsageError("is not a number", member="--rate")
     if values["rate"] is not None and values["clock"] != "real":
         raise UsageError(f"only a real clock has a rate, not a {values['clock']} one", member="--rate")
     if values["scenario"] is not None:
@@ -84,8 +87,8 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
     except ValueError as error:
         raise UsageError(str(error), member="--start") from None
     for name in ("business_key", "business_secret", "webhook_secret"):
-        if not values[name] or (name == "business_key" and ":" in values[name]):
-            raise UsageError("must not be empty, and a key has no colon", member="--" + name.replace("_", "-"))
+        if not values[name].strip() or (name == "business_key" and ":" in values[name]):
+            raise UsageError("must not be blank, and a key has no colon", member="--" + name.replace("_", "-"))
     return ServerOptions(
         host=values["host"],
         port=values["port"],

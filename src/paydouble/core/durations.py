@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
-_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|d|h|m|s)")
+_WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|d|h|m|s))+")
 # A century: long enough for any life, short enough that no sum of them leaves the calendar.
 LONGEST_MS: Final = 100 * 366 * UNITS_MS["d"]
 
@@ -19,7 +19,7 @@ def parse_duration(text: object) -> int:
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     compact = text.strip()
     if not _WHOLE.fullmatch(compact):
-        hint = f" (did you mean '{compact}s'?)" if re.fullmatch(r"\d+", compact) else ""
+        hint = f" (did you mean '{compact}s'?)" if re.fullmatch(r"[0-9]+", compact) else ""
         message = f"{text!r} is not a duration{hint}; write it like 250ms, 2s, 5m, 1h30m or 3d"
         raise ValueError(message)
     if len(compact) > 64:  # noqa: PLR2004 - far longer than any honest duration; keeps the sum below cheap

@@ -78,9 +78,11 @@ class UnknownThing(PaydoubleError):
 class IllegalTransition(PaydoubleError):
     """A resource cannot go from one state to the other; nothing was changed."""
 
-    def __init__(self, kind: str, subject: str, state: str, to: str, allowed: tuple[str, ...]) -> None:
-        """Take the kind and id of the resource, both states, and the states that were possible."""
+    def __init__(  # noqa: PLR0913 - what the message needs to say
+        self, kind: str, subject: str, state: str, to: str, allowed: tuple[str, ...], *, because: str = ""
+    ) -> None:
+        """Take the kind and id of the resource, both states, the states that were possible, or another reason."""
         self.state = state
         self.to = to
         possible = f"possible: {', '.join(allowed)}" if allowed else f"{state} is final"
-        super().__init__(f"{kind} {subject} is {state} and cannot become {to} ({possible}).")
+        super().__init__(f"{kind} {subject} is {state} and cannot become {to} ({because or possible}).")

@@ -31,10 +31,19 @@ class Ids:
         # Coprime to 2, 3 and 5, the primes of 30^8: n -> n * factor + offset then meets every reference once.
         self._factor = (draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7
 
+    def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
+        """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
+        for prefix in prefixes:
+            self._counts[prefix] = earlier._counts[prefix]
+
     def make(self, prefix: str) -> str:
         """Return the next id of a prefix, such as `payin_` and 24 characters."""
         self._counts[prefix] = n = self._counts[prefix] + 1
         return f"{prefix}_{self._draws.digest('id', prefix, n).translate(_TO_BASE62).decode()}"
+
+    def derive(self, prefix: str, subject: str, n: int) -> str:
+        """Return an id that belongs to a subject; it is not counted, so that the ids after it stay as they were."""
+        return f"{prefix}_{self._draws.digest(f'derived-{prefix}', subject, n).translate(_TO_BASE62).decode()}"
 
     def reference(self, prefix: str) -> str:
         """Return the next readable reference of a prefix, such as `PAY-7Q4M-2KXD`; no two are equal."""

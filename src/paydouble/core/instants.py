@@ -17,15 +17,19 @@ class Stamps:
     With `seconds` true the milliseconds are cut off, which makes ties (setting `timestamps: seconds`).
     """
 
-    __slots__ = ("_seconds", "_texts")
+    __slots__ = ("_last", "_last_text", "_seconds", "_texts")
 
     def __init__(self, *, seconds: bool = False) -> None:
         """Choose the precision."""
         self._seconds = seconds
         self._texts: dict[int, str] = {}
+        self._last = -1
+        self._last_text = ""
 
     def __call__(self, instant: int) -> str:
         """Return for example `2026-01-01T00:00:00.250Z`."""
+        if instant == self._last:
+            return self._last_text
         second, millisecond = divmod(instant, 1000)
         text = self._texts.get(second)
         if text is None:
@@ -33,7 +37,9 @@ class Stamps:
                 self._texts.clear()
             text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
             self._texts[second] = text
-        return f"{text}Z" if self._seconds else f"{text}.{millisecond:03d}Z"
+        self._last = instant
+        self._last_text = f"{text}Z" if self._seconds else f"{text}.{millisecond:03d}Z"
+        return self._last_text
 
 
 def write_instant(instant: int) -> str:

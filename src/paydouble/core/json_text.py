@@ -73,6 +73,11 @@ def _lexeme(value: object) -> orjson.Fragment:
     raise TypeError
 
 
+def dumps(value: Any, *, indent: bool = False) -> bytes:  # noqa: ANN401 - JSON is any
+    """Return a JSON text in which every `Number` is written as it was read."""
+    return orjson.dumps(value, default=_lexeme, option=orjson.OPT_INDENT_2 if indent else 0)
+
+
 def canonical(value: Any) -> bytes:  # noqa: ANN401 - JSON is any
     """Return one spelling for all texts with the same members and the same number lexemes."""
     try:

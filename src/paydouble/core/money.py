@@ -6,7 +6,7 @@ number. No binary float is ever made of it: text -> Decimal -> int on the way in
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from types import MappingProxyType
 from typing import Final
 
@@ -31,6 +31,8 @@ MINOR_DIGITS: Final = MappingProxyType(
 )
 # Eighteen digits fit a signed 64-bit integer, which is what a receiver will keep them in.
 MOST_DIGITS: Final = 18
+# Wide enough for any honest spelling of an amount; a longer one cannot be exact and says so.
+_EXACT: Final = Context(prec=100, Emin=-999_999, Emax=999_999, traps=[Inexact])
 
 
 def to_minor(amount: Decimal, digits: int) -> int:
@@ -41,21 +43,15 @@ def to_minor(amount: Decimal, digits: int) -> int:
     if not amount.is_finite() or amount.adjusted() + digits >= MOST_DIGITS:
         message = f"has more than {MOST_DIGITS} digits"
         raise ValueError(message)
-    # as_tuple keeps every digit; scaleb would round to the context's precision.
-    sign, figures, exponent = amount.as_tuple()
-    shift = int(exponent) + digits
-    whole: int = int("".join(map(str, figures)) or "0") if len(figures) <= MOST_DIGITS * 2 else -1
-    if whole < 0:
-        message = f"has more than {MOST_DIGITS} digits"
+    try:
+        scaled = amount.scaleb(digits, _EXACT)
+        minor = int(scaled)
+    except Inexact:
+        minor, scaled = 0, amount
+    if minor != scaled:
+        message = f"has more than {digits} decimal places"
         raise ValueError(message)
-    if shift < 0:
-        whole, lost = divmod(whole, 10 ** min(-shift, MOST_DIGITS * 4))
-        if lost:
-            message = f"has more than {digits} decimal places"
-            raise ValueError(message)
-    else:
-        whole *= int(10**shift)
-    return -whole if sign else whole
+    return minor
 
 
 def write_minor(minor: int, digits: int) -> str:

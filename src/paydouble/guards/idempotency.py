@@ -28,10 +28,12 @@ class Claim:
     fingerprint: bytes
     request_id: str
     created_at: int
-    raw: bytes
-    """Digest of the exact bytes, to notice a body that parses alike but was written anew."""
+    raw: int
+    """Hash of the exact bytes, to notice a body that parses alike but was written anew."""
     status: int | None = None
     body: bytes = b""
+    made: str | None = None
+    """The object that the request has made."""
 
 
 def parse_key(values: Sequence[str]) -> str:
@@ -46,13 +48,9 @@ def parse_key(values: Sequence[str]) -> str:
     raise ApiError(code, "The Idempotency-Key is not a UUID version 4 such as 5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d.")
 
 
-def digest(*parts: bytes) -> bytes:
-    """Return a short fingerprint of some byte strings, in their order and with their borders."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        state.update(b"%d:" % len(part))
-        state.update(part)
-    return state.digest()
+def fingerprint(method: str, target: str, content: bytes) -> bytes:
+    """Return what two requests share when they ask for the same: method, path, query and body."""
+    return blake2b(f"{method} {target}\0".encode("utf-8", "surrogateescape") + content, digest_size=16).digest()
 
 
 class Keys:

@@ -17,6 +17,11 @@ class Quota:
         self._window = -1
         self._used = 0
 
+    def restart(self) -> None:
+        """Begin with an unused window."""
+        self._window = -1
+        self._used = 0
+
     def take(self, rule: RateLimit, now: int) -> tuple[bool, Headers]:
         """Count one request; returns whether it may pass, and the three documented headers."""
         window = now // rule.window

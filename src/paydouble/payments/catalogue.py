@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import yaml
 
 from paydouble.core.draws import Draws
+from paydouble.core.errors import ApiError
 from paydouble.core.money import MINOR_DIGITS, parse_amount, to_minor
 
 RATE_WINDOW_MS = 15 * 60 * 1000
@@ -39,7 +40,7 @@ class Method:
         return country is None or not self.countries or country in self.countries
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """Everything on offer."""
 
@@ -47,6 +48,7 @@ class Catalogue:
     per_dollar: dict[str, Decimal]
     """Units of each currency for one US dollar."""
 
+    @cached_property
     def currencies(self) -> frozenset[str]:
         """Return the currencies that some method takes."""
         return frozenset(currency for method in self.methods for currency in method.limits)
@@ -76,8 +78,8 @@ def load_catalogue() -> Catalogue:
 def rate(catalogue: Catalogue, draws: Draws, source: str, target: str, now: int) -> tuple[Decimal, int]:
     """Return a rate and the instant at which it expires: the same for the same seed and quarter of an hour.
 
-    The table's rate moves by at most half a percent from one window to the next, so that a merchant who caches a
-    quote for too long can see it change.
+    The rate stays within half a percent of the table's and is another one in each window, so that a merchant who
+    caches a quote for too long can see it change.
     """
     window = now // RATE_WINDOW_MS
     expires_at = (window + 1) * RATE_WINDOW_MS
@@ -90,6 +92,10 @@ def rate(catalogue: Catalogue, draws: Draws, source: str, target: str, now: int)
 
 
 def convert(amount: int, rate_value: Decimal, source: str, target: str) -> int:
-    """Return an amount in the target's minor units, rounded half to even."""
+    """Return an amount in the target's minor units, rounded half to even; VALIDATION_ERROR when it is too large."""
+    # Eighteen digits times the eight of a rate fit the 28 that Decimal computes with, so nothing is rounded twice.
     exact = Decimal(amount).scaleb(-MINOR_DIGITS[source]) * rate_value
-    return to_minor(exact.quantize(Decimal(1).scaleb(-MINOR_DIGITS[target]), ROUND_HALF_EVEN), MINOR_DIGITS[target])
+    try:
+        return to_minor(exact.quantize(Decimal(1).scaleb(-MINOR_DIGITS[target]), ROUND_HALF_EVEN), MINOR_DIGITS[target])
+    except ValueError as error:
+        raise ApiError("VALIDATION_ERROR", f"amount: in {target} it {error}.") from None

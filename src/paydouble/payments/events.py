@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -31,8 +30,7 @@ EVENT_TYPES: Final = MappingProxyType(
 _DISPUTE_CLOSED: Final = frozenset({"won", "lost", "accepted"})
 
 
-@dataclass(slots=True, frozen=True)
-class Event:
+class Event(NamedTuple):
     """A fact, with the exact bytes in which it is sent on every attempt."""
 
     id: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeVar
 
-from paydouble.core.errors import ApiError
+from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
 from paydouble.core.money import write_amount
 from paydouble.payments import events, lifecycle
@@ -193,7 +193,7 @@ class Ledger:
             created_at=now,
             updated_at=now,
         )
-        self._keep(payout)
+        self._open(payout, now)
         return payout
 
     def create_transaction(  # noqa: PLR0913 - a transaction has this many members
@@ -227,6 +227,8 @@ class Ledger:
             self._reserve_again(resource, to)
         if not isinstance(resource, Dispute):
             resource.failure = (failure or Failure()) if to == "failed" else None
+        if isinstance(resource, PayIn) and to == "succeeded" and resource.settles_at is not None:
+            resource.amount = resource.settles_at
         resource.status = to
         self._touched(resource, before, now)
 
@@ -243,6 +245,9 @@ class Ledger:
         pay_in = self.get(PayIn, refund.payin_id)
         held = refund.status != "failed"
         holds = to != "failed"
+        if holds > held and pay_in.refund_reserved + refund.amount > pay_in.amount:
+            because = f"{pay_in.id} has too little left to refund; not even force gives back more than was paid"
+            raise IllegalTransition(refund.OBJECT, refund.id, refund.status, to, (), because=because)
         pay_in.refund_reserved += (holds - held) * refund.amount
 
     def _open(self, resource: Living, now: int) -> Document:
@@ -259,10 +264,11 @@ class Ledger:
 
     def _touched(self, resource: Living, before: Document, now: int) -> None:
         resource.updated_at = now
+        after = _event_object(resource, self.stamp)
+        resource.previous = previous = events.changes(before, after)
         kind = events.event_type(resource, opened=False)
         if kind:
-            after = _event_object(resource, self.stamp)
-            self._emit(kind, resource, after, events.changes(before, after), now)
+            self._emit(kind, resource, after, previous, now)
 
 
 def _event_object(resource: Living, stamp: Stamp) -> Document:

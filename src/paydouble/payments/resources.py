@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from paydouble.core.money import json_amount
+from paydouble.core.money import MINOR_DIGITS, json_amount
 from paydouble.payments import lifecycle
 
 Stamp = Callable[[int], str]
@@ -30,8 +30,7 @@ class Failure:
         return {"code": self.code, "message": self.message}
 
 
-@dataclass(slots=True, frozen=True)
-class PaymentMethod:
+class PaymentMethod(NamedTuple):
     """How the payer pays (contract section 2.2)."""
 
     type: str
@@ -39,8 +38,7 @@ class PaymentMethod:
     name: str
 
 
-@dataclass(slots=True, frozen=True)
-class Customer:
+class Customer(NamedTuple):
     """Who pays (contract section 2.2)."""
 
     first_name: str
@@ -74,6 +72,15 @@ class PayIn:
     failure: Failure | None = None
     scenario: str = ""
     refund_reserved: int = 0
+    settles_at: int | None = None
+    """The amount that will have been paid in the end, when that is another one."""
+    previous: Document | None = None
+    """The documented members that the latest change replaced, as they were."""
+
+    @property
+    def digits(self) -> int:
+        """Return the minor digits of the pay-in's currency."""
+        return MINOR_DIGITS[self.currency]
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the documented members alone."""
@@ -131,6 +138,7 @@ class Refund:
     updated_at: int
     status: str = "created"
     failure: Failure | None = None
+    previous: Document | None = None
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the refund as an event carries it; optional members only when they are there."""
@@ -175,6 +183,7 @@ class Dispute:
     updated_at: int
     status: str = "needs_response"
     evidence: dict[str, str] = field(default_factory=dict)
+    previous: Document | None = None
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the dispute."""
@@ -215,6 +224,7 @@ class Payout:
     updated_at: int
     status: str = "created"
     failure: Failure | None = None
+    previous: Document | None = None
 
     def document(self, stamp: Stamp) -> Document:
         """Return the payout."""

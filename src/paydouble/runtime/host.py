@@ -151,7 +151,6 @@ class Host:
         """Break off everything."""
         for pump in tuple(self._pumps.values()):
             await pump.close()
-        self._pumps.clear()
         await self._sender.close()
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:

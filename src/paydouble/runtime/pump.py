@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import LATEST_MS, write_instant
 from paydouble.runtime.sender import Sender
@@ -47,23 +48,23 @@ class Pump:
         self._sender = sender
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_due = -1
+        self._alarm_for: tuple[Clock, int] | None = None
         self._advancing = asyncio.Lock()
         self._in_flight = 0
+        self._interruptions = 0
         self._closed = False
         self.attempts = 0
 
     def kick(self) -> None:
         """Start what can start, and see to it that the next timer is met."""
-        if self._closed:
+        if self._closed or self._interruptions:
             return
         outbox = self.sandbox.outbox
         if not outbox.quiet:
             for endpoint in outbox.idle_endpoints():
                 if endpoint not in self._workers:
                     self._workers[endpoint] = asyncio.get_running_loop().create_task(self._work(endpoint))
-        if self.sandbox.clock.mode != "manual":
-            self._set_alarm()
+        self._set_alarm()
 
     def enter(self) -> None:
         """A request is in flight: an `auto` clock stands meanwhile."""
@@ -80,15 +81,18 @@ class Pump:
         while self._workers:
             await asyncio.wait(self._workers.values())
 
-    async def advance(self, *, to: int | None, limit: int = DEFAULT_LIMIT) -> Advanced:
-        """Move the clock to an instant, or with None until nothing is left to happen.
+    async def advance(self, *, to: int | None = None, by: int | None = None, limit: int = DEFAULT_LIMIT) -> Advanced:
+        """Move the clock to an instant or by some milliseconds, or with neither until nothing is left to happen.
 
         What is due happens instant by instant; the attempts of an instant settle before the next begins. A second
-        advance waits for the first. `limit` is the number of timers after which it stops where it is.
+        advance waits for the first, and `by` counts from where that one ends. `limit` is the number of timers after
+        which it stops where it is.
         """
         async with self._advancing:
             sandbox = self.sandbox
             now = sandbox.tick()
+            if by is not None:
+                to = now + by
             if to is not None and not now <= to < LATEST_MS:
                 where = "in the past" if to < now else "after the year 9998"
                 raise UsageError(f"{write_instant(to) if to < LATEST_MS else 'that'} is {where}; "
@@ -115,14 +119,20 @@ class Pump:
 
     async def interrupt(self, action: Callable[[], T]) -> tuple[T, int]:
         """Break off the attempts in flight, run an action, and go on; returns its result and how many those were."""
-        paused, self._closed = self._closed, True
-        self._drop_alarm()
-        workers = tuple(self._workers.values())
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        result = action()
-        self._closed = paused
+        # Counted, since a second reset or the end may come while the first still waits for its workers.
+        self._interruptions += 1
+        try:
+            self._drop_alarm()
+            workers = tuple(self._workers.values())
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            for endpoint, worker in tuple(self._workers.items()):
+                if worker.done():  # one that was cancelled before its first step could not tidy up behind itself
+                    del self._workers[endpoint]
+            result = action()
+        finally:
+            self._interruptions -= 1
         self.kick()
         return result, len(workers)
 
@@ -134,7 +144,7 @@ class Pump:
     async def _work(self, endpoint: str) -> None:
         sandbox = self.sandbox
         try:
-            while not self._closed:
+            while not (self._closed or self._interruptions):
                 sandbox.tick()
                 due = sandbox.next_attempt(endpoint, wall_ms())
                 if due is None:
@@ -149,17 +159,18 @@ class Pump:
 
     def _set_alarm(self) -> None:
         sandbox = self.sandbox
-        due = sandbox.timers.next_due()
-        automatic = sandbox.clock.mode == "auto"
+        clock = sandbox.clock
+        due = None if clock.mode == "manual" else sandbox.timers.next_due()
+        automatic = clock.mode == "auto"
         if due is None or (automatic and (self._workers or self._in_flight)):
             self._drop_alarm()
             return
-        if self._alarm is not None and self._alarm_due == due and not automatic:
+        if self._alarm is not None and self._alarm_for == (clock, due) and not automatic:
             return
         self._drop_alarm()
-        seconds = sandbox.clock.real_seconds_until(due)
+        seconds = clock.real_seconds_until(due)
         delay = AUTO_PAUSE_SECONDS if seconds is None else min(seconds + 0.001, _LONGEST_ALARM_SECONDS)
-        self._alarm_due = due
+        self._alarm_for = (clock, due)
         self._alarm = asyncio.get_running_loop().call_later(delay, self._ring, due if automatic else None)
 
     def _drop_alarm(self) -> None:

@@ -26,6 +26,8 @@ from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
 BODY_PATIENCE_SECONDS = 2.0
 # Shorter than any common server's own keep-alive, so that we do not post into a connection that is being closed.
 KEEP_ALIVE_SECONDS = 1.0
+# Turns of the event loop from a receiver's close, in this very process even, to our side of it.
+_BREATHS: Final = 3
 _LOG = logging.getLogger("paydouble.delivery")
 
 
@@ -55,6 +57,7 @@ class Sender:
             # A session's own timeouts would count the body too; the contract's ten seconds end with the headers.
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(settings.timeout / 1000):
+                    await _hear_of_closed_connections()
                     response = await stack.enter_async_context(
                         self._session(public=public).post(
                             url,
@@ -68,7 +71,7 @@ class Sender:
                 body = await _read(response, settings.response_limit)
         except Exception as failure:  # noqa: BLE001 - a receiver may break anything; an event must never be lost to it
             if status is None:
-                error = _explain(failure, settings)
+                error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
         return Outcome(sent_at, round(latency_ms, 3), status, error, body)
 
@@ -126,6 +129,16 @@ class Sender:
         return context
 
 
+async def _hear_of_closed_connections() -> None:
+    """Let the event loop see which kept connections their receivers have closed, so that none of those is posted into.
+
+    A receiver may close without a word after it has answered (RFC 9112, 9.3.1), often in the same moment. To post
+    again over a fresh connection afterwards is no way out: a receiver that broke off would then get an attempt twice.
+    """
+    for _ in range(_BREATHS):
+        await asyncio.sleep(0)
+
+
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Return the first bytes of a body; what does not come soon, or breaks off, is done without."""
     body = bytearray()
@@ -141,14 +154,14 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body)
 
 
-def _explain(failure: Exception, settings: WebhookSettings) -> AttemptError:
+def _explain(failure: Exception, settings: WebhookSettings, url: str) -> AttemptError:
     cause = getattr(failure, "os_error", None) or failure.__cause__
     if isinstance(failure, TimeoutError):
         return AttemptError("timeout", f"no answer within {settings.timeout / 1000:g} s")
     if isinstance(failure, TargetRefused) or isinstance(cause, TargetRefused):
         return AttemptError("policy", str(failure if isinstance(failure, TargetRefused) else cause))
-    if isinstance(failure, aiohttp.ClientConnectorError) and isinstance(cause, ConnectionRefusedError):
-        return AttemptError("refused", "nobody listens at the target")
+    if isinstance(failure, aiohttp.ClientConnectorError) and isinstance(cause, ConnectionError):
+        return _explain_no_connection(cause, url)
     if isinstance(failure, aiohttp.ServerDisconnectedError) and not isinstance(failure.message, str):
         return AttemptError("protocol", "the answer is not HTTP")
     for kind, slug, text in _KINDS:
@@ -170,6 +183,14 @@ _KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (aiohttp.ClientError, "protocol", "the answer is not HTTP: {failure}"),
     (ValueError, "bad_url", "the target is not a URL that can be posted to: {failure}"),
 )
+
+
+def _explain_no_connection(cause: ConnectionError, url: str) -> AttemptError:
+    if isinstance(cause, ConnectionRefusedError):
+        return AttemptError("refused", "nobody listens at the target")
+    if url[:6].lower() == "https:":
+        return AttemptError("tls", "no TLS connection: the receiver broke off the handshake")
+    return AttemptError("unreachable", f"no connection ({_reason(cause)})")
 
 
 def _reason(cause: BaseException | None) -> str:

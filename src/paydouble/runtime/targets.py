@@ -19,6 +19,8 @@ METADATA: Final = frozenset(
     ip_address(text) for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
 )
 _NAT64: Final = ip_network("64:ff9b::/96")
+# Where the IPv4 address lies in it is each network's own choice, so nobody can tell where it leads.
+_LOCAL_NAT64: Final = ip_network("64:ff9b:1::/48")
 Address = IPv4Address | IPv6Address
 
 
@@ -31,6 +33,8 @@ def unwrap(address: Address) -> Address:
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
+        if address.sixtofour is not None:
+            return address.sixtofour
         if address in _NAT64:
             return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
@@ -41,7 +45,7 @@ def objection(address: Address, *, public: bool) -> str | None:
     ip = unwrap(address)
     if ip in METADATA or ip.is_link_local:
         return f"{ip} is a link-local or cloud metadata address, which is never a target"
-    if ip.is_multicast or ip.is_unspecified or (ip.is_reserved and not ip.is_loopback):
+    if ip.is_multicast or ip.is_unspecified or ip in _LOCAL_NAT64 or (ip.is_reserved and not ip.is_loopback):
         return f"{ip} is no host's address"
     if ip.is_loopback or ip.is_private:
         return None
@@ -55,6 +59,9 @@ def check_literal(host: str, *, public: bool) -> None:
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
+        # aiohttp takes these for addresses too and would not ask the resolver: 2852039166 is 169.254.169.254.
+        if ":" in host or host.replace(".", "").isdigit():
+            raise TargetRefused(f"{host} is not a whole IP address; write it like 127.0.0.1 or ::1") from None
         return
     reason = objection(address, public=public)
     if reason:

@@ -1,7 +1,8 @@
 """The façade of one isolated business: commands in, events and due attempts out.
 
-Every command first lets the clock catch up (`tick`), so that a timer that was due before a call has gone off before
-it, however late the event loop is. Nothing in here waits, sends or reads the machine's time.
+Every command of the control API first lets the clock catch up (`tick`), so that a timer that was due before a call
+has gone off before it, however late the event loop is; for those of the API the pipeline has done so. Nothing in here
+waits, sends or reads the machine's time.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.ids import Ids
 from paydouble.core.instants import Stamps
 from paydouble.core.timers import Timers
+from paydouble.faults.table import FaultTable
+from paydouble.feed import Feed
 from paydouble.guards.idempotency import Keys
 from paydouble.guards.rate_limit import Quota
 from paydouble.journal import Journal, RequestEntry
-from paydouble.payments import events
+from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Living, PayIn, Payout, Refund
-from paydouble.sandbox.commands import Command, MakeAttempt
+from paydouble.sandbox import emission
+from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt, PostCopies
+from paydouble.sandbox.dispatch import Dispatch
 from paydouble.sandbox.life import Life
 from paydouble.scenarios.library import library
 from paydouble.scenarios.model import Scenario
@@ -54,7 +59,10 @@ class Sandbox:
         checkout_base: str = "/_paydouble/checkout/",
         scenarios: Mapping[str, Scenario] | None = None,
     ) -> None:
-        """Start a business with empty books; `make_clock` is called again by a reset."""
+        """Start a business with empty books; `make_clock` is called again by a reset.
+
+        `UsageError` when the settings name a scenario that does not exist.
+        """
         self.identity = identity
         self.settings = settings
         self.notification_url = notification_url
@@ -63,9 +71,16 @@ class Sandbox:
         self.draws = Draws(identity.seed)
         self.ids = Ids(self.draws)
         self._scenarios = scenarios
+        self.scenario(settings.scenario)
         self._make_clock = make_clock
         self.journal = Journal(settings.journal_limit)
         self.outbox = Outbox(settings.journal_limit)
+        self.feed = Feed(settings.journal_limit)
+        self.faults = FaultTable(self.draws)
+        self.timers: Timers[Command] = Timers()
+        self.dispatch = Dispatch(self.outbox, self.timers, self.ids)
+        self.overtaking: list[tuple[Delivery, int]] = []
+        """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
         self._start()
 
     def _start(self) -> None:
@@ -73,7 +88,8 @@ class Sandbox:
         self.now = self.clock.now()
         self.ids = Ids(self.draws)
         self.secrets = Secrets(self.identity.webhook_secret)
-        self.timers: Timers[Command] = Timers()
+        self.timers = Timers()
+        self.dispatch.move(self.timers, self.ids)
         self.keys = Keys()
         self.quota = Quota()
         self.errors = 0
@@ -99,13 +115,21 @@ class Sandbox:
         before = self.fired
         while timer := self.timers.pop_due(instant):
             self.fired += 1
-            if isinstance(timer.command, MakeAttempt):
-                delivery = self.outbox.deliveries.get(timer.command.delivery_id)
+            self._obey(timer.command)
+        return self.fired - before
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case MakeAttempt(delivery_id):
+                delivery = self.outbox.deliveries.get(delivery_id)
                 if delivery is not None:
                     self.outbox.enqueue(delivery)
-            else:
-                self.life.fire(timer.command, self.now)
-        return self.fired - before
+            case PostCopies():
+                self.dispatch.post_copies(command, self.now)
+            case EndGathering(key):
+                self.dispatch.end_gathering(key, self.now)
+            case _:
+                self.life.fire(command, self.now)
 
     def set_clock(self, clock: Clock) -> None:
         """Go on with another clock, which must not be behind this one."""
@@ -196,15 +220,70 @@ class Sandbox:
         self.secrets.rotate(self.ids.make("whsec"), self.now, grace)
         return self.secrets.current
 
+    def emit_event(self, kind: str, resource: Living) -> Event:
+        """Emit an event of any documented type for a resource, as it is now."""
+        self.tick()
+        document = (
+            resource.document(self.ledger.stamp)
+            if isinstance(resource, Payout)
+            else resource.event_object(self.ledger.stamp)
+        )
+        return emission.emit(self, kind, resource, document, {}, self.now)
+
+    def send_test_webhook(self, kind: str) -> Event:
+        """Send a sample event."""
+        self.tick()
+        return emission.emit_sample(self, kind)
+
+    def redeliver(self, delivery: Delivery) -> None:
+        """Send a delivery once more, now; `UsageError` while it is on its way."""
+        self.tick()
+        if self.outbox.in_flight(delivery):
+            raise UsageError(f"{delivery.id} is being sent at this moment", member="id")
+        self.timers.cancel_subject(delivery.id)
+        self.outbox.resend(delivery, self.notification_url, self.now)
+
+    def failed_deliveries(self, since: int | None) -> list[Delivery]:
+        """Return the deliveries whose latest attempt has failed, since an instant of the sandbox's clock if given."""
+        self.tick()
+        return [
+            delivery
+            for delivery in self.outbox.deliveries.values()
+            if delivery.status in {"waiting", "exhausted"}
+            and delivery.attempts
+            and not self.outbox.in_flight(delivery)
+            and (since is None or delivery.attempts[-1].due_at >= since)
+        ]
+
+    def hold(self, delivery: Delivery) -> None:
+        """Keep a delivery back; `UsageError` when nothing of it is to come."""
+        self.tick()
+        if delivery.settled:
+            raise UsageError(f"{delivery.id} is {delivery.status}; nothing is left to hold", member="id")
+        self.timers.cancel_subject(delivery.id)
+        self.outbox.withdraw(delivery)
+        self.feed.add("delivery", delivery)
+
+    def release(self, delivery: Delivery) -> None:
+        """Let a held delivery go, now; `UsageError` when it is not held."""
+        self.tick()
+        if delivery.status != "held":
+            raise UsageError(f"{delivery.id} is {delivery.status}, not held", member="id")
+        self.dispatch.release(delivery, self.now)
+        self.feed.add("delivery", delivery)
+
     def reset(self, scope: frozenset[str]) -> dict[str, int]:
         """Forget what the scope names; returns how much of each was removed and cancelled."""
         removed: dict[str, int] = {}
         if "deliveries" in scope:
-            pending = [timer for timer in self.timers.pending() if isinstance(timer.command, MakeAttempt)]
-            for timer in pending:
-                self.timers.cancel(timer)
+            for timer in self.timers.pending():
+                if isinstance(timer.command, DELIVERY_COMMANDS):
+                    self.timers.cancel(timer)
+            self.dispatch.clear()
             removed["events"] = self.journal.events.clear()
             removed["deliveries"], removed["deliveries_cancelled"] = self.outbox.clear()
+        if "faults" in scope:
+            removed["faults"] = self.faults.clear()
         if "requests" in scope:
             removed["requests"] = self.journal.requests.clear()
         if "state" in scope:
@@ -214,15 +293,19 @@ class Sandbox:
             removed["idempotency_keys"] = len(self.keys)
             removed["timers_cancelled"] = len(self.timers)
             waiting = self.timers.pending()
-            clock = self.clock
+            clock, ids = self.clock, self.ids
             self._start()
+            # What is kept keeps its ids, so new events and requests must not be given them again.
+            kept = (("evt", "deliveries"), ("req", "requests"))
+            self.ids.go_on_from(ids, *(prefix for prefix, part in kept if part not in scope))
             if "clock" not in scope:
                 self.clock = clock
                 self.now = clock.now()
             for timer in waiting:
-                if isinstance(timer.command, MakeAttempt):
+                if isinstance(timer.command, DELIVERY_COMMANDS):
                     removed["timers_cancelled"] -= 1
                     self.timers.schedule(timer.due, timer.command, timer.subject)
+        self.feed.add("reset", {"scope": sorted(scope), "removed": removed})
         return removed
 
     # Delivery, driven by the shell
@@ -230,7 +313,12 @@ class Sandbox:
     def next_attempt(self, endpoint: str, wall: int) -> tuple[Delivery, Attempt] | None:
         """Take the next attempt to make at an endpoint; `wall` is the machine's time in milliseconds."""
         return self.outbox.next_attempt(
-            endpoint, settings=self.settings.webhooks, secrets=self.secrets, now=self.now, wall=wall
+            endpoint,
+            settings=self.settings.webhooks,
+            secrets=self.secrets,
+            now=self.now,
+            wall=wall,
+            plan_for=lambda delivery: emission.plan_attempt(self, delivery),
         )
 
     def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
@@ -238,6 +326,9 @@ class Sandbox:
         due = self.outbox.settle(delivery, attempt, outcome, settings=self.settings.webhooks)
         if due is not None:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
+        elif delivery.status == "delivered" and delivery.copies_after_success:
+            self.dispatch.succeeded(delivery, self.now)
+        self.feed.add("attempt", delivery, attempt)
 
     # Queries
 
@@ -264,31 +355,4 @@ class Sandbox:
         return not len(self.timers) and self.outbox.quiet
 
     def _emit(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
-        cause = self.cause
-        event_id = self.ids.make("evt")
-        settings = self.settings
-        body = events.freeze(
-            event_id=event_id,
-            kind=kind,
-            api_version=settings.api_version,
-            created_at=self.ledger.stamp(now),
-            resource=document,
-            previous=previous,
-            request_id=cause.id if cause else None,
-            omit_request_id=settings.event_request_id == "omit",
-            livemode=settings.livemode,
-        )
-        event = events.Event(event_id, kind, resource.id, now, cause.id if cause else None, body)
-        self.journal.events.add(event)
-        if cause:
-            cause.events.append(event_id)
-        own = self._own_url(resource)
-        self.outbox.post(event, target=own or self.notification_url, follows_sandbox=own is None, now=now)
-
-    def _own_url(self, resource: Living) -> str | None:
-        # A deposit's own notification_url wins for its events and for those of its refunds and disputes.
-        if isinstance(resource, PayIn):
-            return resource.notification_url
-        if isinstance(resource, Refund | Dispute):
-            return self.ledger.get(PayIn, resource.payin_id).notification_url
-        return None
+        emission.emit(self, kind, resource, document, previous, now)

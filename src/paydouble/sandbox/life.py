@@ -19,7 +19,7 @@ from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout
 from paydouble.sandbox.commands import Command, DecideDispute, ExpirePayIn, MissEvidence, PlayStep
 from paydouble.scenarios.model import FailureSpec, PayoutStep, RefundStep, Scenario, Step
 
-# Lives that the contract does not show : short enough to watch, long enough to see each state.
+# Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
     RefundStep.model_validate({"after": "1s", "to": "processing"}),
     RefundStep.model_validate({"after": "2s", "to": "succeeded"}),
@@ -75,9 +75,8 @@ class Life:
         for timer in self._timers.of(resource.id):
             if not isinstance(timer.command, ExpirePayIn):
                 self._timers.cancel(timer)
-        self._tidy(resource)
-        if isinstance(resource, Dispute) and not is_final(resource.TABLE, resource.status):
-            self._watch_again(resource, now)
+        self._tidy(resource, now)
+        self._watch_again(resource, now)
 
     def fire(self, command: Command, now: int) -> None:
         """Do what a timer of a resource holds."""
@@ -106,26 +105,36 @@ class Life:
             self._ledger.transition(resource, to, now, failure=failure, force=force)
         except IllegalTransition:
             return False
-        self._tidy(resource)
+        self._tidy(resource, now)
         return True
 
     def _next_step(self, object_id: str, steps: Sequence[Step], index: int, now: int) -> None:
         if index < len(steps):
             self._timers.schedule(now + steps[index].after, PlayStep(object_id, tuple(steps), index), object_id)
 
-    def _tidy(self, resource: Living) -> None:
-        # Money that is being verified cannot expire any more, and nothing happens to what is final.
+    def _tidy(self, resource: Living, now: int) -> None:
+        # Money that is being verified cannot expire any more, and nothing happens to what is final, unless its script
+        # forces it: late money on an expired pay-in.
+        final = is_final(resource.TABLE, resource.status)
         paid = isinstance(resource, PayIn) and resource.status == "processing"
-        if paid or is_final(resource.TABLE, resource.status):
-            for timer in self._timers.of(resource.id):
-                if paid and not isinstance(timer.command, ExpirePayIn):
-                    continue
+        for timer in self._timers.of(resource.id):
+            command = timer.command
+            forced = isinstance(command, PlayStep) and command.steps[command.place].force
+            if (final and not forced) or (paid and isinstance(command, ExpirePayIn)):
                 self._timers.cancel(timer)
+        # A pay-in that was reopened in time expires like any other.
+        if isinstance(resource, PayIn) and resource.status in ("created", "pending") and resource.expires_at > now:
+            expiries = [timer for timer in self._timers.of(resource.id) if isinstance(timer.command, ExpirePayIn)]
+            if not expiries:
+                self._timers.schedule(resource.expires_at, ExpirePayIn(resource.id), resource.id)
 
-    def _watch_again(self, dispute: Dispute, now: int) -> None:
+    def _watch_again(self, resource: Living, now: int) -> None:
         # A dispute that a test moved or reopened still comes to an end.
-        if dispute.status == "under_review":
-            self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
-        else:
-            due = max(now, dispute.evidence_due_by)
-            self._timers.schedule(due, MissEvidence(dispute.id), dispute.id)
+        match resource:
+            case Dispute(status="under_review"):
+                self._timers.schedule(now + self.settings.disputes.review, DecideDispute(resource.id), resource.id)
+            case Dispute(status="needs_response"):
+                due = resource.evidence_due_by
+                if due <= now:  # reopened late: without a window of its own it would be lost before anybody saw it
+                    due = now + self.settings.disputes.response_window
+                self._timers.schedule(due, MissEvidence(resource.id), resource.id)

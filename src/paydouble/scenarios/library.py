@@ -27,11 +27,11 @@ def read_scenario(path: Path) -> Scenario:
         return Scenario.model_validate(data)
     except OSError as error:
         raise UsageError(f"cannot be read ({error.strerror})", member=str(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"is not YAML: {' '.join(str(error).split())}", member=str(path)) from None
     except ValidationError as error:
         place, message = explain(error)
-        raise UsageError(message, member=f"{path}: {place}") from None
+        raise UsageError(message, member=f"{path}: {place}" if place else str(path)) from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: bytes that are not UTF-8, a date that is none
+        raise UsageError(f"is not YAML: {' '.join(str(error).split())}", member=str(path)) from None
 
 
 @cache

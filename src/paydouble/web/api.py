@@ -76,5 +76,5 @@ async def read_body(request: web.BaseRequest) -> tuple[bytes, str | None]:
         return b"", f"The body did not arrive within {BODY_PATIENCE_SECONDS:g} seconds."
     except web.HTTPRequestEntityTooLarge as error:
         return b"", f"The body is larger than {error.max_size if hasattr(error, 'max_size') else 'allowed'}."
-    except (web.RequestPayloadError, HttpProcessingError) as error:
+    except (web.RequestPayloadError, HttpProcessingError, ConnectionError) as error:
         return b"", f"The body cannot be read: {' '.join(str(error).split())[:200]}."

@@ -14,7 +14,7 @@ def front(host: Host, control: Control | None, *, with_api: bool = True) -> Fron
     """Return the server of a port: the API, the control API, or both."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        target = request.raw_path
+        target = api.origin_form(request)
         if control is not None and (target.startswith(PREFIX) or not with_api):
             return await control.answer(request)
         return await api.answer(host, request)

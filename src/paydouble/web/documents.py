@@ -19,7 +19,7 @@ _STATIC: Final[Mapping[str, str]] = {
     "docs.css": "text/css",
 }
 # The docs page loads nothing from elsewhere; its library sets styles from script.
-_POLICY: Final = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+_POLICY: Final = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 
 class Documents:
@@ -28,6 +28,7 @@ class Documents:
     def __init__(self, host: Host) -> None:
         """Describe a host."""
         self._host = host
+        self._openapi_of: tuple[str, bytes] | None = None
 
     def find(self, method: str, target: str) -> web.Response | None:
         """Return the page at a path, or None."""
@@ -42,9 +43,12 @@ class Documents:
         return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
 
     def _openapi(self) -> bytes:
-        from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
+        base_url = self._host.base_url
+        if self._openapi_of is None or self._openapi_of[0] != base_url:
+            from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
 
-        return orjson.dumps(document(self._host.operations, server_url=self._host.base_url))
+            self._openapi_of = base_url, orjson.dumps(document(self._host.operations, server_url=base_url))
+        return self._openapi_of[1]
 
 
 @cache
@@ -55,5 +59,10 @@ def _static(name: str) -> bytes:
 def _respond(body: bytes, kind: str) -> web.Response:
     return web.Response(
         body=body,
-        headers={"Content-Type": f"{kind}; charset=utf-8", "Content-Security-Policy": _POLICY, "Server": "paydouble"},
+        headers={
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Security-Policy": _POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Server": "paydouble",
+        },
     )

@@ -52,6 +52,11 @@ class _Connection(RequestHandler):
 
     __slots__ = ()
 
+    def log_exception(self, *args: Any, **kw: Any) -> None:  # noqa: ANN401 - aiohttp's signature
+        """Log a failure; a body that cannot be read is none of ours, and has been answered."""
+        if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **kw)
+
     def handle_error(
         self,
         request: web.BaseRequest,

@@ -12,12 +12,14 @@ instant of the next attempt, if there is to be one; whoever owns the timers sets
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from paydouble.config import WebhookSettings
+from paydouble.faults.mischief import AttemptPlan, Copies
 from paydouble.payments.events import Event
-from paydouble.webhooks.signing import signature_header
+from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
 
 DeliveryStatus = Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"]
 SETTLED = frozenset({"delivered", "exhausted", "dropped", "no_endpoint"})
@@ -58,6 +60,8 @@ class Attempt:
     headers: tuple[tuple[str, str], ...]
     body: bytes
     outcome: Outcome | None = None
+    transport: Transport = PLAIN
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +77,20 @@ class Delivery:
     next_due_at: int | None
     status: DeliveryStatus = "waiting"
     attempts: list[Attempt] = field(default_factory=list)
+    lane: str = ""
+    """Copies that travel in parallel with the original queue in a lane of their own."""
+    faults: list[str] = field(default_factory=list)
+    offsets: tuple[int, ...] | None = None
+    """A ladder of its own, when it has one; else the sandbox's."""
+    most_attempts: int | None = None
+    copies_after_success: list[Copies] = field(default_factory=list)
+    resent_from: DeliveryStatus | None = None
+    """What it was when it was sent once more by hand; a failure takes it back there."""
+
+    @property
+    def endpoint(self) -> str:
+        """Return the queue in which it waits its turn."""
+        return f"{self.target}{self.lane}"
 
     @property
     def settled(self) -> bool:
@@ -118,20 +136,64 @@ class Outbox:
         self._queues: dict[str, deque[Delivery]] = {}
         self._busy: dict[str, Delivery] = {}
 
-    def post(self, event: Event, *, target: str | None, follows_sandbox: bool, now: int) -> Delivery:
-        """Make a delivery of an event; its first attempt is due now."""
-        delivery = Delivery(f"dlv_{event.id[4:]}", event, target, follows_sandbox, now, now)
+    def post(  # noqa: PLR0913 - what a delivery is made of
+        self,
+        event: Event,
+        *,
+        target: str | None,
+        follows_sandbox: bool,
+        now: int,
+        delay: int = 0,
+        queued: bool = True,
+        suffix: str = "",
+        lane: str = "",
+    ) -> Delivery:
+        """Make a delivery of an event; its first attempt is due now, or is left to the caller.
+
+        It is left to the caller with a `delay` and when it is not to be `queued`. A copy has a `suffix` to its id.
+        """
+        due = now + delay
+        delivery = Delivery(f"dlv_{event.id[4:]}{suffix}", event, target, follows_sandbox, due, due, lane=lane)
         self.deliveries[delivery.id] = delivery
         if target is None:
-            self._settle(delivery, "no_endpoint")
-        else:
+            self.finish(delivery, "no_endpoint")
+        elif queued and not delay:
             self.enqueue(delivery)
         return delivery
+
+    def resend(self, delivery: Delivery, sandbox_url: str | None, now: int) -> None:
+        """Put a delivery back at the end of its endpoint's queue, due now; a settled one gets this one attempt."""
+        if delivery.follows_sandbox:
+            delivery.target = sandbox_url
+        if delivery.settled:
+            self._settled.remove(delivery)
+            delivery.resent_from = delivery.status
+        if delivery.target is None:
+            self.finish(delivery, "no_endpoint")
+            return
+        delivery.status = "waiting"
+        delivery.next_due_at = now
+        if delivery not in self._queues.get(delivery.endpoint, ()):
+            self.enqueue(delivery)
+
+    def withdraw(self, delivery: Delivery) -> None:
+        """Take a delivery out of its queue; it is then held until somebody lets it go."""
+        queue = self._queues.get(delivery.endpoint)
+        if queue is not None and delivery in queue:
+            queue.remove(delivery)
+            if not queue:
+                del self._queues[delivery.endpoint]
+        delivery.status = "held"
+        delivery.next_due_at = None
+
+    def in_flight(self, delivery: Delivery) -> bool:
+        """Return whether an attempt of a delivery is on its way."""
+        return self._busy.get(delivery.endpoint) is delivery
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a delivery that is due at the end of its endpoint's queue."""
         if not delivery.settled and delivery.target is not None:
-            self._queues.setdefault(delivery.target, deque()).append(delivery)
+            self._queues.setdefault(delivery.endpoint, deque()).append(delivery)
 
     def retarget(self, url: str | None) -> list[Delivery]:
         """Aim what waits for the sandbox's endpoint at another one; returns what has no endpoint any more."""
@@ -147,7 +209,7 @@ class Outbox:
             if delivery.follows_sandbox and not delivery.settled:
                 delivery.target = url
                 if url is None and id(delivery) not in flying:
-                    self._settle(delivery, "no_endpoint")
+                    self.finish(delivery, "no_endpoint")
                     lost.append(delivery)
         for delivery in queued:
             self.enqueue(delivery)
@@ -163,11 +225,19 @@ class Outbox:
         return not self._queues and not self._busy
 
     def next_attempt(
-        self, endpoint: str, *, settings: WebhookSettings, secrets: Secrets, now: int, wall: int
+        self,
+        endpoint: str,
+        *,
+        settings: WebhookSettings,
+        secrets: Secrets,
+        now: int,
+        wall: int,
+        plan_for: Callable[[Delivery], AttemptPlan | None] | None = None,
     ) -> tuple[Delivery, Attempt] | None:
         """Take the next delivery of an endpoint and make its attempt, signed; None when there is nothing to send.
 
-        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds.
+        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds; `plan_for` says what the faults of
+        the moment do to a delivery's next attempt.
         """
         queue = self._queues.get(endpoint)
         if queue is None or endpoint in self._busy:
@@ -176,17 +246,18 @@ class Outbox:
         if not queue:
             del self._queues[endpoint]
         signed_at = (now if settings.sign_with == "sandbox_clock" else wall) // 1000
-        body = delivery.event.body
+        plan = plan_for(delivery) if plan_for is not None else None
+        name = settings.signature_header
+        body, headers, signed_at = sign_attempt(delivery.event.body, secrets.at(now), signed_at, name, plan)
         attempt = Attempt(
             number=len(delivery.attempts) + 1,
             due_at=delivery.next_due_at if delivery.next_due_at is not None else now,
-            url=endpoint,
+            url=delivery.target or "",
             signed_at=signed_at,
-            headers=(
-                ("Content-Type", "application/json"),
-                (settings.signature_header, signature_header(body, secrets.at(now), signed_at)),
-            ),
+            headers=headers,
             body=body,
+            transport=transport(plan),
+            faults=() if plan is None else tuple(plan.fired),
         )
         delivery.attempts.append(attempt)
         self._busy[endpoint] = delivery
@@ -199,15 +270,23 @@ class Outbox:
         attempt.outcome = outcome
         if self.deliveries.get(delivery.id) is not delivery:
             return None  # a reset let it go while it was in flight
-        if self._busy.get(attempt.url) is delivery:
-            del self._busy[attempt.url]
-        offsets = settings.offsets
+        busy_at = f"{attempt.url}{delivery.lane}"
+        if self._busy.get(busy_at) is delivery:
+            del self._busy[busy_at]
+        offsets = delivery.offsets or settings.offsets
+        if delivery.most_attempts is not None:
+            offsets = offsets[: delivery.most_attempts]
+        resent_from, delivery.resent_from = delivery.resent_from, None
+        if delivery.status == "held":
+            return None  # withdrawn while it was in flight; whoever releases it sends it again
         if outcome.succeeded:
-            self._settle(delivery, "delivered")
+            self.finish(delivery, "delivered")
         elif delivery.target is None:
-            self._settle(delivery, "no_endpoint")
+            self.finish(delivery, "no_endpoint")
+        elif resent_from is not None:
+            self.finish(delivery, "exhausted" if resent_from == "no_endpoint" else resent_from)
         elif attempt.number >= len(offsets):
-            self._settle(delivery, "exhausted")
+            self.finish(delivery, "exhausted")
         else:
             delivery.next_due_at = attempt.due_at + offsets[attempt.number] - offsets[attempt.number - 1]
             return delivery.next_due_at
@@ -224,7 +303,8 @@ class Outbox:
         self.evicted = 0
         return count, waiting
 
-    def _settle(self, delivery: Delivery, status: DeliveryStatus) -> None:
+    def finish(self, delivery: Delivery, status: DeliveryStatus) -> None:
+        """Bring a delivery to its end; beyond the limit the oldest that has come to its end is let go."""
         delivery.status = status
         delivery.next_due_at = None
         self._settled.append(delivery)

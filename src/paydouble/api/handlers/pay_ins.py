@@ -21,7 +21,11 @@ def create_deposit(call: Call) -> Document:
     """Create a deposit; emits pay-in.created."""
     wanted: DepositRequest = call.payload
     amount = minor_units(wanted.amount, wanted.currency)
+    if call.plan is not None and call.plan.expire_rate:
+        raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
     method = _choose(load_catalogue(), wanted, amount)
+    if _removed(call, method):
+        raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
     customer = wanted.customer
     pay_in, document = call.sandbox.create_pay_in(
         scenario=_named_scenario(call, customer.email),
@@ -45,6 +49,9 @@ def retrieve(call: Call) -> Document:
 
 def list_pay_ins(call: Call) -> Document:
     """Return a page of pay-ins."""
+    status = call.queries.get("status")
+    if status is not None and status not in PayIn.TABLE:
+        raise ApiError("INVALID_INPUT", f"status: must be one of {', '.join(PayIn.TABLE)}.")
     return page(call, PayIn, ("external_identifier", "status"))
 
 
@@ -75,7 +82,11 @@ def payment_methods(call: Call) -> Document:
     currency = wanted.currency
     _supported(catalogue, currency)
     amount = None if wanted.amount is None else minor_units(wanted.amount, currency)
-    offered = [method for method in catalogue.methods if method.takes(currency, wanted.country, amount)]
+    offered = [
+        method
+        for method in catalogue.methods
+        if method.takes(currency, wanted.country, amount) and not _removed(call, method)
+    ]
     return {
         "payment_methods": [
             {
@@ -116,12 +127,19 @@ def _choose(catalogue: Catalogue, wanted: DepositRequest, amount: int) -> Method
 
 
 def _supported(catalogue: Catalogue, currency: str) -> None:
-    if not any(currency in method.limits for method in catalogue.methods):
+    if currency not in catalogue.currencies:
         raise ApiError("VALIDATION_ERROR", f"currency: {currency} is not supported.")
+
+
+def _removed(call: Call, method: Method) -> bool:
+    gone = call.plan.remove_method if call.plan is not None else None
+    return gone is not None and gone in {"*", method.type, method.code}
 
 
 def _quote(call: Call, catalogue: Catalogue, source: str, target: str, amount: int | None) -> Document:
     value, expires_at = rate(catalogue, call.sandbox.draws, source, target, call.sandbox.now)
+    if call.plan is not None and call.plan.expire_rate:
+        expires_at = call.sandbox.now
     quote: Document = {
         "source_currency": source,
         "target_currency": target,

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from paydouble.api.schemas import WebUrl
 from paydouble.config import Duration
 from paydouble.core.instants import parse_instant
+from paydouble.payments.events import EVENT_TYPES
 
 Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -21,10 +30,21 @@ def _no_text(value: object) -> object:
     return value
 
 
+def _documented(value: str) -> str:
+    if value not in EVENT_TYPES:
+        message = f"{value!r} is not a documented event type; there are: {', '.join(EVENT_TYPES)}"
+        raise ValueError(message)
+    return value
+
+
+DocumentedType = Annotated[str, AfterValidator(_documented)]
+
+
 class Body(BaseModel):
     """Base of control bodies."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built when first used, so that a server starts without them.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ClockBody(Body):
@@ -38,7 +58,8 @@ class ClockBody(Body):
 ClockChoice = Literal["real", "manual", "auto"] | ClockBody
 SandboxId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Credential = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x39\x3b-\x7e]+$")]
-Secret = Annotated[str, Field(min_length=1, max_length=256)]
+# The pattern: nothing can be signed with a blank secret.
+Secret = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 
 
 class CreateSandbox(Body):
@@ -111,3 +132,94 @@ class OpenDispute(Body):
 
     amount: Annotated[Decimal, BeforeValidator(_no_text), Field(gt=0)] | None = None
     reason: str = Field("fraudulent", min_length=1, max_length=500)
+
+
+class Quota(Body):
+    """A real quota."""
+
+    limit: int = Field(ge=0, le=1_000_000_000)
+    window: Duration = Field(60_000, ge=1)
+    reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
+    headers: Literal["on_429", "always"] | None = None
+
+
+class RequestMatch(Body):
+    """Which requests: all that is given must hold; texts take `*`, `headers` and `body` are partial."""
+
+    operation: str | None = None
+    method: str | None = None
+    path: str | None = None
+    status: int | None = None
+    external_identifier: str | None = None
+    object_id: str | None = None
+    idempotency_key: str | None = None
+    verdict: Literal["new", "replay", "joined", "conflict", "none"] | None = None
+    headers: dict[str, str] | None = None
+    body: dict[str, Any] | None = None
+
+
+class DeliveryMatch(Body):
+    """Which deliveries: all that is given must hold; texts take `*`."""
+
+    event_type: str | None = None
+    object_id: str | None = None
+    status: Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"] | None = None
+    attempt_count: int | None = Field(None, ge=0)
+
+
+class _Question(Body):
+    """How many are expected (at least one when nothing is said), and for `wait` how long in real time."""
+
+    count: int | None = Field(None, ge=0)
+    at_least: int | None = Field(None, ge=0)
+    at_most: int | None = Field(None, ge=0)
+    timeout: Annotated[Duration, Field(le=600_000)] = 5000
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        numbers = (self.count, self.at_least, self.at_most)
+        if self.count is not None and (self.at_least is not None or self.at_most is not None):
+            message = "count contradicts at_least and at_most; give the one or the others"
+            raise ValueError(message)
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            message = "at_least is above at_most"
+            raise ValueError(message)
+        if getattr(self, "sequence", None) is not None and (
+            any(number is not None for number in numbers) or "match" in self.model_fields_set
+        ):
+            message = "a sequence stands alone, without match and numbers"
+            raise ValueError(message)
+        return self
+
+
+class RequestQuestion(_Question):
+    """What the request journal should hold."""
+
+    match: RequestMatch = RequestMatch()
+    sequence: Annotated[tuple[RequestMatch, ...], Field(min_length=1, max_length=1000)] | None = None
+
+
+class DeliveryQuestion(_Question):
+    """What the deliveries should be."""
+
+    match: DeliveryMatch = DeliveryMatch()
+    sequence: Annotated[tuple[DeliveryMatch, ...], Field(min_length=1, max_length=1000)] | None = None
+
+
+class EmitEvent(Body):
+    """A documented event for an object that exists, with the object as it is now."""
+
+    type: DocumentedType
+    object_id: str = Field(min_length=1, max_length=128)
+
+
+class TestWebhook(Body):
+    """Which sample event to send."""
+
+    type: DocumentedType = "pay-in.succeeded"
+
+
+class Redeliver(Body):
+    """What to send again: every exhausted delivery, or those that failed since an instant."""
+
+    since: Instant | None = None

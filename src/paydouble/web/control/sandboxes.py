@@ -78,7 +78,7 @@ def set_clock(call: ControlCall) -> Document:
     wanted: ClockBody = call.body
     box = call.sandbox
     box.tick()
-    spec = _clock_spec(wanted)
+    spec = _clock_spec(wanted, "rate")
     if spec.start is None:
         spec = ClockSpec(spec.mode, box.now, spec.rate)
     call.host.act(box, lambda: box.set_clock(spec.make()))
@@ -93,14 +93,13 @@ async def advance(call: ControlCall) -> Document:
     if len(given) != 1:
         what = f"{' and '.join(given)} contradict each other" if given else "say how far"
         raise ControlError(400, "invalid", f"{what}: give exactly one of by, to, until_idle.", "by")
-    to = box.tick() + wanted.by if wanted.by is not None else wanted.to
-    done = await call.host.pump(box).advance(to=to, limit=wanted.limit)
+    done = await call.host.pump(box).advance(to=wanted.to, by=wanted.by, limit=wanted.limit)
     return {"now": write_instant(done.now), "fired": done.fired, "attempts": done.attempts, "idle": done.idle}
 
 
-def _clock_spec(choice: ClockChoice) -> ClockSpec:
+def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate") -> ClockSpec:
     if isinstance(choice, str):
         return ClockSpec(choice)
     if choice.rate is not None and choice.mode != "real":
-        raise UsageError(f"only a real clock has a rate, not a {choice.mode} one", member="clock.rate")
+        raise UsageError(f"only a real clock has a rate, not a {choice.mode} one", member=rate_member)
     return ClockSpec(choice.mode, choice.start, 1.0 if choice.rate is None else choice.rate)

@@ -1,0 +1,1 @@
+"""What paydouble costs, beside the least that the same job could cost (docs/performance.md)."""

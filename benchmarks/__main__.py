@@ -1,0 +1,66 @@
+"""`python -m benchmarks`: measure, print the table, and with `--write` put it into the page.
+
+Exit status: 0 when every target is met (or not judged), 1 when one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from benchmarks import create, ladder, memory, sandboxes, start
+from benchmarks.machine import describe, pin
+from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
+
+BENCHMARKS: Final[dict[str, Benchmark]] = {
+    "create": create.BENCHMARK,
+    "start": start.BENCHMARK,
+    "sandboxes": sandboxes.BENCHMARK,
+    "ladder": ladder.BENCHMARK,
+    "memory": memory.BENCHMARK,
+}
+_PAGE = Path(__file__).with_name("page.md")
+
+
+def main() -> int:
+    """Run what the arguments ask for."""
+    arguments = _arguments()
+    if arguments.list:
+        print("\n".join(name for each in BENCHMARKS.values() for name in each.names))
+        return 0
+    if arguments.profile:
+        from benchmarks.profiles import PROFILES  # noqa: PLC0415 - pstats and more that a measurement does not need
+
+        PROFILES[arguments.profile]()
+        return 0
+    effort = QUICK if arguments.quick else FULL
+    pin(-1)
+    rows: list[Row] = []
+    for name in arguments.only or BENCHMARKS:
+        print(f"measuring: {name}", file=sys.stderr, flush=True)
+        rows.extend(BENCHMARKS[name].measure(effort))
+    text = table(rows, judged=effort.judged)
+    print(f"{describe()}\n\n{text}")
+    if arguments.write:
+        page = _PAGE.read_text("utf-8").replace("{machine}", describe()).replace("{table}", text)
+        arguments.write.write_text(page, "utf-8")
+    return int(any("missed" in row.verdict(judged=effort.judged) for row in rows))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure paydouble against bare code.")
+    parser.add_argument("--quick", action="store_true", help="show in seconds that everything works; judge nothing")
+    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this part; may be repeated")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page with the table to this file")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows, and measure nothing")
+    parser.add_argument("--profile", choices=["create", "sandbox", "ladder", "start"], help="profile a job instead")
+    arguments = parser.parse_args()
+    if arguments.write and (arguments.quick or arguments.only or arguments.profile or arguments.list):
+        parser.error("--write takes a whole run: leave --quick, --only, --profile and --list out")
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())

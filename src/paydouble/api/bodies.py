@@ -1,0 +1,40 @@
+"""A request's body: read once, strictly, whoever asks for it first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paydouble.config import Settings
+from paydouble.core import json_text
+
+if TYPE_CHECKING:
+    from paydouble.api.values import Request
+
+
+class Body(NamedTuple):
+    """A body's value with its one canonical spelling, or why it cannot be taken."""
+
+    parsed: Any = None
+    canonical: bytes = b""
+    problem: str | None = None
+
+
+EMPTY = Body({}, b"{}")
+
+
+def parse(request: Request, settings: Settings) -> Body:
+    """Read a body."""
+    if request.body_error:
+        return Body(problem=request.body_error)
+    if len(request.body) > settings.body_limit:
+        return Body(problem=f"The body is larger than {settings.body_limit} bytes.")
+    if not request.body:
+        return EMPTY  # as to cancel or to accept; many clients then send a Content-Type of their own
+    content_type = request.headers.get("Content-Type", "")
+    if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
+        return Body(problem=f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
+    try:
+        parsed = json_text.loads(request.body)
+        return Body(parsed, json_text.canonical(parsed))
+    except json_text.JsonTextError as error:
+        return Body(problem=f"The body is not valid JSON: {error}.")

@@ -1,0 +1,223 @@
+"""Faults on a request: what fires, and what that makes of the answer.
+
+A fault is asked before anything is decided (`before`) and, once the operation has answered, again (`after`). What acts
+before the commit leaves no trace: nothing is claimed, carried out or stored. What acts after it finds everything done
+and the true answer stored under the key; only the caller does not learn it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paydouble.api import envelopes
+from paydouble.api.values import Call, Reply
+from paydouble.config import RateLimit
+from paydouble.core import json_text
+from paydouble.core.errors import ApiError
+from paydouble.core.money import to_minor
+from paydouble.faults.base import Effect
+from paydouble.faults.plan import Answer, Limited, Plan
+from paydouble.guards.rate_limit import headers as limit_headers
+from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+
+RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
+_ON_POST = frozenset({"sticky_5xx", "lost_record", "force_conflict"})
+_ON_OPERATION = {
+    "amount_drift": frozenset({"deposit-creation"}),
+    "expire_rate": frozenset({"deposit-creation", "exchange-rates"}),
+    "remove_method": frozenset({"deposit-creation", "available-payment-methods"}),
+}
+
+
+class RequestContext:
+    """What a request is, for the matching of faults; bodies and objects are looked at only when a fault asks."""
+
+    __slots__ = ("_call", "_known")
+
+    def __init__(self, call: Call) -> None:
+        """Describe a request."""
+        self._call = call
+        self._known: dict[str, str | int | None] = {}
+
+    def value(self, member: str) -> str | int | None:
+        """Return a member of `match`."""
+        if member not in self._known:
+            self._known[member] = self._find(member)
+        return self._known[member]
+
+    def relevant(self, effect: Effect) -> bool:
+        """Return whether the effect has something to act on."""
+        kind: str = effect.type  # type: ignore[attr-defined]
+        operation = self._call.operation
+        if kind in _ON_POST:
+            return operation.method == "POST"
+        if kind in _ON_OPERATION:
+            return operation.name in _ON_OPERATION[kind]
+        if kind in {"stale_read", "not_found_yet"}:
+            return self._young_enough(effect, stale=kind == "stale_read")
+        return True
+
+    def _find(self, member: str) -> str | int | None:
+        call = self._call
+        match member:
+            case "operation":
+                return call.operation.name
+            case "method":
+                return call.request.method
+            case "path":
+                return call.request.target.partition("?")[0]
+            case "idempotency_key":
+                return call.request.headers.get("Idempotency-Key", "").lower() or None
+            case "object_id":
+                return call.made or call.params.get("id") or self._in_body("payin_id")
+            case "external_identifier":
+                pay_in = self._pay_in()
+                return pay_in.external_identifier if pay_in else self._in_body("external_identifier")
+            case "scenario":
+                pay_in = self._pay_in()
+                return pay_in.scenario if pay_in else None
+            case _:
+                return None
+
+    def _in_body(self, member: str) -> str | None:
+        parsed = self._call.body().parsed
+        value = parsed.get(member) if isinstance(parsed, dict) else None
+        return value if isinstance(value, str) else None
+
+    def _resource(self) -> Resource | None:
+        object_id = self.value("object_id")
+        return self._call.sandbox.ledger.find(object_id) if isinstance(object_id, str) else None
+
+    def _pay_in(self) -> PayIn | None:
+        resource = self._resource()
+        if isinstance(resource, Refund | Dispute):
+            resource = self._call.sandbox.ledger.find(resource.payin_id)
+        return resource if isinstance(resource, PayIn) else None
+
+    def _young_enough(self, effect: Any, *, stale: bool) -> bool:  # noqa: ANN401 - one of two effects
+        resource = self._resource() if self._call.operation.name in RETRIEVALS else None
+        if resource is None or (stale and not getattr(resource, "previous", None)):
+            return False
+        since = resource.updated_at if stale else resource.created_at
+        return effect.for_ is None or self._call.sandbox.now - since < effect.for_
+
+
+def plan(call: Call, lane: str) -> Plan | None:
+    """Return what the faults of a lane do to a request, or None when none fires."""
+    table = call.sandbox.faults
+    if not table.busy(lane):
+        return None
+    fired = table.fire(lane, RequestContext(call), call.sandbox.now)
+    if not fired:
+        return None
+    result = Plan()
+    for armed, roll in fired:
+        result.fired.append(armed.id)
+        armed.fault.effect.apply(result, roll)  # type: ignore[arg-type]  # the lanes of the API hold its effects alone
+    call.entry.faults.extend(result.fired)
+    return result
+
+
+def instead(call: Call, plan: Plan) -> Reply:
+    """Return what is said before anything was done; a wire fault without an answer of its own breaks a 500."""
+    reply = Reply(500, b"", call.entry.id, (), call.sandbox)
+    false = plan.answer or Answer(500, "INTERNAL_ERROR", "A fault answers before the commit.")
+    _falsify(call, reply, false, plan)
+    return reply
+
+
+def afterwards(call: Call, reply: Reply) -> None:
+    """Let the faults after the commit have their way with a true answer."""
+    after = plan(call, "after")
+    if after is None:
+        return
+    if after.answer is not None:
+        _falsify(call, reply, after.answer, after)
+        if after.store_answer and call.claim is not None:
+            call.sandbox.keys.record(call.claim, reply.status, reply.body)
+    else:
+        reply.delay_ms += after.delay_ms
+        reply.wire = after.wire
+
+
+def _falsify(call: Call, reply: Reply, false: Answer, plan: Plan) -> None:
+    reply.status = false.status
+    reply.content_type = false.content_type
+    reply.headers = false.headers if plan.limited is None else (*false.headers, *_limit_headers(call, plan.limited))
+    reply.body = _envelope(call, false) if false.raw is None else false.raw
+    reply.delay_ms += plan.delay_ms
+    reply.wire = plan.wire
+
+
+def _envelope(call: Call, false: Answer) -> bytes:
+    sandbox = call.sandbox
+    settings = sandbox.settings
+    details = false.details
+    if false.code == "IDEMPOTENCY_CONFLICT" and details is None:
+        details = {"original_request_id": sandbox.ids.derive("req", call.entry.id, 0), "key": call.entry.key or ""}
+    code = false.code if false.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
+    error = ApiError(code, false.message, edge=false.status in {401, 403, 429} or false.status >= 500)  # noqa: PLR2004
+    envelope = false.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)
+    sandbox.errors += 1
+    return envelopes.spell(
+        code=false.code,
+        message=false.message,
+        status=false.status,
+        details=details,
+        envelope=envelope,
+        request_id=call.entry.id,
+        docs_url=settings.docs_url,
+    )
+
+
+def _limit_headers(call: Call, limited: Limited) -> tuple[tuple[str, str], ...]:
+    if limited.headers == "missing":
+        return ()
+    if limited.headers == "malformed":
+        return (("X-RateLimit-Limit", "many"), ("X-RateLimit-Remaining", "-1"), ("X-RateLimit-Reset", "soon"))
+    settings = call.sandbox.settings
+    unit = limited.unit or (settings.rate_limit.reset_unit if settings.rate_limit else "epoch_seconds")
+    now = call.sandbox.now
+    reset_at = now - limited.reset_ms if limited.headers == "past" else now + limited.reset_ms
+    rule = RateLimit(limit=limited.limit, reset_unit=unit)
+    return limit_headers(rule, remaining=limited.remaining, reset_at=reset_at, now=now)
+
+
+def rewritten(body: bytes, plan: Plan) -> bytes:
+    """Return a true answer with the changes of a plan; numbers keep their digits."""
+    if not plan.rewrite:
+        return body
+    document = json_text.loads(body)
+    for change in plan.rewrite:
+        change(document)
+    return json_text.dumps(document)
+
+
+def carry_out(call: Call, plan: Plan, body: bytes) -> bytes:
+    """Change what the operation itself does or shows; NOT_FOUND when what it reads is not there yet."""
+    _drift(call, plan)
+    resource = call.sandbox.ledger.find(call.params.get("id", ""))
+    if resource is None:
+        return body
+    if plan.unborn_for_ms is not None:
+        raise ApiError("NOT_FOUND", f"There is no {resource.OBJECT} {resource.id!r}.")
+    previous = getattr(resource, "previous", None)
+    if plan.stale_for_ms is None or not previous:
+        return body
+    document = json_text.loads(body)
+    document["data"].update(previous)
+    if document["data"]["status"] != "failed":
+        document["data"].pop("failure", None)
+    return json_text.dumps(document)
+
+
+def _drift(call: Call, plan: Plan) -> None:
+    """Let the settled amount of a deposit that was just made differ; never below one minor unit."""
+    resource = call.sandbox.ledger.find(call.made or "")
+    if plan.drift is None or not isinstance(resource, PayIn):
+        return
+    try:
+        by = to_minor(json_text.Number(plan.drift), resource.digits)
+    except ValueError:
+        by = 1 if not plan.drift.startswith("-") else -1  # finer than the currency: the smallest difference there is
+    resource.settles_at = max(1, resource.amount + by)

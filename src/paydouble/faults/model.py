@@ -1,0 +1,169 @@
+"""A fault as a test declares it: what it matches, how often it fires, and its effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from paydouble.config import Duration
+from paydouble.core.errors import UsageError
+from paydouble.faults import api_effects, webhook_effects
+from paydouble.faults.base import Effect
+
+Phase = Literal["before_commit", "after_commit"]
+Pattern = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+def _effects(union: object) -> dict[str, type[Effect]]:
+    return {kind.model_fields["type"].default: kind for kind in get_args(get_args(union)[0])}
+
+
+API_EFFECTS: Final = _effects(api_effects.AnyApiEffect)
+WEBHOOK_EFFECTS: Final = _effects(webhook_effects.AnyWebhookEffect)
+# These change what the operation itself does or says, so there is no moment before or after it at which they act.
+PHASELESS: Final = frozenset(
+    {
+        "lost_record",
+        "stale_read",
+        "not_found_yet",
+        "unknown_members",
+        "unknown_status",
+        "expire_rate",
+        "remove_method",
+        "amount_drift",
+    }
+)
+
+
+class Match(BaseModel):
+    """What a fault is about: all that is given must hold; `*` in a text matches any run of characters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    external_identifier: Pattern | None = None
+    object_id: Pattern | None = None
+    scenario: Pattern | None = None
+
+
+class ApiMatch(Match):
+    """Which requests."""
+
+    operation: Pattern | None = None
+    method: Pattern | None = None
+    path: Pattern | None = None
+    idempotency_key: Annotated[Pattern, AfterValidator(str.lower)] | None = None
+
+
+class WebhookMatch(Match):
+    """Which events and attempts."""
+
+    event_type: Pattern | None = None
+    attempt: int | None = Field(None, ge=1, le=10_000)
+
+
+class _Fault(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
+    name: Annotated[str, Field(max_length=200)] | None = None
+    enabled: bool = True
+    skip: int = Field(0, ge=0, le=1_000_000_000)
+    """How many matches pass before it begins to fire."""
+    times: int | None = Field(None, ge=1, le=1_000_000_000)
+    """How often it fires; for ever when absent."""
+    probability: float = Field(1.0, ge=0, le=1, allow_inf_nan=False)
+    """Share of the matches that fire, drawn from the sandbox's seed."""
+    ttl: Annotated[Duration, Field(ge=1)] | None = None
+    """How long it lives, on the sandbox's clock."""
+    compose: bool = False
+    """Whether the next fault that matches may act as well."""
+
+
+class ApiFault(_Fault):
+    """A fault on the API."""
+
+    on: Literal["api"] = "api"
+    match: ApiMatch = ApiMatch()
+    phase: Phase | None = None
+    """`before_commit` (nothing happened; the default) or `after_commit` (it happened, the caller does not learn it)."""
+    effect: api_effects.AnyApiEffect
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.phase is not None and self.effect.type in PHASELESS:
+            message = f"{self.effect.type} changes the operation itself; leave phase out"
+            raise ValueError(message)
+        return self
+
+    @property
+    def lane(self) -> str:
+        """Return at which point of a request it is asked."""
+        if self.effect.type in PHASELESS or self.phase != "after_commit":
+            return "before"
+        return "after"
+
+
+class WebhookFault(_Fault):
+    """A fault on webhooks."""
+
+    on: Literal["webhooks"] = "webhooks"
+    match: WebhookMatch = WebhookMatch()
+    effect: webhook_effects.AnyWebhookEffect
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.match.attempt is not None and isinstance(self.effect, webhook_effects.EventEffect):
+            message = f"{self.effect.type} acts once, when the event is made; match no attempt"
+            raise ValueError(message)
+        return self
+
+    @property
+    def lane(self) -> str:
+        """Return at which point of a delivery it is asked."""
+        return "event" if isinstance(self.effect, webhook_effects.EventEffect) else "attempt"
+
+
+Fault = ApiFault | WebhookFault
+
+
+def parse_fault(data: object) -> Fault:
+    """Return a fault from a plain mapping; `UsageError` names the member that is wrong and what it could be.
+
+    Without `on` an effect that only one side has chooses that side; one that both have is on the API.
+    """
+    if not isinstance(data, Mapping):
+        raise UsageError("a fault is an object with an effect")
+    effect = data.get("effect")
+    kind = effect.get("type") if isinstance(effect, Mapping) else None
+    side = data.get("on", "webhooks" if kind in WEBHOOK_EFFECTS and kind not in API_EFFECTS else "api")
+    if side not in {"api", "webhooks"}:
+        raise UsageError(f"{side!r} is neither api nor webhooks", member="on")
+    known = API_EFFECTS if side == "api" else WEBHOOK_EFFECTS
+    if not isinstance(kind, str) or kind not in known:
+        what = "is missing" if kind is None else f"{kind!r} is not known"
+        raise UsageError(f"{what}; on {side} there are: {', '.join(known)}", member="effect.type")
+    model: type[Fault] = ApiFault if side == "api" else WebhookFault
+    try:
+        return model.model_validate({**data, "on": side})
+    except ValidationError as error:
+        raise _located(error, kind) from None
+
+
+def _located(error: ValidationError, kind: str) -> UsageError:
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = [str(part) for part in first["loc"]]
+    if place[:2] == ["effect", kind]:
+        del place[1]  # the discriminator is no member of the document
+    text = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        text = "this member is not known"
+    if not place:
+        place = ["phase"] if "phase" in text else ["match"]
+    return UsageError(text, member=".".join(place))
+
+
+def document(fault: Fault) -> dict[str, Any]:
+    """Return a fault as its declaration would be written."""
+    return fault.model_dump(mode="json", by_alias=True, exclude_none=True)

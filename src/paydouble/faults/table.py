@@ -1,0 +1,203 @@
+"""The faults of one sandbox, and which of them fire.
+
+A fault that asks for exact values is found through one of them, so that a hundred faults about other orders cost a
+request a few look-ups. Among those that match, the one that was added first decides; with `compose` the next may act
+too. Whether a fault fires with a probability depends on the seed, its id and the number of the match alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from paydouble.core.draws import Draws
+from paydouble.core.errors import UnknownThing, UsageError
+from paydouble.core.globs import fits
+from paydouble.faults.base import Effect, Roll
+from paydouble.faults.model import Fault
+
+# The most telling first: an index by operation alone would hold every fault of a suite in one bucket.
+_INDEXED = (
+    "external_identifier",
+    "idempotency_key",
+    "object_id",
+    "path",
+    "event_type",
+    "attempt",
+    "operation",
+    "scenario",
+)
+MOST_FAULTS = 10_000
+
+
+class Context(Protocol):
+    """What a request, an event or an attempt is, member by member; looked at only as far as a fault asks."""
+
+    def value(self, member: str) -> str | int | None:
+        """Return a member of `match`, or None when there is none."""
+
+    def relevant(self, effect: Effect) -> bool:
+        """Return whether an effect has something to act on here."""
+
+
+@dataclass(slots=True, eq=False)
+class Armed:
+    """A fault with its counts. `matched` counts what it was asked about and fits, `fired` what it acted on."""
+
+    fault: Fault
+    id: str
+    sequence: int
+    created_at: int
+    tests: tuple[tuple[str, str | int, bool], ...]
+    """Member, value or pattern, and whether it is a pattern."""
+    matched: int = 0
+    fired: int = 0
+
+    def alive(self, now: int) -> bool:
+        """Return whether it can still fire."""
+        fault = self.fault
+        if not fault.enabled or (fault.times is not None and self.fired >= fault.times):
+            return False
+        return fault.ttl is None or now - self.created_at < fault.ttl
+
+
+@dataclass(slots=True)
+class _Lane:
+    exact: dict[str, dict[str | int, list[Armed]]] = field(default_factory=dict)
+    rest: list[Armed] = field(default_factory=list)
+
+
+class FaultTable:
+    """The faults of one sandbox."""
+
+    __slots__ = ("_armed", "_draws", "_lanes", "_made")
+
+    def __init__(self, draws: Draws) -> None:
+        """Start without any."""
+        self._draws = draws
+        self._armed: dict[str, Armed] = {}
+        self._lanes: dict[str, _Lane] = {}
+        self._made = 0
+
+    def __iter__(self) -> Iterator[Armed]:
+        """Iterate in the order in which they were added."""
+        return iter(tuple(self._armed.values()))
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._armed)
+
+    def busy(self, lane: str) -> bool:
+        """Return whether any fault is asked at this point; the quick way past for everybody without faults."""
+        return lane in self._lanes
+
+    def get(self, fault_id: str) -> Armed:
+        """Return a fault by id."""
+        try:
+            return self._armed[fault_id]
+        except KeyError:
+            raise UnknownThing(f"There is no fault {fault_id[:64]!r}.") from None
+
+    def add(self, fault: Fault, now: int) -> Armed:
+        """Arm a fault; `UsageError` when its id is taken or the table is full."""
+        if fault.id is not None and fault.id in self._armed:
+            raise UsageError(f"there already is a fault {fault.id!r}", member="id")
+        if len(self._armed) >= MOST_FAULTS:
+            raise UsageError(f"there are {MOST_FAULTS} faults already; delete some")
+        self._made += 1
+        fault_id = fault.id or self._free_id()
+        armed = Armed(fault, fault_id, self._made, now, _tests(fault))
+        self._armed[fault_id] = armed
+        self._index(armed)
+        return armed
+
+    def change(self, fault_id: str, fault: Fault) -> Armed:
+        """Put another declaration under an id; its counts and its place stay."""
+        armed = self.get(fault_id)
+        armed.fault = fault
+        armed.tests = _tests(fault)
+        self._rebuild()
+        return armed
+
+    def remove(self, fault_id: str) -> None:
+        """Disarm one."""
+        del self._armed[self.get(fault_id).id]
+        self._rebuild()
+
+    def clear(self) -> int:
+        """Disarm all; returns how many those were."""
+        count = len(self._armed)
+        self._armed.clear()
+        self._lanes.clear()
+        return count
+
+    def fire(self, lane: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
+        """Return what fires for a context, in order, and count it."""
+        fired: list[tuple[Armed, Roll]] = []
+        for armed in self._candidates(lane, context):
+            fault = armed.fault
+            if not armed.alive(now) or not _matches(armed, context.value) or not context.relevant(fault.effect):
+                continue
+            armed.matched += 1
+            if armed.matched <= fault.skip:
+                continue
+            roll = Roll(self._draws, armed.id, armed.matched)
+            if fault.probability < 1 and roll.unit("probability") >= fault.probability:
+                continue
+            armed.fired += 1
+            fired.append((armed, roll))
+            if not fault.compose:
+                break
+        return fired
+
+    def _candidates(self, lane_name: str, context: Context) -> list[Armed]:
+        lane = self._lanes.get(lane_name)
+        if lane is None:
+            return []
+        found = list(lane.rest)
+        for member, by_value in lane.exact.items():
+            value = context.value(member)
+            if value is not None and value in by_value:
+                found += by_value[value]
+        if len(found) > 1:
+            found.sort(key=lambda armed: armed.sequence)
+        return found
+
+    def _index(self, armed: Armed) -> None:
+        lane = self._lanes.setdefault(armed.fault.lane, _Lane())
+        exact = {member: value for member, value, pattern in armed.tests if not pattern}
+        chosen = next((member for member in _INDEXED if member in exact), None)
+        if chosen is None:
+            lane.rest.append(armed)
+        else:
+            lane.exact.setdefault(chosen, {}).setdefault(exact[chosen], []).append(armed)
+
+    def _rebuild(self) -> None:
+        self._lanes.clear()
+        for armed in self._armed.values():
+            self._index(armed)
+
+    def _free_id(self) -> str:
+        number = self._made
+        while f"fault-{number}" in self._armed:
+            number += 1
+        return f"fault-{number}"
+
+
+def _tests(fault: Fault) -> tuple[tuple[str, str | int, bool], ...]:
+    given = fault.match.model_dump(exclude_none=True)
+    return tuple((member, value, isinstance(value, str) and "*" in value) for member, value in given.items())
+
+
+def _matches(armed: Armed, value_of: Callable[[str], str | int | None]) -> bool:
+    for member, wanted, pattern in armed.tests:
+        value = value_of(member)
+        if value is None:
+            return False
+        if pattern:
+            if not fits(str(value), str(wanted)):
+                return False
+        elif value != wanted:
+            return False
+    return True

@@ -1,0 +1,326 @@
+"""Effects on webhooks: what a receiver meets.
+
+Those of an event act once, when it is made; those of an attempt act each time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import accumulate
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from paydouble.config import Duration
+from paydouble.faults import bodies
+from paydouble.faults.base import Delaying, Effect, Json, Path, Roll
+from paydouble.faults.mischief import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
+
+
+class EventEffect(Effect):
+    """Base of what acts once, when an event is made."""
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Note what this firing does."""
+        raise NotImplementedError
+
+
+class AttemptEffect(Effect):
+    """Base of what acts on an attempt."""
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Note what this firing does."""
+        raise NotImplementedError
+
+
+class Delay(EventEffect, Delaying):
+    """The event leaves late, on the sandbox's clock; those behind it do not wait."""
+
+    exposes: ClassVar = "polls too early, or not at all, when a webhook is late"
+    type: Literal["delay"] = "delay"
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Add the time."""
+        plan.delay_ms += self.milliseconds(roll)
+
+
+class Drop(EventEffect):
+    """The event is never sent."""
+
+    exposes: ClassVar = "relies on webhooks alone and never asks"
+    type: Literal["drop"] = "drop"
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Lose it."""
+        plan.drop = True
+
+
+class Hold(EventEffect):
+    """The event waits until it is released."""
+
+    exposes: ClassVar = "cannot do without an event in the moment in which it waits for it"
+    type: Literal["hold"] = "hold"
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Keep it."""
+        plan.hold = True
+
+
+class Duplicate(EventEffect):
+    """The same event again: later, at once and in parallel, after it was taken, or the same fact under a new id."""
+
+    exposes: ClassVar = "ships, books or mails twice"
+    type: Literal["duplicate"] = "duplicate"
+    copies: int = Field(1, ge=1, le=1000)
+    spacing: Duration = 0
+    concurrent: bool = False
+    new_id: bool = False
+    after_success: bool = False
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Ask for copies."""
+        plan.copies.append(Copies(self.copies, self.spacing, self.concurrent, self.new_id, self.after_success))
+
+
+class Reorder(EventEffect):
+    """Events leave in another order, reproducibly: `window` of them are gathered, of each object or of all."""
+
+    exposes: ClassVar = "lets an older event overwrite a newer state, or knows no object before its created event"
+    type: Literal["reorder"] = "reorder"
+    strategy: Strategy = "reverse"
+    window: int = Field(2, ge=2, le=10_000)
+    order: tuple[Annotated[int, Field(ge=1)], ...] | None = None
+    """For `permutation`: which event of the window leaves first, second, …; `[2, 1, 3]`."""
+    each: Literal["object", "sandbox"] = "object"
+    patience: Duration = 3_600_000
+    """How long a window waits on the sandbox's clock before it goes as it is, so that nothing is lost in it."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.strategy == "permutation") != (self.order is not None):
+            message = "order goes with strategy permutation, and only with it"
+            raise ValueError(message)
+        if self.order is not None and sorted(self.order) != list(range(1, self.window + 1)):
+            message = f"order must name each place from 1 to {self.window} (the window) once"
+            raise ValueError(message)
+        return self
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Gather."""
+        plan.gathering = Gathering(
+            roll.fault_id, self.strategy, self.window, self.order or (), self.patience, self.each == "object", roll
+        )
+
+
+class BeforeResponse(EventEffect):
+    """The webhook arrives before the API's own reply; the reply follows `lead` (real time) later."""
+
+    exposes: ClassVar = "does not know the order yet for which the webhook comes"
+    type: Literal["before_response"] = "before_response"
+    lead: Duration = 0
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Overtake."""
+        plan.lead_ms = self.lead
+
+
+class Signature(AttemptEffect):
+    """Every header that a receiver must refuse, or must accept."""
+
+    exposes: ClassVar = "does not verify, verifies wrongly, or answers 500 to a header that it cannot read"
+    type: Literal["signature"] = "signature"
+    mode: SignatureMode
+    age: Duration | None = None
+    """For `stale` (310 s without it) and `future` (1 h without it)."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.age is not None and self.mode not in {"stale", "future"}:
+            message = "age goes with the modes stale and future"
+            raise ValueError(message)
+        return self
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Sign so."""
+        plan.signature = self.mode
+        age = self.age if self.age is not None else {"stale": 310_000, "future": 3_600_000}.get(self.mode, 0)
+        plan.age_seconds = age // 1000
+
+
+class Tamper(AttemptEffect):
+    """A member is changed after signing."""
+
+    exposes: ClassVar = "accepts a body that nobody signed"
+    type: Literal["tamper"] = "tamper"
+    path: Path = "data.object.amount"
+    value: Json = 1
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Change it behind the signature's back."""
+        plan.after_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
+
+
+class Payload(AttemptEffect):
+    """Validly signed, hard to digest."""
+
+    exposes: ClassVar = "answers 500 to, or half digests, what it did not expect"
+    type: Literal["payload"] = "payload"
+    mode: Literal[
+        "invalid_json",
+        "empty",
+        "truncated",
+        "unknown_type",
+        "extra_members",
+        "null_members",
+        "huge",
+        "escaped",
+        "unicode",
+        "big_number",
+    ]
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Serve it."""
+        plan.before_signing.append(partial(bodies.payload, mode=self.mode))
+
+
+class Formatting(AttemptEffect):
+    """The same JSON in other bytes, validly signed."""
+
+    exposes: ClassVar = "verifies what it has serialised itself instead of what came"
+    type: Literal["formatting"] = "formatting"
+    mode: Literal["compact", "pretty", "key_order", "escaped_slashes", "trailing_newline"]
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Spell it so."""
+        plan.before_signing.append(partial(bodies.formatting, mode=self.mode))
+
+
+class Tie(EventEffect):
+    """The event has the same `created_at` as its object's event before it."""
+
+    exposes: ClassVar = "orders events by time alone"
+    type: Literal["tie"] = "tie"
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Tie them."""
+        plan.tie = True
+
+
+class ChangeOnResend(AttemptEffect):
+    """The same id with another body, from the second attempt on; validly signed."""
+
+    exposes: ClassVar = "takes the later body for the truth, or does the work again for it"
+    type: Literal["change_on_resend"] = "change_on_resend"
+    path: Path = "data.object.amount"
+    value: Json = 1
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Change it."""
+        plan.before_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
+
+
+class Foreign(EventEffect):
+    """Before the event comes one of another business, validly signed with this one's secret."""
+
+    exposes: ClassVar = "books what is not its own"
+    type: Literal["foreign"] = "foreign"
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Send it along."""
+        plan.foreign = roll
+
+
+class Livemode(EventEffect):
+    """The event comes from the wrong environment."""
+
+    exposes: ClassVar = "takes a sandbox's event for real money"
+    type: Literal["livemode"] = "livemode"
+    value: bool = True
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Say so in the event."""
+        plan.livemode = self.value
+
+
+class Chunked(AttemptEffect):
+    """Transfer-Encoding: chunked instead of a Content-Length."""
+
+    exposes: ClassVar = "needs a Content-Length"
+    type: Literal["chunked"] = "chunked"
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Send it in chunks."""
+        plan.transport = "chunked"
+
+
+class SlowDelivery(AttemptEffect):
+    """The request's body in drips."""
+
+    exposes: ClassVar = "blocks a worker on a slow sender"
+    type: Literal["slow_body"] = "slow_body"
+    chunks: int = Field(5, ge=2, le=1000)
+    over: Duration = 1000
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Drip."""
+        plan.transport = "drip"
+        plan.drip_chunks = self.chunks
+        plan.drip_seconds = self.over / 1000
+
+
+class ResetDelivery(AttemptEffect):
+    """The connection is reset in the middle of the request."""
+
+    exposes: ClassVar = "acts on half a request"
+    type: Literal["connection_reset"] = "connection_reset"
+
+    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+        """Break it off."""
+        plan.transport = "reset"
+
+
+class Schedule(EventEffect):
+    """The retry ladder of this delivery, shortened to `attempts` or with its own `delays`."""
+
+    exposes: ClassVar = "counts on a retry that does not come"
+    type: Literal["schedule"] = "schedule"
+    attempts: int = Field(1, ge=1, le=100)
+    delays: tuple[Duration, ...] | None = Field(None, max_length=100)
+    """Delay before the second attempt, the third, …; the contract's own without them."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.delays is not None and len(self.delays) < self.attempts - 1:
+            message = f"{self.attempts} attempts need {self.attempts - 1} delays between them"
+            raise ValueError(message)
+        return self
+
+    def apply(self, plan: EventPlan, roll: Roll) -> None:
+        """Cut the ladder."""
+        if self.delays is not None:
+            plan.offsets = tuple(accumulate((0, *self.delays)))[: self.attempts]
+        else:
+            plan.attempts = self.attempts
+
+
+AnyWebhookEffect = Annotated[
+    Delay
+    | Drop
+    | Hold
+    | Duplicate
+    | Reorder
+    | BeforeResponse
+    | Signature
+    | Tamper
+    | Payload
+    | Formatting
+    | Tie
+    | ChangeOnResend
+    | Foreign
+    | Livemode
+    | Chunked
+    | SlowDelivery
+    | ResetDelivery
+    | Schedule,
+    Field(discriminator="type"),
+]

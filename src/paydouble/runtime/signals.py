@@ -1,0 +1,31 @@
+"""Waiting for something to happen in a sandbox, without polling and without missing it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from paydouble.feed import Feed
+
+
+class Signal:
+    """Wakes whoever waits when a feed grows."""
+
+    def __init__(self, feed: Feed) -> None:
+        """Listen to a feed."""
+        self._feed = feed
+        self._waiters: set[asyncio.Future[None]] = set()
+        feed.listen(self.ring)
+
+    def changed(self) -> asyncio.Future[None]:
+        """Return a future for the next change after this call."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiters.add(future)
+        future.add_done_callback(self._waiters.discard)
+        return future
+
+    def ring(self) -> None:
+        """Wake everybody."""
+        if self._waiters:
+            for waiter in tuple(self._waiters):
+                if not waiter.done():
+                    waiter.set_result(None)

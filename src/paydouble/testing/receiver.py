@@ -1,0 +1,231 @@
+"""A webhook receiver as the contract wants one: it verifies, keeps what came byte for byte, and answers as it is told.
+
+Being down is real: nobody listens, so that whoever delivers is refused. The port stays ours meanwhile, because a
+second socket is bound to it that never listens; without it another process could take the port during the outage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
+
+from paydouble.core.errors import UsageError
+from paydouble.webhooks.diagnosis import Diagnosis, diagnose
+from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, SignatureError, verify
+
+DEFAULT_SECRET = "whsec_sandbox"  # noqa: S105 - everybody's, as the documentation says
+# Connections that are still open when the receiver goes down get this long to end by themselves.
+_GRACE_SECONDS = 0.2
+# A receiver that runs for days must not grow without an end.
+_KEPT = 10_000
+# What is no request at all is its sender's mistake: for those who listen, but no traceback on a terminal.
+_LOG = logging.getLogger("paydouble.receiver")
+_LOG.addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True)
+class Received:
+    """One delivery as it arrived, and what it was answered."""
+
+    at: float
+    """When it arrived, in Unix seconds of this machine."""
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    """The exact bytes, which are what the signature is about."""
+    event: dict[str, Any]
+    """The body as JSON, numbers with a fraction as `Decimal`; empty when it is not a JSON object."""
+    answered: int
+    """The status that it got."""
+    error: SignatureError | None
+    """Why the signature does not verify; None when it does."""
+    attempt: int
+    """How many times this event has now come, this one included; 0 when it does not verify."""
+    duplicate: bool
+    """Whether this event had been taken with a 2xx before (contract section 6, delivery rule 4)."""
+
+    secret: str = field(repr=False)
+    """What it was verified with."""
+
+    @property
+    def verified(self) -> bool:
+        """Return whether the signature holds."""
+        return self.error is None
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Return the likely cause of `error` and the remedy, None without one; found when asked for, as it is slow."""
+        if self.error is None:
+            return None
+        return diagnose(self.body, CIMultiDict(self.headers), self.secret, now=int(self.at))
+
+
+class Receiver:
+    """A receiver on a port of its own. `async with Receiver(secret) as receiver` starts and stops it.
+
+    What verifies is answered with the statuses given to `answer_next`, each once and in order, and then with `status`.
+    What does not is answered 400 or 401, as the contract recommends (section 5.5.6).
+    """
+
+    def __init__(
+        self,
+        secret: str = DEFAULT_SECRET,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        on_delivery: Callable[[Received], None] | None = None,
+    ) -> None:
+        """Verify with a secret; port 0 takes a free one. `UsageError` for a blank secret."""
+        if not secret.strip():
+            raise UsageError("the webhook secret is blank; give the one that the sandbox shows", member="--secret")
+        self.secret = secret
+        self.host = host
+        self.port = port
+        self.status = 200
+        self.received: list[Received] = []
+        """The newest 10 000 deliveries, oldest first."""
+        self._on_delivery = on_delivery
+        self._answers: deque[int] = deque()
+        self._times_seen: Counter[str] = Counter()
+        self._taken: set[str] = set()
+        self._family = socket.AF_INET
+        self._reservation: socket.socket | None = None
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """Return where to deliver, from this machine."""
+        host = "localhost" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared with, not bound to
+        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+
+    def answer_next(self, *statuses: int) -> None:
+        """Answer the next verified deliveries with these statuses."""
+        self._answers.extend(statuses)
+
+    async def start(self) -> None:
+        """Take the port and listen; `UsageError` when it cannot be had."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            self._family = found[0][0]
+            self._reservation = self._bind(self.port)
+            self.port = self._reservation.getsockname()[1]
+            await self.up()
+        except (OSError, OverflowError) as error:
+            await self.stop()
+            raise self._unusable(error) from None
+
+    async def stop(self) -> None:
+        """Go down for good and free the port."""
+        await self.down()
+        if self._reservation is not None:
+            self._reservation.close()
+            self._reservation = None
+
+    async def down(self) -> None:
+        """Refuse every connection, open ones included, until `up`."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
+
+    async def up(self) -> None:
+        """Listen, again at the same port."""
+        if self._runner is None:
+            # Not decompressed: what is signed, and kept, is the bytes that came.
+            server = web.Server(self._answer, access_log=None, logger=_LOG, auto_decompress=False)
+            self._runner = web.ServerRunner(server, shutdown_timeout=_GRACE_SECONDS)
+            await self._runner.setup()
+            await web.SockSite(self._runner, self._bind(self.port)).start()
+
+    async def __aenter__(self) -> Receiver:  # noqa: PYI034 - final in practice
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    def _unusable(self, error: Exception) -> UsageError:
+        place = f"{self.host}:{self.port}"
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        if getattr(error, "errno", None) in {errno.EADDRINUSE, errno.EACCES}:
+            return UsageError(
+                f"{place} cannot be used ({reason}); choose another, or 0 for a free one", member="--port"
+            )
+        return UsageError(f"{place} cannot be used ({reason}); give an address of this machine", member="--host")
+
+    def _bind(self, port: int) -> socket.socket:
+        bound = socket.socket(self._family, socket.SOCK_STREAM)
+        try:
+            # Lets two sockets of ours share the port as long as only one listens; a stranger that listens is an error.
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind((self.host, port))
+        except BaseException:
+            bound.close()
+            raise
+        return bound
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method != "POST":
+            return web.Response(status=405, headers={"Allow": "POST"}, text="Webhooks come here by POST.\n")
+        try:
+            body = await request.read()
+        except (web.RequestPayloadError, HttpProcessingError, ConnectionError):
+            return web.Response(status=400, text="The body broke off.\n")
+        delivery = self._judge(request, body)
+        self.received.append(delivery)
+        del self.received[:-_KEPT]
+        if self._on_delivery is not None:
+            self._on_delivery(delivery)
+        return web.Response(status=delivery.answered)
+
+    def _judge(self, request: web.BaseRequest, body: bytes) -> Received:
+        at = time.time()
+        event = _event(body)
+        error = self._refusal(request, body, int(at))
+        attempt, duplicate = 0, False
+        if error is None:
+            answered = self._answers.popleft() if self._answers else self.status
+            attempt, duplicate = self._remember(event.get("id"), taken=200 <= answered < 300)  # noqa: PLR2004 - HTTP
+        else:
+            answered = error.recommended_status
+        headers = tuple(request.headers.items())
+        return Received(at, request.path, headers, body, event, answered, error, attempt, duplicate, self.secret)
+
+    def _refusal(self, request: web.BaseRequest, body: bytes, now: int) -> SignatureError | None:
+        try:
+            verify(body, request.headers.get(DEFAULT_HEADER_NAME), self.secret, now=now)
+        except SignatureError as error:
+            return error
+        return None
+
+    def _remember(self, event_id: object, *, taken: bool) -> tuple[int, bool]:
+        if not isinstance(event_id, str):
+            return 1, False  # signed, but no event: nothing to know it by
+        duplicate = event_id in self._taken
+        if taken:
+            self._taken.add(event_id)
+        self._times_seen[event_id] += 1
+        return self._times_seen[event_id], duplicate
+
+
+def _event(body: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(body, parse_float=Decimal)
+    except (ValueError, ArithmeticError, RecursionError):
+        return {}
+    return event if isinstance(event, dict) else {}

@@ -1,0 +1,100 @@
+"""Answers that are broken on purpose: the bytes of a reply, as a fault wants a client to meet them.
+
+The core decides and hands a `Wire` value; here it meets the socket. The connection always ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+
+from aiohttp import web
+
+from paydouble.api.values import Reply
+from paydouble.faults.plan import Wire
+
+# Longer than any client waits; a connection that is never answered still ends with its client or with the server.
+_FOR_EVER_SECONDS = 86_400.0
+
+
+async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.StreamResponse:
+    """Carry a wire fault out; the returned response goes nowhere, since the connection is closed by then."""
+    transport = request.transport
+    if transport is not None:
+        match wire.kind:
+            case "silence":
+                await _until_closed(transport, wire.seconds)
+            case "reset":
+                abort(transport)
+            case "empty":
+                transport.close()
+            case "garbage":
+                transport.write(wire.data)
+                transport.close()
+            case "cut":
+                # At least one byte short, or nothing would be cut.
+                kept = min(int(len(reply.body) * wire.fraction), max(0, len(reply.body) - 1))
+                transport.write(head(reply, len(reply.body)) + reply.body[:kept])
+                transport.close()
+            case "length":
+                transport.write(head(reply, max(0, len(reply.body) + wire.by)) + reply.body)
+                transport.close()
+            case "drip":
+                await _drip(transport, reply, wire)
+    response = web.Response(status=reply.status)
+    response.force_close()
+    return response
+
+
+def head(reply: Reply, length: int) -> bytes:
+    """Return the head of an answer, with a Content-Length of one's own."""
+    lines = [
+        f"HTTP/1.1 {reply.status} {_reason(reply.status)}",
+        f"Content-Type: {reply.content_type}",
+        f"X-Request-Id: {reply.request_id}",
+        "Server: paydouble",
+        *(f"{name}: {value}" for name, value in reply.headers),
+        f"Content-Length: {length}",
+        "Connection: close",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def abort(transport: asyncio.Transport) -> None:
+    """Close with RST: nothing lingers, so the kernel says reset instead of a clean end."""
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+async def _drip(transport: asyncio.Transport, reply: Reply, wire: Wire) -> None:
+    body = reply.body
+    transport.write(head(reply, len(body)))
+    pause = (wire.seconds or 0.0) / wire.chunks
+    for number in range(wire.chunks):
+        await asyncio.sleep(pause)
+        if transport.is_closing():
+            return
+        transport.write(body[number * len(body) // wire.chunks : (number + 1) * len(body) // wire.chunks])
+    transport.close()
+
+
+async def _until_closed(transport: asyncio.Transport, seconds: float | None) -> None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (_FOR_EVER_SECONDS if seconds is None else seconds)
+    while not transport.is_closing() and loop.time() < end:
+        await asyncio.sleep(min(0.05, max(0.0, end - loop.time())))
+    transport.close()
+
+
+def _reason(status: int) -> str:
+    import http  # noqa: PLC0415 - for this line alone
+
+    try:
+        return http.HTTPStatus(status).phrase
+    except ValueError:
+        return "Unknown"

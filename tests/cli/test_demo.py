@@ -1,0 +1,188 @@
+"""`paydouble demo`: the timeline, its checks, and its exit status."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from paydouble.cli import demo_stage
+from paydouble.cli.demo import demo
+from paydouble.cli.demo_timeline import offset
+from paydouble.cli.terminal import Terminal
+from paydouble.core.errors import ApiError
+from paydouble.scenarios.library import library
+from paydouble.scenarios.model import Scenario
+from paydouble.testing import Receiver
+
+
+def _run(*arguments: str, charset: str = "utf-8") -> Result:
+    return CliRunner(charset=charset).invoke(demo, arguments, standalone_mode=False)
+
+
+def _without_real_time(output: str) -> str:
+    return re.sub(r"in \d+\.\d\d s of real time", "in … s of real time", output)
+
+
+@pytest.fixture
+def receiver_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], Receiver]], None]:
+    """Give a way to put another receiver on the stage."""
+
+    def replace(make: Callable[[str], Receiver]) -> None:
+        monkeypatch.setattr(demo_stage, "Receiver", make)
+
+    return replace
+
+
+def test_all_comes_out_right() -> None:
+    """Five acts, each with its verdict, and the sum of both times."""
+    result = _run()
+
+    assert result.return_value == 0, result.output
+    assert "✗ attempt 1 of" not in result.output
+    assert len(re.findall(r"^  ✓ .*every signature verified", result.output, re.MULTILINE)) == 5
+    assert re.search(r"^✓ All 5 acts came out right: 5d11h36m33s of sandbox time in", result.output, re.MULTILINE)
+
+
+def test_the_outage_is_the_contracts_ladder_at_a_glance() -> None:
+    """Seven refused attempts share a row, and the eighth gets through at its own instant."""
+    act = _run().output.partition("5. ")[2]
+    rows = [" ".join(row.split()) for row in act.splitlines()]
+
+    assert "+0s service → merchant pay-in.created ✗ attempts 1–7 of 8 (refused)" in rows
+    assert "+0s +1m +6m +36m +2h36m +10h36m +34h36m after the event" in rows
+    assert "+50h merchant the receiver is up again" in rows
+    assert "+58h36m6s service → merchant pay-in.succeeded ✓ attempt 8 of 8" in rows
+
+
+def test_two_runs_are_the_same_but_for_the_real_time() -> None:
+    """Whoever runs it sees what the documentation shows."""
+    first, second = _run("--seed", "7"), _run("--seed", "7")
+
+    assert _without_real_time(first.output) == _without_real_time(second.output)
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "ascii"])
+def test_it_fits_in_100_columns(charset: str) -> None:
+    """No terminal of that width wraps a row, not even with words for signs."""
+    result = _run(charset=charset)
+
+    assert result.return_value == 0, result.output
+    assert [row for row in result.output.splitlines() if len(row) > 100] == []
+
+
+def test_words_stand_in_for_signs_that_cannot_be_printed() -> None:
+    """An ASCII terminal gets ASCII."""
+    result = _run(charset="ascii")
+
+    assert result.output.isascii()
+    assert "ok All 5 acts came out right" in result.output
+
+
+def test_a_wrong_secret_is_exit_status_1(receiver_made: Callable[[Callable[[str], Receiver]], None]) -> None:
+    """A merchant with another secret gets nothing, and each act says so with the cause."""
+    receiver_made(lambda _: Receiver("whsec_other"))
+
+    result = _run()
+
+    assert result.return_value == 1
+    assert "✗ attempt 1 of 8 (401)" in result.output
+    assert "✗ signatures: 4 of 4 did not verify (wrong-secret)" in result.output
+    assert "✗ 5 of 5 acts went wrong" in result.output
+    assert [row for row in result.output.splitlines() if len(row) > 100] == []
+
+
+def test_one_lost_answer_spoils_its_act_alone(receiver_made: Callable[[Callable[[str], Receiver]], None]) -> None:
+    """A first event that needs a second attempt comes too late for the first act, and the others stay right."""
+
+    def stumbling(secret: str) -> Receiver:
+        receiver = Receiver(secret)
+        receiver.answer_next(500)
+        return receiver
+
+    receiver_made(stumbling)
+
+    result = _run()
+
+    first, _, rest = result.output.partition("2. ")
+    assert result.return_value == 1
+    assert "✗ pay-in.created is waiting, not delivered, after 1 of 8 attempts" in first
+    assert "✗ 1 of 5 acts went wrong" in rest
+
+
+def test_an_outcome_other_than_promised_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double whose deposits fail does not get away with it."""
+    declined = library()["card-declined"]
+    broken: dict[str, Scenario] = {**library(), "happy-path": declined}
+    monkeypatch.setattr("paydouble.sandbox.business.library", lambda: broken)
+
+    result = _run()
+
+    assert result.return_value == 1
+    assert "✗ status: expected succeeded, got failed" in result.output
+    assert "✗ the act broke off: refund-creation 30.00 EUR was answered 422" in result.output
+
+
+def test_a_refused_call_ends_its_act_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback: the act says which call was refused and why."""
+
+    def refuse(*_: Any, **__: Any) -> None:  # noqa: ANN401 - whatever it is called with
+        raise ApiError("VALIDATION_ERROR", "No deposits today.")
+
+    monkeypatch.setattr("paydouble.sandbox.Sandbox.create_pay_in", refuse)
+
+    result = _run()
+
+    assert result.return_value == 1
+    assert "✗ the act broke off: deposit-creation 49.90 EUR was answered 422: No deposits today." in result.output
+
+
+def test_an_event_that_is_never_sent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double that forgets where to deliver does not get away with it."""
+    monkeypatch.setattr(
+        "paydouble.sandbox.Sandbox.notification_url", property(lambda _: None, lambda *_: None), raising=False
+    )
+
+    result = _run()
+
+    assert result.return_value == 1
+    assert "✗ events that were never sent: expected [], got ['pay-in.created', " in result.output
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(0, "+0s"), (2_000, "+2s"), (60_000, "+1m"), (210_960_000, "+58h36m"), (3_600_000, "+1h"), (1_500, "+1s500ms")],
+)
+def test_times_are_read_at_a_glance(milliseconds: int, text: str) -> None:
+    """Hours are not folded into days, so that they can be compared with the contract's table."""
+    assert offset(milliseconds) == text
+
+
+class _Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("no_color", "variable", "coloured"), [(False, "", True), (True, "", False), (False, "1", False)]
+)
+def test_colour_is_for_terminals_and_can_be_refused(
+    monkeypatch: pytest.MonkeyPatch, no_color: bool, variable: str, coloured: bool
+) -> None:
+    """`--no-color` and a NO_COLOR that is not empty both refuse it."""
+    monkeypatch.setenv("NO_COLOR", variable)
+
+    terminal = Terminal(no_color=no_color, stream=_Screen())
+
+    assert (terminal.green("right") != "right") is coloured
+
+
+def test_a_stream_without_a_known_encoding_gets_words() -> None:
+    """Nothing is printed that a stream may not take."""
+    assert Terminal(stream=io.StringIO()).good == "ok"

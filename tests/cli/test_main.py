@@ -1,0 +1,122 @@
+"""The command line as a whole: one line and an exit status for every refusal, and a quick start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from paydouble.cli import main
+from paydouble.cli.main import COMMANDS, cli, run
+
+NOBODY = ["serve", "--port", "0", "--host", "nobody.invalid", "--insecure-control"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nonsense"], "paydouble: No such command 'nonsense'."),
+        (["--nonsense"], "paydouble: No such option '--nonsense'."),
+        (["version", "--nonsense"], "paydouble version: No such option '--nonsense'."),
+        (["version", "extra"], "paydouble version: Got unexpected extra argument (extra)"),
+        (["serve", "--port", "abc"], "paydouble serve: Invalid value for '--port'"),
+        (["serve", "--port", "65536"], "paydouble serve: Invalid value for '--port'"),
+        (["serve", "--clock", "sundial"], "paydouble serve: Invalid value for '--clock'"),
+        (["serve", "--rate", "0"], "paydouble serve: Invalid value for '--rate'"),
+        (["serve", "--rate", "nan"], "paydouble: --rate: is not a number"),
+        (["serve", "--set", "livemode"], "paydouble serve: --set 'livemode': write it like"),
+        (["serve", "--set", "livemode=[1"], "paydouble serve: --set 'livemode=[1':"),
+        (["serve", "--set", "colour=red"], "paydouble: settings.colour: this member is not known"),
+        (["serve", "--set", "webhooks.timeout=2"], "paydouble: settings.webhooks.timeout: a duration is a text"),
+        (["serve", "--rate", "2", "--clock", "auto"], "paydouble: --rate: only a real clock has a rate"),
+        (["serve", "--start", "yesterday"], "paydouble: --start: 'yesterday' is not an instant"),
+        (["serve", "--notification-url", "x"], "paydouble: --notification-url: 'x': is not an http:// or https:// URL"),
+        (["serve", "--host", "0.0.0.0"], "paydouble: --host: 0.0.0.0 is reachable from other machines"),  # noqa: S104
+        (NOBODY, "paydouble: --port: nobody.invalid:0 cannot be used"),
+        (["serve", "--port", "0", "--scenario", "no-such"], "paydouble: scenario: there is no scenario 'no-such'"),
+        (["serve", "--business-key", ""], "paydouble: --business-key: "),
+        (["serve", "--business-key", "a:b"], "paydouble: --business-key: "),
+        (["serve", "--webhook-secret", " "], "paydouble: --webhook-secret: "),
+        (
+            ["serve", "--ca-file", "/nowhere/ca.pem"],
+            "paydouble: --ca-file: /nowhere/ca.pem cannot be used: No such file",
+        ),
+        (["serve", "--config", "/nowhere/x.yaml"], "paydouble serve: /nowhere/x.yaml cannot be read (no such file"),
+        (["healthcheck", "--port", "0"], "paydouble healthcheck: Invalid value for '--port'"),
+        (["healthcheck", "--server", "nonsense"], "paydouble healthcheck: --server: 'nonsense' is not a URL"),
+        (["healthcheck", "--server", "http://x:99999"], "paydouble healthcheck: --server: "),
+        (["openapi", "--format", "xml"], "paydouble openapi: Invalid value for '--format'"),
+    ],
+)
+def test_a_refusal_is_one_line_and_status_2(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be used is said in one line on standard error, without a traceback."""
+    status = run(arguments)
+
+    written = capsys.readouterr()
+    assert (status, written.out, written.err.count("\n")) == (2, "", 1)
+    assert written.err.startswith(says)
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """`paydouble` alone lists the commands and says with its status that it did nothing."""
+    status = run([])
+
+    written = capsys.readouterr()
+    assert (status, written.out) == (2, "")
+    assert [name for name in COMMANDS if f"  {name} " not in written.err] == []
+
+
+def test_help_lists_the_commands_without_importing_them() -> None:
+    """--help needs no command's module."""
+    result = CliRunner().invoke(cli, ["--help"])
+
+    assert result.exit_code == 0
+    assert [name for name in COMMANDS if f"  {name} " not in result.stdout] == []
+
+
+@pytest.mark.parametrize("name", ["healthcheck", "openapi", "serve", "signature", "version"])
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """COMMAND --help explains itself and exits with 0."""
+    status = run([name, "--help"])
+
+    written = capsys.readouterr()
+    assert (status, written.err) == (0, "")
+    assert written.out.startswith(f"Usage: paydouble {name}")
+
+
+def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends a command with the status that shells expect."""
+
+    def interrupt(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main.cli, "main", interrupt)
+
+    assert run(["version"]) == 130
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["version"],
+        ["healthcheck", "--port", "1", "--timeout", "0.1"],
+        ["signature", "make", "--secret", "s", "--body", "/dev/null", "--at", "1"],
+        ["--help"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_small_commands_import_no_server(arguments: list[str]) -> None:
+    """Commands that a shell calls again and again start without aiohttp, asyncio and pydantic."""
+    program = (
+        "import sys; from paydouble.cli.main import run; run(sys.argv[1:]); "
+        "print([name for name in ('aiohttp', 'asyncio', 'pydantic') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=30
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,204 @@
+"""`paydouble receive`, as a person at a terminal uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from paydouble import sign
+
+SECRET = "whsec_sandbox"
+BODY = (
+    b'{"id":"evt_1","object":"event","type":"pay-in.created","data":{"object":'
+    b'{"id":"payin_1","status":"created","amount":49.90,"currency":"EUR"}}}'
+)
+
+
+class _Running:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.start = [self.line(), self.line()]
+        found = re.search(r"http://127\.0\.0\.1:\d+/", self.start[0])
+        assert found is not None, self.start
+        self.url = found[0]
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
+
+    def post(self, body: bytes = BODY, secret: str | None = SECRET) -> int:
+        headers = {} if secret is None else {"X-Service-Signature": sign(body, secret)}
+        request = urllib.request.Request(self.url, body, headers)  # noqa: S310 - our own http://127.0.0.1
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 - likewise
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=10)
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def _receive(*arguments: str, **variables: str) -> Iterator[_Running]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paydouble", "receive", "--port", "0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **variables},
+    )
+    try:
+        yield _Running(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _words(line: str) -> list[str]:
+    return line.split()
+
+
+def test_an_event_is_one_line() -> None:
+    """Time, type, object, status, amount to the digit, whether it verified, and what it was answered."""
+    with _receive() as running:
+        status = running.post()
+
+        line = running.line()
+
+    assert status == 200
+    assert re.match(r"\d\d:\d\d:\d\d  ", line)
+    assert _words(line)[1:] == ["pay-in.created", "payin_1", "created", "49.90", "EUR", "✓", "verified", "→", "200"]
+    assert len(line) <= 100
+
+
+def test_the_start_says_how_to_point_a_server_at_it() -> None:
+    """The real port and, when it is not everybody's, the secret."""
+    with _receive("--secret", "whsec a") as running:
+        port = running.url
+
+    assert running.start == [
+        f"paydouble receives at {port} and verifies with whsec a",
+        f"  send events here:   paydouble serve --notification-url {port} --webhook-secret 'whsec a'",
+    ]
+
+
+def test_failures_and_duplicates_are_marked() -> None:
+    """The first ones fail as told; what comes again is counted, and is a duplicate once it was taken."""
+    with _receive("--fail-first", "1", "--status", "204") as running:
+        statuses = [running.post() for _ in range(3)]
+
+        ends = [running.line().partition("✓ ")[2] for _ in range(3)]
+
+    assert statuses == [500, 204, 204]
+    assert ends == ["verified → 500", "verified → 204, attempt 2", "verified → 204, duplicate"]
+
+
+def test_what_does_not_verify_is_named_and_explained_once() -> None:
+    """The cause stands in the line; what to do about it follows the first time."""
+    with _receive() as running:
+        statuses = [running.post(secret=None), running.post(secret=None), running.post(secret="whsec_other")]
+
+        lines = [running.line() for _ in range(5)]
+        _, rest, _ = running.end()
+
+    assert statuses == [400, 400, 401]
+    assert [_words(line)[-4:] for line in (lines[0], lines[3], lines[4])] == [
+        ["✗", "missing-header", "→", "400"],
+        ["✗", "missing-header", "→", "400"],
+        ["✗", "wrong-secret", "→", "401"],
+    ]
+    assert lines[1].strip() == "the request carries no signature header."
+    assert lines[2].strip().startswith("To do: ")
+    assert "stopped: 3 received, 0 verified, duplicates: 0" in rest
+
+
+def test_the_secret_can_come_from_the_environment() -> None:
+    """The same variable as of `serve` and `signature`."""
+    with _receive(PAYDOUBLE_WEBHOOK_SECRET="whsec_other") as running:
+        assert running.post(secret="whsec_other") == 200
+
+
+def test_nothing_in_an_event_reaches_the_terminal_raw() -> None:
+    """An event from anybody may hold escape sequences, wrong types and endless names."""
+    body = b'{"type":"\\u001b[31mred","data":{"object":{"id":["' + b"x" * 99 + b'"],"status":"a\\nb"}}}'
+    with _receive() as running:
+        running.post(body)
+
+        line = running.line()
+
+    assert "\\x1b[31mred" in line
+    assert "a\\nb" in line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("body", [b'{"data":[]}', b'{"data":{"object":7}}', b"x"])
+def test_a_body_that_is_no_event_is_said_to_be_none(body: bytes) -> None:
+    """It is taken all the same, for it verifies."""
+    with _receive() as running:
+        status = running.post(body)
+
+        line = running.line()
+
+    assert (status, _words(line)[1:]) == (200, ["not", "an", "event", "-", "✓", "verified", "→", "200"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_well_when_it_is_told_to(number: signal.Signals) -> None:
+    """Exit status 0, a last line with the sum, and nothing on standard error."""
+    with _receive() as running:
+        running.post()
+
+        status, out, err = running.end(number)
+
+    assert (status, err) == (0, "")
+    assert out.splitlines()[-1] == "stopped: 1 received, 1 verified, duplicates: 0"
+
+
+def test_it_ends_when_nobody_reads_any_more() -> None:
+    """A closed pipe ends it without a traceback, and the sender still gets its answer."""
+    with _receive() as running:
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+
+        answered = running.post()
+        returncode = running.process.wait(timeout=10)
+        assert running.process.stderr is not None
+        complaint = running.process.stderr.read()
+        running.process.stdout = None
+
+    assert (answered, returncode, complaint) == (200, 0, "")
+
+
+def test_a_port_in_use_is_one_line_and_exit_status_2() -> None:
+    """The line says which port, and what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        done = subprocess.run(
+            [sys.executable, "-m", "paydouble", "receive", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        rf"paydouble: --port: 127\.0\.0\.1:{port} cannot be used \(address already in use\); .*\n", done.stderr
+    )

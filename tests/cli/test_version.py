@@ -1,0 +1,26 @@
+"""`paydouble version`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from paydouble.cli.main import run
+
+
+def test_version_prints_the_version_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """The version of the installed package, and nothing else."""
+    status = run(["version"])
+
+    assert (status, capsys.readouterr().out) == (0, version("paydouble") + "\n")
+
+
+def test_the_module_runs_as_a_program() -> None:
+    """`python -m paydouble` is the command."""
+    command = [sys.executable, "-m", "paydouble", "version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+
+    assert (done.stdout, done.stderr) == (version("paydouble") + "\n", "")

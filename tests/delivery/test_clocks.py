@@ -1,0 +1,282 @@
+"""Time over real sockets: which clock moves by itself, what an advance waits for, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import receivers
+from receivers import receiving, status
+from servers import Box, Client
+
+START = "2026-01-01T00:00:00.000Z"
+MANUAL = {"mode": "manual", "start": START}
+LIFE = ["pay-in.created", "pay-in.pending", "pay-in.processing", "pay-in.succeeded"]
+
+
+def _after(**passed: float) -> str:
+    moment = datetime.fromisoformat(START) + timedelta(**passed)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def _types(box: Box) -> list[str]:
+    return [delivery["event_type"] for delivery in await box.deliveries()]
+
+
+async def _open_connections(box: Box) -> None:
+    """Let the client keep a few connections, so that calls which are made at once also arrive at once."""
+    await asyncio.gather(*(box.get() for _ in range(5)))
+
+
+async def test_a_manual_clock_stands(client: Client) -> None:
+    """Without an advance nothing happens but what is due at once."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
+        await box.deposit()
+        await receiver.wait_for(1)
+
+        clock = await box.get("/clock")
+        assert (clock["now"], clock["next_due_at"], clock["idle"]) == (START, _after(seconds=2), False)
+        assert await _types(box) == ["pay-in.created"]
+
+
+async def test_a_real_clock_goes_at_its_rate(client: Client) -> None:
+    """At a thousand times the speed six seconds of a pay-in's life are over at once, without an advance."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock={"mode": "real", "rate": 1000}, notification_url=receiver.url)
+        await box.deposit()
+        await receiver.wait_for(4)
+
+        assert await _types(box) == LIFE
+
+
+async def test_an_auto_clock_jumps_until_idle(client: Client) -> None:
+    """Once nothing is in flight an `auto` clock jumps to what is next, through the whole ladder of a dead receiver."""
+    async with receiving(status(500)) as receiver:
+        box = await client.sandbox(clock={"mode": "auto", "start": START}, notification_url=receiver.url)
+        await box.deposit(expires_in=60)
+        await receiver.wait_for(32)
+        await client.server.host.pump(client.server.host.registry.get(box.id)).quiet()
+
+        assert {delivery["status"] for delivery in await box.deliveries()} == {"exhausted"}
+        assert (await box.get("/clock"))["now"] == _after(seconds=6, hours=58, minutes=36)
+
+
+async def test_an_auto_clock_stands_while_an_attempt_is_in_flight(client: Client) -> None:
+    """While a receiver has not answered, the clock does not go on without it."""
+    async with receiving(receivers.hang, receivers.ok) as receiver:
+        box = await client.sandbox(clock={"mode": "auto", "start": START}, notification_url=receiver.url)
+        await box.deposit()
+        await receiver.wait_for(1)
+        pump = client.server.host.pump(client.server.host.registry.get(box.id))
+        pump.kick()
+
+        assert pump._alarm is None  # noqa: SLF001 - that nothing is going to happen shows nowhere else
+        receiver.released.set()
+        await receiver.wait_for(4)
+        assert await _types(box) == LIFE
+
+
+async def test_advance_by_fires_what_is_due_on_the_way(client: Client) -> None:
+    """Advancing by 3 s takes the pay-in two steps on, delivers both events, and says so."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
+        await box.deposit()
+        await receiver.wait_for(1)
+        await box.advance(by="0s")
+        done = await box.advance(by="3s")
+
+        assert done == {"now": _after(seconds=3), "fired": 2, "attempts": 2, "idle": False}
+        assert len(receiver.requests) == 3
+
+
+async def test_advance_to_an_instant(client: Client) -> None:
+    """`to` names the instant at which the clock then stands; that of now is allowed."""
+    box = await client.sandbox(clock=MANUAL)
+    await box.deposit()
+
+    first = await box.advance(to="2026-01-01T01:00:02+01:00")
+    again = await box.advance(to=first["now"])
+
+    assert (first["now"], first["fired"]) == (_after(seconds=2), 1)
+    assert (again["now"], again["fired"]) == (first["now"], 0)
+
+
+async def test_advance_until_idle(client: Client) -> None:
+    """`until_idle` ends at the last thing that happens by itself."""
+    box = await client.sandbox(clock=MANUAL)
+    await box.deposit()
+
+    assert await box.advance(until_idle=True) == {"now": _after(seconds=6), "fired": 3, "attempts": 0, "idle": True}
+
+
+async def test_advance_waits_for_attempts(client: Client) -> None:
+    """An advance returns only when the attempts of its last instant have been answered."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        await _open_connections(box)
+        advance = asyncio.create_task(box.advance(by="0s"))
+        await box.get()  # a whole call meanwhile
+        waited = not advance.done()
+        receiver.released.set()
+
+        assert (waited, (await advance)["now"]) == (True, START)
+        assert [delivery["status"] for delivery in await box.deliveries()] == ["delivered"]
+
+
+async def test_a_limit_ends_an_advance_where_it_is(client: Client) -> None:
+    """After `limit` timers the clock stands at the last one's instant."""
+    box = await client.sandbox(clock=MANUAL)
+    await box.deposit()
+
+    done = await box.advance(by="1h", limit=2)
+
+    assert done == {"now": _after(seconds=3), "fired": 2, "attempts": 0, "idle": False}
+
+
+async def test_concurrent_advances_queue_and_add_up(client: Client) -> None:
+    """Three advances by hours, made at once while an attempt hangs, move the clock by their sum."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        await _open_connections(box)
+        advances = [asyncio.create_task(box.advance(by=by)) for by in ("3h", "1h", "2h")]
+        await box.get()
+        receiver.released.set()
+        ends = {done["now"] for done in await asyncio.gather(*advances)}
+
+        assert len(ends) == 3
+        assert max(ends) == (await box.get("/clock"))["now"] == _after(hours=6)
+
+
+async def test_advance_by_nothing_on_a_running_clock(client: Client) -> None:
+    """`by: 0s` is never in the past, though it waited for another advance while the clock ran on."""
+    async with receiving(receivers.hang) as receiver:
+        clock = {"mode": "real", "rate": 1_000_000}
+        box = await client.sandbox(clock=clock, notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        await _open_connections(box)
+        advances = [asyncio.create_task(box.advance(by="0s")) for _ in range(2)]
+        before = (await box.get("/clock"))["now"]
+        while (await box.get("/clock"))["now"] == before:
+            pass  # a millisecond at most
+        receiver.released.set()
+
+        assert len(await asyncio.gather(*advances)) == 2
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"to": "2025-12-31T23:59:59Z"}, "to"),
+    ({"to": "9999-01-01T00:00:00Z"}, "to"),
+    ({"to": "2026-01-01"}, "to"),
+    ({"by": "1h", "to": "2026-02-01T00:00:00Z"}, "by"),
+    ({"by": "1h", "until_idle": True}, "by"),
+    ({}, "by"),
+    ({"by": "1"}, "by"),
+    ({"by": 5}, "by"),
+    ({"by": "-1h"}, "by"),
+    ({"by": "99999999d"}, "by"),
+    ({"until_idle": False}, "until_idle"),
+    ({"by": "1s", "limit": 0}, "limit"),
+    ({"by": "1s", "for": "1s"}, "for"),
+]
+
+
+@pytest.mark.parametrize(("how", "member"), REFUSED)
+async def test_a_bad_advance_moves_nothing(client: Client, how: dict[str, Any], member: str) -> None:
+    """What contradicts itself, lies in the past or has no unit is 400 with the member's name."""
+    box = await client.sandbox(clock=MANUAL)
+    await box.deposit()
+
+    answer = await box.control("POST", "/clock/advance", how)
+
+    assert answer.error == (400, "invalid", member)
+    clock = await box.get("/clock")
+    assert (clock["now"], clock["pending"]) == (START, 2)
+
+
+async def test_advances_end_before_the_calendar_does(client: Client) -> None:
+    """A century at a time, the clock is refused before it leaves the years that can be written."""
+    box = await client.sandbox(clock={"mode": "manual", "start": "9998-12-31T23:00:00Z"})
+
+    answer = await box.control("POST", "/clock/advance", {"by": "36500d"})
+
+    assert answer.error == (400, "invalid", "to")
+
+
+async def test_another_clock_goes_on_from_here(client: Client) -> None:
+    """PUT clock keeps the instant and the timers; what becomes due then happens by the new clock."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
+        await box.deposit()
+        before = await box.get("/clock")
+        changed = await box.control("PUT", "/clock", {"mode": "auto"})
+        await receiver.wait_for(4)
+
+        assert (before["mode"], changed.document["mode"], changed.document["now"]) == ("manual", "auto", START)
+        assert await _types(box) == LIFE
+
+
+async def test_a_faster_clock_does_not_wait_for_the_slower_ones_alarm(client: Client) -> None:
+    """A timer that was a day away is met at once when the clock becomes a million times as fast."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(expires_in=86_400)
+        await receiver.wait_for(1)
+        await box.control("PUT", "/clock", {"mode": "real", "rate": 1_000_000})
+        await receiver.wait_for(2)
+
+        assert await _types(box) == ["pay-in.created", "pay-in.cancelled"]
+
+
+async def test_a_clock_made_manual_stands_at_once(client: Client) -> None:
+    """The jump that an `auto` clock was about to make is not made by the manual clock that replaces it."""
+    box = await client.sandbox(clock={"mode": "auto", "start": START})
+    pump = client.server.host.pump(client.server.host.registry.get(box.id))
+    await box.deposit()
+    armed = pump._alarm is not None  # noqa: SLF001 - that nothing is going to happen shows nowhere else
+    clock = (await box.control("PUT", "/clock", {"mode": "manual"})).document
+
+    assert (armed, pump._alarm) == (True, None)  # noqa: SLF001 - likewise
+    assert (clock["mode"], clock["pending"]) == ("manual", 2)
+
+
+async def test_a_clock_can_start_later_but_not_earlier(client: Client) -> None:
+    """A start in the future fires what is due on the way; one in the past is refused and changes nothing."""
+    box = await client.sandbox(clock=MANUAL)
+    await box.deposit()
+    refused = await box.control("PUT", "/clock", {"mode": "manual", "start": "2025-01-01T00:00:00Z"})
+    taken = await box.control("PUT", "/clock", {"mode": "manual", "start": _after(seconds=3)})
+
+    assert refused.error == (400, "invalid", "start")
+    assert (taken.document["now"], taken.document["pending"]) == (_after(seconds=3), 1)
+    assert [event["type"] for event in (await box.get("/events"))["items"]] == LIFE[:3]
+
+
+@pytest.mark.parametrize(
+    ("clock", "member"),
+    [
+        ({"mode": "manual", "rate": 2}, "rate"),
+        ({"mode": "real", "rate": 0}, "rate"),
+        ({"mode": "real", "rate": -1}, "rate"),
+        ({"mode": "real", "rate": 1e300}, "rate"),
+        ({"mode": "sundial"}, "mode"),
+        ({"mode": "manual", "start": "yesterday"}, "start"),
+        ({"mode": "manual", "start": 1}, "start"),
+        ({}, "mode"),
+    ],
+)
+async def test_an_impossible_clock_is_refused(client: Client, clock: dict[str, Any], member: str) -> None:
+    """A clock that cannot be is 400 with the member's name, and the old one stays."""
+    box = await client.sandbox(clock=MANUAL)
+
+    answer = await box.control("PUT", "/clock", clock)
+
+    assert answer.error == (400, "invalid", member)
+    assert (await box.get("/clock"))["now"] == START

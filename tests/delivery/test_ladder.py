@@ -1,0 +1,208 @@
+"""The documented schedule over real sockets: eight attempts in 72 hours, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from itertools import pairwise
+
+import receivers
+from receivers import receiving, status
+from servers import Box, Client
+
+MINUTE, HOUR = 60, 3600
+OFFSETS = [0, 1 * MINUTE, 6 * MINUTE, 36 * MINUTE, 156 * MINUTE, 636 * MINUTE, 2076 * MINUTE, 3516 * MINUTE]
+LONG = 2_592_000  # seconds until expiry, so that nothing but the ladder happens
+
+
+def _seconds(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp()
+
+
+async def _offsets(box: Box) -> list[list[float]]:
+    """Return, for each delivery, when its attempts were due after the first."""
+    return [
+        [_seconds(attempt["due_at"]) - _seconds(delivery["attempts"][0]["due_at"]) for attempt in delivery["attempts"]]
+        for delivery in await box.deliveries()
+    ]
+
+
+async def test_eight_attempts_then_exhausted(client: Client) -> None:
+    """A receiver that always fails gets an event eight times, at the documented offsets, and then never again."""
+    async with receiving(status(500)) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(expires_in=LONG)
+        await box.advance(by="100h")
+
+        (delivery,) = await box.deliveries()
+        assert await _offsets(box) == [OFFSETS]
+        assert (delivery["status"], delivery["next_due_at"]) == ("exhausted", None)
+        assert len(receiver.requests) == 8
+
+
+async def test_each_attempt_waits_for_its_instant(client: Client) -> None:
+    """One millisecond before an attempt is due it has not been made, and the delivery says when it will be."""
+    async with receiving(status(500)) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(expires_in=LONG)
+        counts = []
+        for earlier, offset in pairwise(OFFSETS):
+            await box.advance(by=f"{(offset - earlier) * 1000 - 1}ms")
+            counts.append(len(receiver.requests))
+            (delivery,) = await box.deliveries()
+            assert _seconds(delivery["next_due_at"]) - _seconds(delivery["attempts"][0]["due_at"]) == offset
+            await box.advance(by="1ms")
+
+        assert counts == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_a_success_ends_the_ladder(client: Client) -> None:
+    """After a 2xx nothing more is sent."""
+    async with receiving(status(500), receivers.reset, receivers.ok) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(expires_in=LONG)
+        await box.advance(by="100h")
+
+        (delivery,) = await box.deliveries()
+        assert [attempt["status"] for attempt in delivery["attempts"]] == [500, None, 200]
+        assert (delivery["status"], len(receiver.requests)) == ("delivered", 3)
+
+
+async def test_fifty_hours_of_outage_lose_nothing(client: Client) -> None:
+    """A receiver that is down for 50 hours gets every event of the outage afterwards, in order of creation."""
+    down = f"http://127.0.0.1:{receivers.closed_port()}/hooks"
+    box = await client.sandbox(notification_url=down)
+    pay_ins = [(await box.deposit())["id"] for _ in range(3)]
+    await box.advance(by="50h")
+    waiting = {delivery["status"] for delivery in await box.deliveries()}
+
+    async with receiving() as receiver:
+        await box.control("PATCH", "", {"notification_url": receiver.url})
+        await box.advance(by="22h")
+        deliveries = await box.deliveries()
+
+        assert waiting == {"waiting"}
+        assert {delivery["status"] for delivery in deliveries} == {"delivered"}
+        assert [request.body.decode() for request in receiver.requests] == [
+            delivery["attempts"][-1]["body"] for delivery in deliveries
+        ]
+        assert sorted({delivery["object_id"] for delivery in deliveries}) == sorted(pay_ins)
+        assert len(receiver.requests) == 12
+
+
+async def test_a_failed_event_does_not_block_those_behind_it(client: Client) -> None:
+    """The second event is delivered while the first still waits for its retry."""
+    async with receiving(status(503), receivers.ok) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(external_identifier="first")
+        await box.deposit(external_identifier="second")
+        await box.advance(by="0s")
+
+        assert [delivery["status"] for delivery in await box.deliveries()] == ["waiting", "delivered"]
+
+
+async def test_an_endpoint_has_one_attempt_in_flight(client: Client) -> None:
+    """While an attempt hangs the next event to the same endpoint waits; then both arrive in order."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit(external_identifier="first")
+        await receiver.wait_for(1)
+        await box.deposit(external_identifier="second")
+        in_flight = [len(delivery["attempts"]) for delivery in await box.deliveries()]
+        receiver.released.set()
+        await box.advance(by="0s")
+
+        assert in_flight == [1, 0]
+        assert [b'"first"' in request.body for request in receiver.requests] == [True, False]
+
+
+async def test_a_hanging_receiver_holds_up_nobody_else(client: Client) -> None:
+    """While one business's receiver hangs, another's events are all delivered and the API answers."""
+    async with receiving(receivers.hang) as hanging, receiving() as quick:
+        stuck = await client.sandbox(notification_url=hanging.url)
+        free = await client.sandbox(notification_url=quick.url)
+        await stuck.deposit()
+        await hanging.wait_for(1)
+
+        for _ in range(10):
+            await free.deposit()
+        await free.advance(by="1h")
+        answered = await stuck.api("GET", "/pay-in")
+
+        (held,) = await stuck.deliveries()
+        assert held["attempts"][0]["sent_at"] is None  # still in flight
+        assert len(quick.requests) == 40
+        assert answered.status == 200
+
+
+async def test_a_deposits_own_url_is_an_endpoint_of_its_own(client: Client) -> None:
+    """A deposit's notification_url wins for its events, and a hanging one holds up only them."""
+    async with receiving(receivers.hang) as own, receiving() as general:
+        box = await client.sandbox(notification_url=general.url, scenario="abandoned")
+        await box.deposit(notification_url=own.url)
+        await own.wait_for(1)
+        await box.deposit()
+        await general.wait_for(1)
+
+        assert (len(own.requests), len(general.requests)) == (1, 1)
+
+
+async def test_a_reset_breaks_off_what_is_in_flight(client: Client) -> None:
+    """A reset ends an attempt that hangs, says so, and leaves the endpoint free for the next event."""
+    async with receiving(receivers.hang, receivers.ok) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        reset = await box.control("POST", "/reset")
+        await box.deposit()
+        await box.advance(by="0s")
+
+        assert reset.document["removed"]["attempts_broken_off"] == 1
+        assert [delivery["status"] for delivery in await box.deliveries()] == ["delivered"]
+
+
+async def test_concurrent_resets_leave_a_living_sandbox(client: Client) -> None:
+    """Two resets at once, with an attempt in flight, are two resets; deliveries go on afterwards."""
+    async with receiving(receivers.hang, receivers.ok) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        sandbox = client.server.host.registry.get(box.id)
+        scope = frozenset({"state", "deliveries"})
+        await asyncio.gather(*(client.server.host.reset(sandbox, scope) for _ in range(3)))
+        await box.deposit()
+        await box.advance(by="0s")
+
+        assert [delivery["status"] for delivery in await box.deliveries()] == ["delivered"]
+
+
+async def test_an_attempt_that_has_not_begun_can_be_broken_off(client: Client) -> None:
+    """A reset in the very step of the event loop in which an event was made leaves the endpoint usable."""
+    async with receiving() as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        pay_in = await box.deposit()
+        host = client.server.host
+        sandbox = host.registry.get(box.id)
+        resource = sandbox.ledger.find(pay_in["id"])
+        await box.advance(by="0s")
+        host.act(sandbox, lambda: sandbox.force_transition(resource, "pending"))  # type: ignore[arg-type]
+        await host.reset(sandbox, frozenset({"state", "deliveries"}))
+        await box.deposit()
+        await box.advance(by="0s")
+
+        assert [delivery["status"] for delivery in await box.deliveries()] == ["delivered"]
+        assert len(receiver.requests) == 2
+
+
+async def test_a_deleted_sandbox_sends_nothing_more(client: Client) -> None:
+    """Deleting a sandbox breaks off its attempt, even while an advance waits for it."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        advance = asyncio.create_task(box.control("POST", "/clock/advance", {"by": "72h"}))
+        deleted = await box.control("DELETE")
+        await advance
+
+        assert deleted.document == {"deleted": box.id}
+        assert len(receiver.requests) == 1

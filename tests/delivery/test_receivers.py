@@ -1,0 +1,178 @@
+"""What receivers can do to an attempt, and what the attempt then says. None of it loses the event."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import receivers
+from receivers import Answer, Receiver, raw, receiving, status
+from servers import Client
+
+from paydouble.runtime import sender
+
+TIMEOUT = "200ms"
+
+
+@asynccontextmanager
+async def _attempted(client: Client, *answers: Answer) -> AsyncIterator[tuple[dict[str, Any], Receiver]]:
+    """Send one event to a receiver; gives its delivery when the first attempt has settled."""
+    async with receiving(*answers) as receiver:
+        box = await client.sandbox(
+            notification_url=receiver.url, scenario="abandoned", settings={"webhooks": {"timeout": TIMEOUT}}
+        )
+        await box.deposit()
+        await box.advance(by="0s")
+        (delivery,) = await box.deliveries()
+        yield delivery, receiver
+
+
+@pytest.mark.parametrize("code", [200, 201, 204, 299])
+async def test_any_2xx_takes_the_event(client: Client, code: int) -> None:
+    """A status from 200 to 299 is a delivery."""
+    async with _attempted(client, status(code)) as (delivery, _):
+        assert (delivery["status"], delivery["attempts"][0]["status"]) == ("delivered", code)
+
+
+@pytest.mark.parametrize("code", [101, 300, 304, 400, 404, 410, 429, 500, 503, 599])
+async def test_any_other_status_is_a_failure(client: Client, code: int) -> None:
+    """A status outside 2xx leaves the event waiting for its next attempt, and is no error of the network."""
+    async with _attempted(client, status(code)) as (delivery, _):
+        attempt = delivery["attempts"][0]
+        assert (delivery["status"], attempt["status"], attempt["error"]) == ("waiting", code, None)
+
+
+BROKEN = [
+    pytest.param(receivers.hang, "timeout", id="hangs"),
+    pytest.param(raw(b"HTTP/1.1 200 OK\r\n", keep=True), "timeout", id="stops in its headers"),
+    pytest.param(raw(b"HTTP/1.1 100 Continue\r\n\r\n", keep=True), "timeout", id="says only continue"),
+    pytest.param(receivers.reset, "reset", id="resets"),
+    pytest.param(receivers.silent, "reset", id="closes without a byte"),
+    pytest.param(raw(b"HTTP/1.1 200 OK\r\nContent-Le"), "protocol", id="closes in its headers"),
+    pytest.param(receivers.endless_header, "protocol", id="sends a header of 10 MiB"),
+    pytest.param(raw(b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 10_000 + b"\r\n"), "protocol", id="floods headers"),
+    pytest.param(raw(b"\x00\xff\x16\x03\x01" * 1000), "protocol", id="sends garbage"),
+    pytest.param(raw(b"220 smtp.example.test ESMTP\r\n"), "protocol", id="speaks SMTP"),
+    pytest.param(raw(b"HTTP/1.1 9999 OK\r\n\r\n"), "protocol", id="invents a status"),
+    pytest.param(raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), "protocol", id="negative length"),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), BROKEN)
+async def test_a_broken_answer_is_a_failed_attempt(client: Client, answer: Answer, kind: str) -> None:
+    """An attempt that gets no status says why, and the event waits for the next one."""
+    async with _attempted(client, answer) as (delivery, _):
+        (attempt,) = delivery["attempts"]
+        assert (delivery["status"], attempt["status"], attempt["error"]["kind"]) == ("waiting", None, kind)
+
+
+async def test_a_closed_port_is_refused(client: Client) -> None:
+    """Nobody at the target: the attempt says `refused`."""
+    url = f"http://127.0.0.1:{receivers.closed_port()}/"
+    box = await client.sandbox(notification_url=url, scenario="abandoned")
+    await box.deposit()
+    await box.advance(by="0s")
+
+    (delivery,) = await box.deliveries()
+    assert (delivery["status"], delivery["attempts"][0]["error"]["kind"]) == ("waiting", "refused")
+
+
+async def test_a_name_that_does_not_resolve_is_named_so(client: Client) -> None:
+    """A host that does not exist: the attempt says `dns`."""
+    box = await client.sandbox(notification_url="http://nobody.invalid/", scenario="abandoned")
+    await box.deposit()
+    await box.advance(by="0s")
+
+    (delivery,) = await box.deliveries()
+    assert (delivery["status"], delivery["attempts"][0]["error"]["kind"]) == ("waiting", "dns")
+
+
+def _chunked(*parts: bytes) -> bytes:
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+
+
+BOMB = gzip.compress(b"0" * 20_000_000)
+BODIES = [
+    pytest.param(raw(_chunked(b"he", b"llo", b""), keep=True), "hello", id="chunked"),
+    pytest.param(raw(_chunked(b"he")), "he", id="breaks off between chunks"),
+    pytest.param(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhel"), "hel", id="shorter than it said"),
+    pytest.param(raw(b"HTTP/1.0 200 OK\r\n\r\nhello"), "hello", id="ends with the connection"),
+    pytest.param(receivers.endless_body, "x" * 16_384, id="endless"),
+    pytest.param(receivers.body_that_stops(b"hello"), "hello", id="stops"),
+]
+
+
+@pytest.mark.parametrize(("answer", "body"), BODIES)
+async def test_status_and_headers_decide(
+    client: Client, answer: Answer, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever becomes of a body, a 2xx is a delivery; at most 16 KiB of the body are read and shown."""
+    monkeypatch.setattr(sender, "BODY_PATIENCE_SECONDS", 0.1)
+
+    async with _attempted(client, answer) as (delivery, _):
+        (attempt,) = delivery["attempts"]
+        assert (delivery["status"], attempt["response_body"]) == ("delivered", body)
+
+
+async def test_a_compressed_body_is_not_unpacked(client: Client) -> None:
+    """A gzip bomb stays as small as it came: the bytes are shown, cut at the limit."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB)
+
+    async with _attempted(client, raw(head + BOMB)) as (delivery, _):
+        (attempt,) = delivery["attempts"]
+        shown = len(attempt["response_body"]["base64"]) * 3 // 4
+        assert delivery["status"] == "delivered"
+        assert 16_384 <= shown <= 16_386  # base64 pads
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(client: Client, code: int) -> None:
+    """A 3xx is a failed attempt, and the host that it points to never hears of it."""
+    async with receiving() as other:
+        answer = raw(b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (code, other.url.encode()))
+
+        async with _attempted(client, answer) as (delivery, _):
+            assert (delivery["status"], delivery["attempts"][0]["status"]) == ("waiting", code)
+            assert (other.connections, other.requests) == (0, [])
+
+
+async def test_a_kept_connection_that_was_closed_is_no_failure(client: Client) -> None:
+    """A receiver that closes after each answer, without having said so, still gets each event at its first attempt."""
+    answer = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    async with receiving(answer) as receiver:
+        box = await client.sandbox(notification_url=receiver.url)
+        for _ in range(5):
+            await box.deposit()
+        await box.advance(by="1h")
+
+        outcomes = [[each["status"] for each in delivery["attempts"]] for delivery in await box.deliveries()]
+        assert outcomes == [[200]] * 20
+        assert len(receiver.requests) == 20
+
+
+@pytest.mark.parametrize("broken", [receivers.silent, receivers.reset])
+async def test_nothing_is_posted_twice(client: Client, broken: Answer) -> None:
+    """A kept connection that breaks after the post is a failed attempt, not a reason to post again behind its back."""
+    async with receiving(receivers.ok, broken) as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await box.deposit()
+        await box.advance(by="0s")
+
+        outcomes = [[each["status"] for each in delivery["attempts"]] for delivery in await box.deliveries()]
+        assert outcomes == [[200], [None]]
+        assert (receiver.connections, len(receiver.requests)) == (1, 2)
+
+
+async def test_one_connection_serves_many_events(client: Client) -> None:
+    """Events to a receiver that keeps its connection travel over that one."""
+    async with receiving() as receiver:
+        box = await client.sandbox(notification_url=receiver.url)
+        await box.deposit()
+        await box.advance(by="1h")
+
+        assert (receiver.connections, len(receiver.requests)) == (1, 4)

@@ -1,0 +1,94 @@
+"""A sandbox on a bench: a clock that a test holds, deposits in one line, and what happened as plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from paydouble.config import load_settings
+from paydouble.core.clock import Clock, ClockMode
+from paydouble.payments.resources import Customer, PayIn, PaymentMethod
+from paydouble.sandbox import Sandbox
+from paydouble.sandbox.business import Identity
+from paydouble.scenarios.model import Scenario
+
+START = 1_767_225_600_000
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+URL = "http://127.0.0.1:9/hook"
+CARD = PaymentMethod("CREDIT_CARD", "card", "Credit card")
+CUSTOMER = Customer("Ada", "Lovelace", "ada@shop.test")
+
+
+class Wall:
+    """The machine's time, as a test sets it; milliseconds."""
+
+    def __init__(self, at: int = START) -> None:
+        """Start somewhere."""
+        self.at = at
+
+    def __call__(self) -> int:
+        """Return what the machine shows."""
+        return self.at
+
+
+def bench(
+    *,
+    mode: ClockMode = "manual",
+    wall: Wall | None = None,
+    url: str | None = URL,
+    scenarios: Mapping[str, Scenario] | None = None,
+    seed: int = 1,
+    **settings: Any,  # noqa: ANN401 - the members of Settings
+) -> Sandbox:
+    """Return a sandbox that starts at START; its settings are given as plain JSON."""
+    machine = wall or Wall()
+    return Sandbox(
+        Identity("bench", seed, "key", "secret", "whsec_bench"),
+        load_settings(settings),
+        lambda: Clock(machine, mode=mode, start=START),
+        notification_url=url,
+        scenarios=scenarios,
+    )
+
+
+def script(name: str = "scripted", **lifecycle: Any) -> dict[str, Scenario]:  # noqa: ANN401 - as in a file
+    """Return scenarios with one in it, made as from a file."""
+    return {name: Scenario.model_validate({"name": name, "summary": "A test's own.", "lifecycle": lifecycle})}
+
+
+def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **members: Any) -> PayIn:  # noqa: ANN401
+    """Create a pay-in that expires after a day unless the members say otherwise."""
+    wanted = {
+        "external_identifier": "order-1",
+        "amount": amount,
+        "currency": currency,
+        "payment_method": CARD,
+        "customer": CUSTOMER,
+        "expires_in_ms": DAY,
+        **members,
+    }
+    return sandbox.create_pay_in(**wanted)[0]
+
+
+def paid(sandbox: Sandbox, amount: int = 4990, **members: Any) -> PayIn:  # noqa: ANN401 - as for `deposit`
+    """Create a pay-in and let it succeed by the happy path, six seconds later."""
+    pay_in = deposit(sandbox, amount, scenario="happy-path", **members)
+    advance(sandbox, 6 * SECOND)
+    return pay_in
+
+
+def advance(sandbox: Sandbox, by: int) -> None:
+    """Move the clock and let everything that is due happen."""
+    sandbox.clock.jump(sandbox.clock.now() + by)
+    sandbox.tick()
+
+
+def timeline(sandbox: Sandbox, since: int = START) -> list[tuple[int, str]]:
+    """Return every event as (milliseconds after `since`, type)."""
+    return [(event.created_at - since, event.type) for event in sandbox.journal.events.entries]
+
+
+def bodies(sandbox: Sandbox) -> list[dict[str, Any]]:
+    """Return every event's body, parsed."""
+    return [json.loads(event.body) for event in sandbox.journal.events.entries]

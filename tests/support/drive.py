@@ -1,0 +1,240 @@
+"""Drives a business without sockets: requests as values, a receiver in memory, a clock that is moved by hand.
+
+What the shell does around the pipeline and the outbox is done here in a few plain lines, so that a test can hold
+every moment still: a request that is in flight, an attempt that has not been answered, the instant before a timer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from multidict import CIMultiDict
+
+from paydouble.api.operations import operations
+from paydouble.api.pipeline import Pipeline
+from paydouble.api.values import Delayed, Joined, Reply, Request, Step
+from paydouble.config import Settings, load_settings
+from paydouble.core.clock import Clock
+from paydouble.guards.credentials import basic_header
+from paydouble.payments.resources import PayIn
+from paydouble.sandbox import Registry, Sandbox
+from paydouble.sandbox.business import Identity
+from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
+
+START = 1_767_225_600_000  # 2026-01-01T00:00:00.000Z
+URL = "http://127.0.0.1:9/hooks"
+API = "/api/v1"
+DEPOSITS = "/pay-in/deposit-creation"
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+# What a receiver makes of an attempt: an HTTP status, or None when nobody listens.
+Receiver = Callable[[Attempt], int | None]
+
+
+def deposit_body(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON is any
+    """Return a deposit that is accepted, with other members laid over it; a member set to `...` is left out."""
+    body = {
+        "amount": 49.9,
+        "currency": "EUR",
+        "external_identifier": "order-1",
+        "payment_method": {"type": "CREDIT_CARD"},
+        "customer": {"first_name": "Ada", "last_name": "Byron", "email": "ada@example.test"},
+        **changes,
+    }
+    return {name: value for name, value in body.items() if value is not ...}
+
+
+def key(number: int) -> str:
+    """Return the n-th of a row of idempotency keys."""
+    return f"00000000-0000-4000-8000-{number:012x}"
+
+
+def settings(**changes: Any) -> Settings:  # noqa: ANN401 - JSON is any
+    """Return the default settings with some of them changed, as a YAML file would say it."""
+    return load_settings(changes, Settings())
+
+
+def data(reply: Reply) -> Any:  # noqa: ANN401 - JSON is any
+    """Return the `data` of a success envelope."""
+    body = json.loads(reply.body)
+    assert body["success"] is True, body
+    return body["data"]
+
+
+def error_code(reply: Reply) -> str:
+    """Return an error's code, whichever envelope it wears, in envelope B's spelling."""
+    code: str = json.loads(reply.body)["error"]["code"]
+    return "INVALID_INPUT" if code == "invalid_request" else code.upper()
+
+
+class World:
+    """A registry and its pipeline, shared by the businesses in it."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.pipeline = Pipeline(self.registry, operations(), defaults=Settings(), seed=0)
+
+
+class Business:
+    """One sandbox, and everything around it that a test decides."""
+
+    def __init__(
+        self,
+        name: str = "default",
+        *,
+        world: World | None = None,
+        seed: int = 1,
+        notification_url: str | None = URL,
+        receiver: Receiver = lambda _: 200,
+        **changes: Any,  # noqa: ANN401 - JSON is any
+    ) -> None:
+        self.world = world or World()
+        self.receiver = receiver
+        self.received: list[Attempt] = []
+        identity = Identity(name, seed, f"key_{name}", "secret", f"whsec_{name}")
+        self.sandbox = Sandbox(
+            identity,
+            settings(**changes),
+            lambda: Clock(lambda: START, mode="manual"),
+            notification_url=notification_url,
+        )
+        self.world.registry.add(self.sandbox)
+        self.authorization = basic_header(identity.business_key, identity.business_secret)
+        self._keys = 0xF00000000000
+
+    # Requests
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        keys: Iterable[str] = (),
+        headers: Iterable[tuple[str, str]] = (),
+        authorization: str | None = "",
+        content_type: str | None = "application/json",
+        remote: str | None = "127.0.0.1",
+        body_error: str | None = None,
+    ) -> Step:
+        """Hand one request to the pipeline; an empty `authorization` stands for the right one, None for none."""
+        sent = CIMultiDict(headers)
+        for each in keys:
+            sent.add("Idempotency-Key", each)
+        if authorization is not None:
+            sent["Authorization"] = authorization or self.authorization
+        if content_type is not None and method == "POST":
+            sent["Content-Type"] = content_type
+        return self.world.pipeline.handle(Request(method, API + path, sent, body, remote=remote, body_error=body_error))
+
+    def get(self, path: str, **options: Any) -> Reply:  # noqa: ANN401 - those of `request`
+        """GET a path below `/api/v1`."""
+        return settled(self.request("GET", path, **options))
+
+    def post(
+        self,
+        path: str,
+        body: Any = None,  # noqa: ANN401 - JSON is any, and bytes are sent as they are
+        *,
+        key: str | None = None,
+        **options: Any,  # noqa: ANN401 - those of `request`
+    ) -> Reply:
+        """POST a body below `/api/v1`, under a key of its own unless one is given."""
+        return settled(self.begin(path, body, key=key, **options))
+
+    def begin(
+        self,
+        path: str,
+        body: Any = None,  # noqa: ANN401 - JSON is any, and bytes are sent as they are
+        *,
+        key: str | None = None,
+        **options: Any,  # noqa: ANN401 - those of `request`
+    ) -> Step:
+        """POST like `post`, and return wherever the pipeline has stopped."""
+        if key is None:
+            self._keys += 1
+            key = f"00000000-0000-4000-8000-{self._keys:012x}"
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        return self.request("POST", path, raw, **{"keys": [key], **options})
+
+    def go_on(self, step: Step) -> Step:
+        """Do what the shell does when the time of a request that is in flight has come."""
+        if isinstance(step, Delayed):
+            return self.world.pipeline.execute(step.call)
+        if isinstance(step, Joined):
+            return self.world.pipeline.rejoin(step)
+        return step
+
+    def deposit(self, **changes: Any) -> str:  # noqa: ANN401 - JSON is any
+        """Create a deposit and return its id."""
+        pay_in_id: str = data(self.post(DEPOSITS, deposit_body(**changes)))["id"]
+        return pay_in_id
+
+    def paid(self, **changes: Any) -> str:  # noqa: ANN401 - JSON is any
+        """Create a deposit, let its payer pay, and return its id."""
+        pay_in_id = self.deposit(**changes)
+        for state in ("pending", "processing", "succeeded"):
+            self.sandbox.force_transition(self.pay_in(pay_in_id), state)
+        return pay_in_id
+
+    def pay_in(self, pay_in_id: str) -> PayIn:
+        """Return a pay-in of the books."""
+        return self.sandbox.ledger.get(PayIn, pay_in_id)
+
+    # Time and deliveries, as the shell drives them
+
+    @property
+    def wall(self) -> int:
+        """The machine's time, which here simply is the sandbox's, so that signatures can be compared too."""
+        return self.sandbox.now
+
+    def deliver_all(self) -> int:
+        """Make every attempt that is due, endpoint by endpoint; returns how many those were."""
+        made = 0
+        outbox = self.sandbox.outbox
+        while endpoints := outbox.idle_endpoints():
+            for endpoint in endpoints:
+                self.sandbox.tick()
+                due = self.sandbox.next_attempt(endpoint, self.wall)
+                if due is None:
+                    continue
+                delivery, attempt = due
+                self.received.append(attempt)
+                self.sandbox.settle(delivery, attempt, outcome(self.receiver(attempt), self.wall))
+                made += 1
+        return made
+
+    def advance(self, by: int) -> None:
+        """Move the clock, instant by instant; the attempts of one settle before the next begins."""
+        end = self.sandbox.tick() + by
+        self.deliver_all()
+        while (due := self.sandbox.timers.next_due()) is not None and due <= end:
+            self.sandbox.clock.jump(due)
+            self.sandbox.tick()
+            self.deliver_all()
+        self.sandbox.clock.jump(end)
+        self.sandbox.tick()
+
+    def until_idle(self) -> None:
+        """Move the clock until nothing is left to happen."""
+        self.deliver_all()
+        while (due := self.sandbox.timers.next_due()) is not None:
+            self.advance(max(0, due - self.sandbox.now))
+
+    def events(self) -> list[Any]:
+        """Return the events that were recorded, oldest first, as a receiver would read them."""
+        return [json.loads(event.body) for event in self.sandbox.journal.events.entries]
+
+
+def settled(step: Step) -> Reply:
+    """Return a step that is an answer; a test that expects a request in flight uses `begin`."""
+    assert isinstance(step, Reply), step
+    return step
+
+
+def outcome(status: int | None, at: int) -> Outcome:
+    """Return what the shell would report of an answer, or of nobody listening."""
+    if status is None:
+        return Outcome(at, 1.0, None, AttemptError("refused", "nobody listens at the target"))
+    return Outcome(at, 1.0, status)

@@ -1,0 +1,170 @@
+"""Every setting can be set, and refused with its place when it is wrong."""
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from paydouble.config import DisputeSettings, RateLimit, Settings, WebhookSettings, load_settings
+from paydouble.core.errors import UsageError
+
+QUOTA = {"limit": 10, "window": "1m", "reset_unit": "delta_seconds", "headers": "always"}
+# member -> (something other than the default, something wrong)
+MEMBERS: dict[str, tuple[Any, Any]] = {
+    "scenario": ("card-declined", 5),
+    "api_version": ("v2", ""),
+    "livemode": (True, "perhaps"),
+    "timestamps": ("seconds", "minutes"),
+    "event_request_id": ("omit", "never"),
+    "envelope": ("alternate", "C"),
+    "docs_url": ("https://docs.test/", "x" * 2049),
+    "unknown_fields": ("refuse", "warn"),
+    "created_status": (201, 202),
+    "fingerprint": ("raw", "none"),
+    "in_flight": ("conflict", "wait"),
+    "idempotency_validity": ("1h", "0s"),
+    "processing_time": ("2s", "601s"),
+    "body_limit": (1, 0),
+    "permissions": (["pay-in.*"], "pay-in.*"),
+    "allowed_addresses": (["10.0.0.0/8", "::1/128"], ["10.0.0.0/33"]),
+    "rate_limit": (QUOTA, 10),
+    "rate_limit.limit": (0, -1),
+    "rate_limit.window": ("1h", "0s"),
+    "rate_limit.reset_unit": ("epoch_milliseconds", "minutes"),
+    "rate_limit.headers": ("always", "never"),
+    "retry_after": (True, "perhaps"),
+    "idempotent_replayed": (True, "perhaps"),
+    "webhooks": ({"repeat_last": False}, "off"),
+    "webhooks.schedule": (["0s", "1m"], []),
+    "webhooks.repeat_last": (False, "perhaps"),
+    "webhooks.window": ("1h", 3600),
+    "webhooks.timeout": ("1s", "0s"),
+    "webhooks.signature_header": ("X-Signature", "X Signature"),
+    "webhooks.sign_with": ("sandbox_clock", "sundial"),
+    "webhooks.require_https": (True, "perhaps"),
+    "webhooks.allow_public_targets": (True, "perhaps"),
+    "webhooks.response_limit": (0, -1),
+    "disputes": ({"decision": "lost"}, []),
+    "disputes.response_window": ("1d", "0s"),
+    "disputes.review": ("0s", "-1s"),
+    "disputes.decision": ("lost", "accepted"),
+    "journal_limit": (1, 0),
+}
+NESTED: dict[str, type[BaseModel]] = {
+    "rate_limit": RateLimit,
+    "webhooks": WebhookSettings,
+    "disputes": DisputeSettings,
+}
+
+
+def nested(member: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON is any
+    """Return settings with one member in them."""
+    name, dot, below = member.partition(".")
+    if not dot:
+        return {name: value}
+    # A quota has no default, so a member of one comes with the rest of it.
+    return {name: {**(QUOTA if name == "rate_limit" else {}), below: value}}
+
+
+def found(settings: Settings, member: str) -> Any:  # noqa: ANN401 - JSON is any
+    """Return a member as JSON."""
+    value: Any = settings.model_dump(mode="json")
+    for name in member.split("."):
+        value = value[name]
+    return value
+
+
+def test_every_member_is_tried() -> None:
+    """A new setting without a line in the table above fails here."""
+    expected = set(Settings.model_fields)
+    for name, model in NESTED.items():
+        expected |= {f"{name}.{below}" for below in model.model_fields}
+
+    assert set(MEMBERS) == expected
+
+
+@pytest.mark.parametrize("member", sorted(MEMBERS))
+def test_a_member_can_be_set(member: str) -> None:
+    """What is set is there, and was not there before."""
+    value = MEMBERS[member][0]
+
+    settings = load_settings(nested(member, value))
+
+    kept = found(settings, member)
+    assert {**kept, **value} == kept if isinstance(value, dict) else kept == value
+    assert settings != Settings()
+
+
+@pytest.mark.parametrize("member", sorted(MEMBERS))
+def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
+    """The refusal names the path of the member, and of the item within."""
+    with pytest.raises(UsageError) as caught:
+        load_settings(nested(member, MEMBERS[member][1]))
+
+    place = "settings.allowed_addresses.0" if member == "allowed_addresses" else f"settings.{member}"
+    assert caught.value.member == place
+    assert str(caught.value).startswith(f"{place}: ")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"webhook": {}}, "settings.webhook: this member is not known"),
+        ({"webhooks": {"retries": 3}}, "settings.webhooks.retries: this member is not known"),
+        ({"processing_time": "5"}, "settings.processing_time: '5' is not a duration (did you mean '5s'?); write it"),
+        ({"allowed_addresses": ["x"]}, "settings.allowed_addresses.0: 'x' is neither an address nor a network such"),
+        ({"webhooks": {"signature_header": ""}}, "settings.webhooks.signature_header: '' is not a header name"),
+        ({"webhooks": {"signature_header": "Signätur"}}, "settings.webhooks.signature_header: 'Signätur' is not a"),
+        ([], "settings: Input should be a valid dictionary"),
+        (None, "settings: Input should be a valid dictionary"),
+        ({1: 2}, "settings.1: Keys should be strings"),
+    ],
+)
+@pytest.mark.parametrize("base", [None, Settings()])
+def test_a_refusal_says_what_and_where(data: object, message: str, base: Settings | None) -> None:
+    """Whatever is sent as settings, with or without others below it, is taken or refused in one sentence."""
+    with pytest.raises(UsageError) as caught:
+        load_settings(data, base)
+
+    assert str(caught.value).startswith(message)
+
+
+def test_settings_are_laid_over_others_member_by_member() -> None:
+    """A change of one nested member leaves its neighbours; a list and a null replace what was there."""
+    base = load_settings({"webhooks": {"timeout": "1s", "window": "1h"}, "permissions": ["*"], "rate_limit": QUOTA})
+
+    settings = load_settings({"webhooks": {"timeout": "2s"}, "permissions": ["a", "b"], "rate_limit": None}, base)
+
+    changed = (settings.webhooks.timeout, settings.webhooks.window, settings.permissions, settings.rate_limit)
+    assert changed == (2_000, 3_600_000, ("a", "b"), None)
+    assert base.webhooks.timeout == 1_000
+
+
+def test_settings_laid_over_nothing_are_the_same() -> None:
+    """What is written as JSON is read back as equal settings, every member of them."""
+    settings = load_settings({name: value for name, (value, _) in MEMBERS.items() if "." not in name})
+
+    assert load_settings({}, settings) == settings
+    assert load_settings(settings.model_dump(mode="json")) == settings
+
+
+def test_addresses_are_networks() -> None:
+    """A single address is a network of one, host bits are cut off; without a list everybody may call."""
+    settings = load_settings({"allowed_addresses": ["127.0.0.1", "10.1.2.3/8", "::1"]})
+
+    expected = tuple(map(ip_network, ("127.0.0.1/32", "10.0.0.0/8", "::1/128")))
+    assert (settings.networks, Settings().networks) == (expected, None)
+
+
+def test_defaults_are_the_assumed_ones() -> None:
+    """The assumed values that a client meets first, by hand from the contract and the assumptions."""
+    settings = Settings()
+
+    assert settings.webhooks.timeout == 10_000
+    assert settings.webhooks.window == 72 * 3_600_000
+    assert settings.webhooks.signature_header == "X-Service-Signature"
+    assert settings.idempotency_validity == 86_400_000
+    assert settings.body_limit == 2**20
+    assert (settings.api_version, settings.livemode, settings.rate_limit) == ("v1", False, None)
+    assert (settings.retry_after, settings.idempotent_replayed) == (False, False)

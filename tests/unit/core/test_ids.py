@@ -1,0 +1,80 @@
+"""Identifiers and references (assumptions I1 and I2)."""
+
+import re
+from itertools import pairwise
+from math import gcd
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.core.draws import Draws
+from paydouble.core.ids import Ids
+
+seeds = st.integers(0, 2**64 - 1)
+
+
+@given(seeds, st.sampled_from(["payin", "refund", "dispute", "payout", "txn", "evt", "req"]))
+def test_an_id_is_its_prefix_and_24_characters_of_base_62(seed: int, prefix: str) -> None:
+    """Assumption I1 gives the form."""
+    assert re.fullmatch(f"{prefix}_[0-9A-Za-z]{{24}}", Ids(Draws(seed)).make(prefix))
+
+
+@given(seeds)
+def test_a_reference_can_be_read_out(seed: int) -> None:
+    """A reference is short, in groups of four, without letters and digits that look or sound alike."""
+    reference = Ids(Draws(seed)).reference("PAY")
+
+    assert re.fullmatch(r"PAY-[2-9A-HJ-KM-NP-TV-Z]{4}-[2-9A-HJ-KM-NP-TV-Z]{4}", reference)
+
+
+def test_no_two_are_equal() -> None:
+    """Twenty thousand ids of each of two prefixes, and as many references, are all different."""
+    ids = Ids(Draws(3))
+    count = 20_000
+
+    made = {ids.make(prefix) for _ in range(count) for prefix in ("payin", "evt")}
+    references = {ids.reference("PAY") for _ in range(count)}
+
+    assert (len(made), len(references)) == (2 * count, count)
+
+
+@given(seeds)
+def test_references_meet_every_code_before_one_comes_again(seed: int) -> None:
+    """The step from one reference to the next shares no divisor with their number, so none repeats for 30^8 of them."""
+    ids = Ids(Draws(seed))
+
+    assert gcd(ids._factor, 30**8) == 1  # noqa: SLF001 - nobody can make 656 billion references in a test
+
+
+def test_ids_are_not_in_the_order_of_time() -> None:
+    """A receiver that sorts by id does not get the order of creation, neither up nor down."""
+    ids = Ids(Draws(5))
+
+    made = [ids.make("evt") for _ in range(1000)]
+    rises = sum(one < other for one, other in pairwise(made))
+
+    assert 400 < rises < 600
+
+
+@given(seeds, st.lists(st.sampled_from(["evt", "req", "PAY", "REF"]), max_size=20))
+def test_the_nth_of_a_prefix_is_always_the_same(seed: int, others: list[str]) -> None:
+    """What else was made in between changes no id and no reference."""
+    expected = [Ids(Draws(seed)).make("payin"), Ids(Draws(seed)).reference("DSP")]
+    ids = Ids(Draws(seed))
+
+    for prefix in others:
+        ids.reference(prefix) if prefix.isupper() else ids.make(prefix)
+
+    assert [ids.make("payin"), ids.reference("DSP")] == expected
+
+
+def test_counting_can_go_on_from_earlier_ids() -> None:
+    """After a partial reset the named prefixes go on where they were; the others start again."""
+    earlier = Ids(Draws(5))
+    first = [earlier.make("evt"), earlier.make("payin")]
+    ids = Ids(Draws(5))
+
+    ids.go_on_from(earlier, "evt")
+
+    assert ids.make("evt") == earlier.make("evt") != first[0]
+    assert ids.make("payin") == first[1]

@@ -1,0 +1,179 @@
+"""Strict JSON: what the standard allows, less what two parsers could read differently."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from paydouble.core.json_text import JsonTextError, Number, canonical, loads
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+# Bytes that are nearly JSON: mostly its own tokens, so that many of them are.
+tokens = st.sampled_from(
+    [
+        *"{}[]:, \n\t\x0b\ufeff'",
+        '"a"',
+        '"b"',
+        '"\\u0041"',
+        '"\x01"',
+        "1",
+        "-1.0",
+        "1e5",
+        "01",
+        "+1",
+        ".5",
+        "true",
+        "nul",
+        "NaN",
+        "//",
+    ]
+)
+
+
+def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a member that stands twice, for the standard library's parser."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError
+    return members
+
+
+def refuse(name: str) -> None:
+    """Refuse NaN and the infinities, for the standard library's parser."""
+    raise ValueError(name)
+
+
+@given(plain)
+def test_every_value_is_read(value: Any) -> None:  # noqa: ANN401 - JSON is any
+    """What the standard library writes is read as the same value, numbers exactly."""
+    text = json.dumps(value, ensure_ascii=False)
+
+    assert loads(text.encode()) == json.loads(text, parse_float=Decimal, parse_int=Decimal)
+
+
+@given(st.lists(tokens, max_size=9).map("".join))
+def test_acceptance_is_the_standards(text: str) -> None:
+    """A text is taken exactly when the standard library takes it without twins and without NaN."""
+    try:
+        json.loads(text, object_pairs_hook=without_twins, parse_constant=refuse)
+        expected = True
+    except ValueError:
+        expected = False
+
+    try:
+        loads(text.encode())
+        taken = True
+    except JsonTextError:
+        taken = False
+
+    assert taken == expected
+
+
+@given(plain, st.randoms(use_true_random=False))
+def test_members_in_another_order_have_the_same_canonical_text(value: Any, chance: Any) -> None:  # noqa: ANN401 - JSON
+    """Order of members, white space and escapes make no difference."""
+
+    def shuffled(part: Any) -> Any:  # noqa: ANN401 - JSON is any
+        if isinstance(part, dict):
+            names = list(part)
+            chance.shuffle(names)
+            return {name: shuffled(part[name]) for name in names}
+        return [shuffled(each) for each in part] if isinstance(part, list) else part
+
+    one = json.dumps(value, ensure_ascii=False)
+    other = json.dumps(shuffled(value), indent=2)
+
+    assert canonical(loads(one.encode())) == canonical(loads(other.encode()))
+
+
+@given(plain, plain)
+def test_different_values_have_different_canonical_texts(one: Any, other: Any) -> None:  # noqa: ANN401 - JSON is any
+    """Two canonical texts are equal only when the values, with their lexemes, are."""
+    first, second = json.dumps(one, sort_keys=True), json.dumps(other, sort_keys=True)
+    assume(first != second)
+
+    assert canonical(loads(first.encode())) != canonical(loads(second.encode()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("49.90", "49.9"), ("1", "1.0"), ("1e2", "100"), ("-0", "0"), ("1E2", "1e2")]
+)
+def test_another_spelling_of_a_number_is_another_text(one: str, other: str) -> None:
+    """Number lexemes are kept, so that `49.90` and `49.9` are two bodies for idempotency."""
+    assert canonical(loads(one.encode())) == one.encode() != canonical(loads(other.encode()))
+
+
+def test_a_number_is_exact_and_keeps_its_lexeme() -> None:
+    """No binary float is made of a number, however many digits it has."""
+    number = loads(b"0.1000000000000000055511151231257827")
+
+    assert isinstance(number, Number)
+    assert (number, number.lexeme) == (
+        Decimal("0.1000000000000000055511151231257827"),
+        "0.1000000000000000055511151231257827",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"a": 1, "b": 2, "a": 3}', 'the member "a" stands twice in one object'),
+        (b'[{"x": {"b": 1, "\\u0062": 2}}]', 'the member "b" stands twice in one object'),
+        (b"NaN", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b'"\xff"', "byte 1 is not UTF-8"),
+        (b'"\xed\xa0\x80"', "byte 1 is not UTF-8"),
+        ('{"a": 1}'.encode("utf-16"), "byte 0 is not UTF-8"),
+        (b"\xef\xbb\xbf{}", "Expecting value at line 1, column 1"),
+        (b"", "Expecting value at line 1, column 1"),
+        (b'{"a": 1,\n "b": }', "Expecting value at line 2, column 7"),
+        (b"{} {}", "Extra data at line 1, column 4"),
+        (b'"\x01"', "Invalid control character at at line 1, column 2"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"1e9999999999999999999", "the number 1e9999999999999999999 is out of any range"),
+    ],
+)
+def test_what_is_not_our_json_is_refused(body: bytes, message: str) -> None:
+    """The refusal says what is wrong and where."""
+    with pytest.raises(JsonTextError) as caught:
+        loads(body)
+
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (rb'"\ud800"', "a text holds half of a surrogate pair, which is no character"),
+        (rb'{"\udc00": 1}', "a text holds half of a surrogate pair, which is no character"),
+        (b"[" * 400 + b"]" * 400, "nested too deeply"),
+    ],
+)
+def test_what_has_no_canonical_text_is_refused(body: bytes, message: str) -> None:
+    """Half a surrogate pair cannot be written again, and neither can hundreds of levels."""
+    value = loads(body)
+
+    with pytest.raises(JsonTextError) as caught:
+        canonical(value)
+
+    assert str(caught.value) == message
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    """An escaped pair is the character that it stands for."""
+    assert canonical(loads(rb'"\ud83d\ude00"')) == '"😀"'.encode()
+
+
+def test_what_is_no_json_value_is_refused() -> None:
+    """A value that did not come from JSON is refused rather than written somehow."""
+    with pytest.raises(JsonTextError):
+        canonical(object())

@@ -1,0 +1,45 @@
+"""The bounded logs: the newest kept, the rest counted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.journal import Log
+
+limits = st.integers(1, 5)
+# A number is an entry to add, a text of so many stars a new limit.
+commands = st.lists(st.integers() | limits.map("*".__mul__), max_size=40)
+
+
+@given(limit=limits, script=commands)
+def test_a_log_keeps_the_newest_and_counts_the_rest(limit: int, script: list[int | str]) -> None:
+    """After any additions and new limits the newest entries are there, in order, and none is uncounted."""
+    log: Log[int] = Log(limit)
+    kept: list[int] = []
+    added = 0
+    for command in script:
+        if isinstance(command, str):
+            limit = len(command)
+            log.resize(limit)
+        else:
+            log.add(command)
+            added += 1
+            kept.append(command)
+        kept = kept[-limit:]
+
+        assert list(log.entries) == kept
+        assert log.evicted == added - len(kept)
+
+
+def test_a_cleared_log_counts_from_nothing() -> None:
+    """`clear` answers with what there was, and keeps its limit."""
+    log: Log[int] = Log(2)
+    for entry in range(5):
+        log.add(entry)
+
+    removed = log.clear()
+    for entry in range(3):
+        log.add(entry)
+
+    assert (removed, [1, 2], 1) == (2, list(log.entries), log.evicted)

@@ -1,0 +1,195 @@
+"""The books: what a command checks, what it changes, and what it tells of."""
+
+import pytest
+from benches import DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid
+
+from paydouble.core.errors import ApiError, IllegalTransition
+from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Transaction
+from paydouble.sandbox import Sandbox
+
+
+def refund(box: Sandbox, pay_in: PayIn, amount: int | None = None) -> Refund:
+    """Ask for a refund, or for the rest."""
+    return box.create_refund(pay_in, amount=amount, reason=None, external_identifier=None)
+
+
+def payout(box: Sandbox) -> Payout:
+    """Start a payout."""
+    return box.create_payout(
+        external_identifier="p", amount=100, currency="EUR", beneficiary_name="Ada", beneficiary_account="DE1"
+    )
+
+
+def test_a_resource_is_found_by_its_id_and_kind() -> None:
+    """An id of another kind is as unknown as one that was never made."""
+    box = bench()
+    pay_in = deposit(box)
+
+    assert box.ledger.get(PayIn, pay_in.id) is pay_in
+    assert (box.ledger.find(pay_in.id), box.ledger.find("payin_x")) == (pay_in, None)
+    for kind, wrong, name in ((Refund, pay_in.id, "refund"), (PayIn, "payin_x", "payin")):
+        with pytest.raises(ApiError) as caught:
+            box.ledger.get(kind, wrong)
+        assert (caught.value.code, caught.value.message) == ("NOT_FOUND", f"There is no {name} {wrong!r}.")
+
+
+def test_lists_come_newest_first_from_any_place() -> None:
+    """A list starts at the newest, or below a sequence number, however large that is."""
+    box = bench()
+    first, second, third = (deposit(box) for _ in range(3))
+    ledger = box.ledger
+
+    assert list(ledger.newest_first(PayIn)) == [third, second, first]
+    assert list(ledger.newest_first(PayIn, before=3)) == [second, first]
+    assert list(ledger.newest_first(PayIn, before=99)) == [third, second, first]
+    assert list(ledger.newest_first(PayIn, before=1)) == []
+    assert (ledger.count(PayIn), ledger.count(Refund)) == (3, 0)
+
+
+@pytest.mark.parametrize("status", ["created", "pending", "processing", "failed", "cancelled"])
+def test_only_a_succeeded_pay_in_is_refunded_or_disputed(status: str) -> None:
+    """Before the money has come, or when it never comes, there is nothing to give back."""
+    box = bench()
+    pay_in = deposit(box)
+    box.force_transition(pay_in, status, force=True)
+
+    for ask in (refund, Sandbox.open_dispute):
+        with pytest.raises(ApiError) as caught:
+            ask(box, pay_in)
+        assert caught.value.code == "VALIDATION_ERROR"
+        assert caught.value.message.startswith(f"Pay-in {pay_in.id} is {status}; only a succeeded pay-in can be ")
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "message"),
+    [
+        (1000, 3991, "A refund of 39.91 EUR is more than the 39.90 that is left of {}."),
+        (4990, 1, "Nothing is left to refund of {}; pending refunds count."),
+        (4990, None, "Nothing is left to refund of {}; pending refunds count."),
+    ],
+)
+def test_a_refund_beyond_the_rest_is_refused(taken: int, asked: int | None, message: str) -> None:
+    """The refusal names what was asked and what is left, and nothing has changed."""
+    box = bench()
+    pay_in = paid(box)
+    refund(box, pay_in, taken)
+    events = len(box.journal.events.entries)
+
+    with pytest.raises(ApiError) as caught:
+        refund(box, pay_in, asked)
+
+    assert caught.value.message == message.format(pay_in.id)
+    assert (box.ledger.count(Refund), len(box.journal.events.entries)) == (1, events)
+
+
+def test_a_refund_that_fails_gives_its_amount_back() -> None:
+    """After a failure the same amount can be refunded again."""
+    box = bench()
+    pay_in = paid(box)
+    failed = refund(box, pay_in)
+
+    box.force_transition(failed, "failed")
+
+    assert refund(box, pay_in).amount == 4990
+
+
+def test_not_even_force_revives_a_refund_whose_money_went_elsewhere() -> None:
+    """A failed refund stays failed when another one has taken the rest."""
+    box = bench()
+    pay_in = paid(box)
+    failed = refund(box, pay_in)
+    box.force_transition(failed, "failed")
+    refund(box, pay_in, 1)
+
+    with pytest.raises(IllegalTransition, match="too little left to refund"):
+        box.force_transition(failed, "succeeded", force=True)
+
+    assert (failed.status, pay_in.refund_reserved) == ("failed", 1)
+
+
+@pytest.mark.parametrize("amount", [0, -1, 4991])
+def test_a_dispute_is_about_at_most_what_was_paid(amount: int) -> None:
+    """Nothing, less than nothing and more than everything cannot be disputed."""
+    box = bench()
+    pay_in = paid(box)
+
+    with pytest.raises(ApiError, match="A dispute is about more than nothing and at most the amount"):
+        box.open_dispute(pay_in, amount=amount)
+
+    assert box.ledger.count(Dispute) == 0
+
+
+def test_a_dispute_says_by_when_evidence_is_due() -> None:
+    """Without an amount the whole pay-in is disputed; the answer is due when the setting says."""
+    box = bench(disputes={"response_window": "2d"})
+    pay_in = paid(box)
+
+    dispute = box.open_dispute(pay_in)
+
+    assert (dispute.amount, dispute.evidence_due_by) == (4990, START + 6 * SECOND + 2 * DAY)
+
+
+def test_evidence_is_added_to_what_is_there() -> None:
+    """New evidence joins the old, a member given again is replaced, and each hand-in is an update."""
+    box = bench()
+    dispute = box.open_dispute(paid(box))
+
+    box.submit_evidence(dispute, {"receipt": "r1", "note": "n1"})
+    box.submit_evidence(dispute, {"note": "n2"})
+
+    assert (dispute.status, dispute.evidence) == ("under_review", {"receipt": "r1", "note": "n2"})
+    updates = [body["data"]["previous_attributes"] for body in bodies(box) if body["type"] == "dispute.updated"]
+    assert updates == [{"status": "needs_response", "evidence": {}}, {"evidence": {"receipt": "r1", "note": "n1"}}]
+
+
+def test_a_closed_dispute_takes_no_evidence() -> None:
+    """After the decision evidence is refused and changes nothing."""
+    box = bench()
+    dispute = box.open_dispute(paid(box))
+    box.accept_dispute(dispute)
+
+    with pytest.raises(IllegalTransition):
+        box.submit_evidence(dispute, {"receipt": "late"})
+
+    assert (dispute.status, dispute.evidence, len(box.timers)) == ("accepted", {}, 0)
+
+
+def test_an_illegal_transition_changes_nothing() -> None:
+    """State, failure, time of update, timers and events stay what they were."""
+    box = bench()
+    pay_in = deposit(box)
+    before = (pay_in.document(box.ledger.stamp)["status"], pay_in.updated_at, len(box.timers))
+    advance(box, SECOND)
+
+    with pytest.raises(IllegalTransition):
+        box.force_transition(pay_in, "succeeded", failure=Failure("x", "y"))
+
+    assert (pay_in.status, pay_in.updated_at, len(box.timers)) == before
+    assert (pay_in.failure, len(box.journal.events.entries)) == (None, 1)
+
+
+def test_a_failure_comes_with_failed_and_goes_with_it() -> None:
+    """What failed has a reason, the plain one by default; late money takes it away again."""
+    box = bench()
+    pay_in = deposit(box)
+
+    box.force_transition(pay_in, "failed")
+    default = pay_in.failure
+    box.force_transition(pay_in, "succeeded", failure=Failure("ignored", "ignored"), force=True)
+
+    assert (default, pay_in.failure) == (Failure("declined", "The payment was declined."), None)
+
+
+def test_payouts_and_transactions_give_off_no_events() -> None:
+    """The contract lists no event of theirs, so there is none, whatever becomes of them."""
+    box = bench()
+    one = payout(box)
+    transaction = box.ledger.create_transaction(
+        box.now, kind="fee", external_identifier="t", amount=5, currency="EUR", description=None
+    )
+
+    advance(box, MINUTE)
+    box.force_transition(one, "returned")
+
+    assert (one.status, transaction.status, bodies(box)) == ("returned", "created", [])
+    assert box.ledger.get(Transaction, transaction.id) is transaction

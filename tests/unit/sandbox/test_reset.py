@@ -1,0 +1,190 @@
+"""Forgetting: all of it, or one part without harm to the others."""
+
+import pytest
+from benches import DAY, SECOND, START, URL, Wall, advance, bench, deposit, paid, timeline
+
+from paydouble.config import load_settings
+from paydouble.core.errors import UsageError
+from paydouble.journal import RequestEntry
+from paydouble.payments.resources import PayIn
+from paydouble.sandbox import Sandbox
+from paydouble.webhooks.deliveries import Outcome
+
+ALL = frozenset({"state", "requests", "deliveries", "clock"})
+
+
+def busy() -> Sandbox:
+    """Return a sandbox in the middle of things: two pay-ins, a refund, a dispute, a request, a failed delivery."""
+    box = bench()
+    pay_in = paid(box)
+    box.create_refund(pay_in, amount=1, reason=None, external_identifier=None)
+    box.open_dispute(pay_in)
+    deposit(box)
+    box.journal.requests.add(RequestEntry(box.ids.make("req"), box.now, "GET", "/", None, (), b""))
+    fail(box)
+    return box
+
+
+def fail(box: Sandbox) -> None:
+    """Let the next attempt fail."""
+    taken = box.next_attempt(URL, START)
+    assert taken is not None
+    box.settle(*taken, Outcome(START, 1.0, status=500))
+
+
+def test_a_reset_of_everything_is_a_new_beginning() -> None:
+    """Afterwards the same commands give the same bytes as in a sandbox that was never used."""
+    box, fresh = busy(), bench()
+
+    box.reset(ALL)
+    deposit(box)
+    deposit(fresh)
+
+    assert (box.now, box.idle, len(box.timers)) == (START, fresh.idle, len(fresh.timers))
+    assert [event.body for event in box.journal.events.entries] == [fresh.journal.events.entries[0].body]
+    assert box.secrets == fresh.secrets
+
+
+def test_a_reset_says_what_it_removed() -> None:
+    """Each part is counted, cancelled work included."""
+    box = busy()
+
+    removed = box.reset(ALL)
+
+    expected = {
+        "events": 7,
+        "deliveries": 7,
+        "deliveries_cancelled": 7,
+        "requests": 1,
+        "pay_ins": 2,
+        "refunds": 1,
+        "disputes": 1,
+        "idempotency_keys": 0,
+        "timers_cancelled": 4,
+    }
+    assert removed == expected
+    assert set(box.reset(ALL).values()) == {0}
+
+
+def test_requests_can_be_forgotten_alone() -> None:
+    """The journal of requests is empty, and everything else goes on."""
+    box = busy()
+    timers = len(box.timers)
+
+    removed = box.reset(frozenset({"requests"}))
+
+    assert removed == {"requests": 1}
+    assert (len(box.timers), len(box.outbox.deliveries), box.ledger.count(PayIn)) == (timers, 7, 2)
+
+
+def test_deliveries_can_be_forgotten_alone() -> None:
+    """No attempt is made any more, but lives go on and new events are delivered."""
+    box = busy()
+    since = box.now - START
+
+    box.reset(frozenset({"deliveries"}))
+    quiet = box.outbox.quiet
+    advance(box, 2 * SECOND)
+
+    assert (quiet, box.ledger.count(PayIn)) == (True, 2)
+    assert timeline(box) == [(since + SECOND, "refund.processing"), (since + 2 * SECOND, "pay-in.pending")]
+    assert len(box.outbox.deliveries) == 2
+
+
+def test_state_can_be_forgotten_alone() -> None:
+    """Books, keys and lives are gone; deliveries go on, retries included, and the clock stands where it was."""
+    box = busy()
+    now = box.now
+
+    removed = box.reset(frozenset({"state"}))
+    advance(box, DAY)
+
+    assert (removed["timers_cancelled"], box.ledger.count(PayIn), box.now) == (4, 0, now + DAY)
+    assert len(box.journal.events.entries) == 7
+    retried = [box.next_attempt(URL, START)]
+    while retried[-1] is not None:
+        box.settle(*retried[-1], Outcome(START, 1.0, status=200))
+        retried.append(box.next_attempt(URL, START))
+    assert [taken[1].number for taken in retried if taken] == [1, 1, 1, 1, 1, 1, 2]
+
+
+def test_what_is_kept_keeps_its_id_to_itself() -> None:
+    """Events and requests that come after a reset of the state get no id that an earlier one still has."""
+    box = busy()
+    events = {event.id for event in box.journal.events.entries}
+    requests = {entry.id for entry in box.journal.requests.entries}
+
+    box.reset(frozenset({"state"}))
+    for _ in range(9):
+        deposit(box)
+
+    assert len({event.id for event in box.journal.events.entries}) == len(events) + 9
+    assert len(box.outbox.deliveries) == len(events) + 9
+    assert box.ids.make("req") not in requests
+
+
+def test_a_delivery_in_flight_survives_a_reset_of_the_state() -> None:
+    """Its outcome is still taken, and its endpoint is free again."""
+    box = bench(scenario="abandoned")
+    deposit(box)
+    taken = box.next_attempt(URL, START)
+    assert taken is not None
+
+    box.reset(frozenset({"state"}))
+    deposit(box)
+    box.settle(*taken, Outcome(START, 1.0, status=200))
+
+    assert taken[0].status == "delivered"
+    assert box.next_attempt(URL, START) is not None
+
+
+def test_a_small_journal_survives_resets() -> None:
+    """With room for one delivery, the oldest settled one makes way, however often the state was reset."""
+    box = bench(url=None, journal_limit=1)
+    for _ in range(3):
+        deposit(box)
+        box.reset(frozenset({"state"}))
+        deposit(box)
+
+    assert (len(box.outbox.deliveries), box.outbox.evicted) == (1, 5)
+
+
+@pytest.mark.parametrize(("scope", "now"), [({"state"}, START + DAY), ({"state", "clock"}, START)])
+def test_the_clock_begins_again_when_asked(scope: set[str], now: int) -> None:
+    """Only a reset that names the clock starts it again."""
+    box = bench(wall=Wall())
+    advance(box, DAY)
+
+    box.reset(frozenset(scope))
+
+    assert (box.now, box.clock.now()) == (now, now)
+
+
+def test_settings_change_while_a_sandbox_lives() -> None:
+    """New settings count from now on: for stamps, decisions and what is kept."""
+    box = bench(url=None)
+    dispute = box.open_dispute(paid(box))
+
+    box.apply(load_settings({"timestamps": "seconds", "journal_limit": 2, "disputes": {"decision": "lost"}}))
+    box.submit_evidence(dispute, {"receipt": "r"})
+    advance(box, 3 * DAY)
+
+    assert (dispute.status, box.ledger.stamp(START)) == ("lost", "2026-01-01T00:00:00Z")
+    assert (len(box.journal.events.entries), len(box.outbox.deliveries)) == (2, 2)
+
+
+def test_an_unknown_scenario_is_refused() -> None:
+    """Neither a new sandbox, nor new settings, nor a deposit may name a scenario that is not there."""
+    box = bench()
+    settings = box.settings
+    message = "scenario: there is no scenario 'nope'; there are: abandoned, card-declined, happy-path, refund-fails"
+
+    for attempt in (
+        lambda: bench(scenario="nope"),
+        lambda: box.apply(load_settings({"scenario": "nope"})),
+        lambda: deposit(box, scenario="nope"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            attempt()
+        assert str(caught.value) == message
+    assert (box.settings, box.ledger.count(PayIn), len(box.timers)) == (settings, 0, 0)

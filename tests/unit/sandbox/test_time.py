@@ -1,0 +1,141 @@
+"""How a sandbox catches up with its clock."""
+
+import pytest
+from benches import DAY, SECOND, START, URL, Wall, advance, bench, deposit, script, timeline
+
+from paydouble.core.clock import Clock
+from paydouble.core.errors import UsageError
+from paydouble.sandbox.commands import MakeAttempt, PlayStep
+from paydouble.webhooks.deliveries import Outcome
+
+
+@pytest.mark.parametrize("late", [6_000, 6_001, 60_000])
+def test_a_late_tick_fires_each_timer_at_its_own_instant(late: int) -> None:
+    """However late the event loop is, events bear the times at which they were due."""
+    wall = Wall()
+    box = bench(mode="real", wall=wall, url=None)
+    deposit(box)
+
+    wall.at += late
+    now = box.tick()
+
+    states = [(0, "created"), (2_000, "pending"), (3_000, "processing"), (6_000, "succeeded")]
+    assert timeline(box) == [(at, f"pay-in.{state}") for at, state in states]
+    assert (now, box.now) == (START + late, START + late)
+
+
+def test_timers_of_different_resources_fire_in_the_order_of_time() -> None:
+    """Two lives interleave as their instants do; ties go to the one that was set first."""
+    scenarios = {
+        **script("slow", pay_in=[{"after": "3s", "to": "pending"}, {"after": "2s", "to": "failed"}]),
+        **script("quick", pay_in=[{"after": "1s", "to": "pending"}, {"after": "4s", "to": "failed"}]),
+    }
+    box = bench(url=None, scenario="slow", scenarios=scenarios)
+    slow = deposit(box)
+    quick = deposit(box, scenario="quick")
+
+    advance(box, 10 * SECOND)
+
+    order = [(event.created_at - START, event.object_id) for event in box.journal.events.entries][2:]
+    assert order == [(1_000, quick.id), (3_000, slow.id), (5_000, quick.id), (5_000, slow.id)]
+
+
+def test_fire_counts_what_it_fired() -> None:
+    """An instant at which nothing is due fires nothing."""
+    box = bench(url=None)
+    deposit(box)
+
+    assert [box.fire(START + 1_999), box.fire(START + 2_000), box.fire(START + 2_000)] == [0, 1, 0]
+    assert box.fired == 1
+
+
+def test_the_same_commands_give_the_same_bytes() -> None:
+    """Settings, seed and commands decide every byte; another seed gives other ids."""
+
+    def run(seed: int) -> list[bytes]:
+        box = bench(seed=seed)
+        deposit(box)
+        advance(box, DAY)
+        return [event.body for event in box.journal.events.entries]
+
+    assert run(1) == run(1)
+    assert not set(run(1)) & set(run(2))
+
+
+def test_another_clock_goes_on_from_where_it_stands() -> None:
+    """A new clock that is ahead takes the sandbox with it, timers included."""
+    wall = Wall()
+    box = bench(url=None, wall=wall)
+    deposit(box)
+
+    box.set_clock(Clock(wall, mode="real", start=START + 2_500))
+    wall.at += 500
+    box.tick()
+
+    assert timeline(box)[1:] == [(2_000, "pay-in.pending"), (3_000, "pay-in.processing")]
+
+
+def test_another_clock_is_never_behind() -> None:
+    """A clock that would take the sandbox into its past is refused, and the old one stays."""
+    box = bench()
+    advance(box, SECOND)
+    clock = box.clock
+
+    with pytest.raises(UsageError, match="a clock never goes back") as caught:
+        box.set_clock(Clock(Wall(), mode="manual", start=START + 999))
+
+    assert (caught.value.member, box.clock) == ("start", clock)
+
+
+def test_a_failed_delivery_is_queued_again_when_it_is_due() -> None:
+    """The next attempt waits on the sandbox's clock, for one minute after the first."""
+    box = bench(scenario="abandoned")
+    deposit(box)
+    taken = box.next_attempt(URL, START)
+    assert taken is not None
+    box.settle(*taken, Outcome(START, 1.0, status=500))
+
+    advance(box, 59_999)
+    early = box.next_attempt(URL, START)
+    advance(box, 1)
+
+    again = box.next_attempt(URL, START)
+    assert early is None
+    assert again is not None
+    assert (again[0], again[1].number, again[1].due_at) == (taken[0], 2, START + 60_000)
+
+
+def test_a_first_delay_is_waited_for() -> None:
+    """A schedule that begins later than at once leaves even the first attempt to the clock."""
+    box = bench(scenario="abandoned", webhooks={"schedule": ["5s", "1m"]})
+    deposit(box)
+
+    before = (box.outbox.quiet, box.next_attempt(URL, START))
+    advance(box, 5 * SECOND)
+
+    taken = box.next_attempt(URL, START)
+    assert before == (True, None)
+    assert taken is not None
+    assert (taken[1].number, taken[1].due_at) == (1, START + 5_000)
+
+
+def test_a_timer_whose_delivery_is_gone_does_nothing() -> None:
+    """An attempt of a delivery that nobody keeps any more is passed over, and so is a step of nothing."""
+    box = bench()
+    box.timers.schedule(START + 1, MakeAttempt("dlv_gone"), "dlv_gone")
+    steps = script(pay_in=[{"after": "1s", "to": "pending"}])["scripted"].lifecycle.pay_in
+    box.timers.schedule(START + 1, PlayStep("payin_gone", steps, 0), "payin_gone")
+
+    advance(box, 1)
+
+    assert (box.idle, box.fired, len(box.journal.events.entries)) == (True, 2, 0)
+
+
+def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
+    """What is no step of a resource's life leaves every resource as it was."""
+    box = bench(url=None)
+    pay_in = deposit(box)
+
+    box.life.fire(MakeAttempt(pay_in.id), START)
+
+    assert (pay_in.status, len(box.journal.events.entries)) == ("created", 1)

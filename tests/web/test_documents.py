@@ -1,0 +1,96 @@
+"""The documents over HTTP: what they say, and that they need nothing from elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from importlib.resources import files
+
+import aiohttp
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from yarl import URL
+
+from paydouble.server import Server, ServerOptions
+
+STATIC = files("paydouble.web") / "static"
+PAGES = {
+    "/_paydouble/openapi.json": "application/json",
+    "/_paydouble/docs": "text/html",
+    "/_paydouble/docs/": "text/html",
+    "/_paydouble/docs/docs.css": "text/css",
+    "/_paydouble/docs/docs.js": "text/javascript",
+    "/_paydouble/docs/swagger-ui.css": "text/css",
+    "/_paydouble/docs/swagger-ui-bundle.js": "text/javascript",
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), PAGES.items())
+async def test_a_page_has_its_type_and_may_load_nothing_from_elsewhere(path: str, kind: str) -> None:
+    """Each page comes with its content type and a policy that keeps the browser on this server."""
+    async with (
+        Server(ServerOptions(port=0)) as server,
+        aiohttp.ClientSession() as session,
+        session.get(server.base_url + path) as response,
+    ):
+        assert (200, kind) == (response.status, response.content_type)
+        assert response.headers["Content-Security-Policy"].startswith("default-src 'self';")
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_the_served_document_names_the_server_and_is_valid() -> None:
+    """`openapi.json` is valid, names the address that it came from, and is the same when asked for again."""
+    async with Server(ServerOptions(port=0)) as server, aiohttp.ClientSession() as session:
+        texts = []
+        for _ in range(2):
+            async with session.get(f"{server.base_url}/_paydouble/openapi.json") as response:
+                texts.append(await response.text())
+
+    served = json.loads(texts[0])
+    assert [{"url": server.base_url}] == served["servers"]
+    assert list(OpenAPIV31SpecValidator(served).iter_errors()) == []
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("path", ["docs/README.md", "docs/../documents.py", "docs/docs.html", "docs/nothing", "doc"])
+async def test_nothing_else_is_handed_out(path: str) -> None:
+    """A name that is no page is not found, whatever lies in the folder."""
+    async with Server(ServerOptions(port=0)) as server, aiohttp.ClientSession() as session:
+        url = URL(f"{server.base_url}/_paydouble/{path}", encoded=True)
+        async with session.get(url) as response:
+            assert response.status == 404
+
+
+async def test_a_page_is_only_to_be_read() -> None:
+    """A POST to a page is no page."""
+    async with (
+        Server(ServerOptions(port=0)) as server,
+        aiohttp.ClientSession() as session,
+        session.post(f"{server.base_url}/_paydouble/docs") as response,
+    ):
+        assert response.status == 404
+
+
+def test_the_page_refers_only_to_this_server() -> None:
+    """Whatever the page loads is one of the pages above."""
+    html = (STATIC / "docs.html").read_text(encoding="utf-8")
+    loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
+
+    assert {"data:,", *PAGES} - {"/_paydouble/docs", "/_paydouble/docs/"} == set(loaded)
+
+
+def test_vendored_files_are_what_their_readme_says() -> None:
+    """The vendored files have the sums that stand beside their version."""
+    readme = (STATIC / "README.md").read_text(encoding="utf-8")
+    written = dict(re.findall(r"^\| (\S+) \| `([0-9a-f]{64})` \|$", readme, re.MULTILINE))
+    found = {name: hashlib.sha256((STATIC / name).read_bytes()).hexdigest() for name in written}
+
+    assert written == found
+    assert set(written) == {"swagger-ui.css", "swagger-ui-bundle.js"}
+
+
+@pytest.mark.parametrize("name", ["swagger-ui.css", "swagger-ui-bundle.js"])
+def test_vendored_files_ask_for_no_source_map(name: str) -> None:
+    """No vendored file names a source map, which would not be found."""
+    assert "sourceMappingURL" not in (STATIC / name).read_text(encoding="utf-8")
