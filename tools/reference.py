@@ -19,7 +19,9 @@ from paydouble import config
 from paydouble.api.operations import OPERATIONS, PREFIX
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
+from paydouble.web.control.models import DeliveryMatch, RequestMatch
 from paydouble.web.control.routes import ROUTES
+from reference_faults import faults_page
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -163,19 +165,76 @@ stands until it is advanced; an auto clock jumps to the next timer once nothing 
 can be advanced. `advance` takes exactly one of `by`, `to` and `until_idle`, lets everything due happen instant by instant,
 waits for the attempts of an instant before the next, and answers `{{"now", "fired", "attempts", "idle"}}` when all of it has
 settled. A second advance waits for the first.
+
+## Faults
+
+What can go wrong, and how often, stands in [faults](faults.md). Without `on` an effect that only one side has chooses that
+side; one that both have is on the API. Reads show `times_matched`, `times_fired`, `expires_at` and whether it is `active`.
+PATCH lays members over a fault: `match` and `effect` are replaced whole, null takes a member back to its default, and the
+counts stay. A quota (`PUT …/rate-limit`) replaces the one before, and its first window starts unused.
+
+## Verify and wait
+
+```json
+{{"match": {{"operation": "deposit-creation", "body": {{"amount": 49.90}}}}, "count": 1}}
+```
+
+`match` of a request takes {_listed(RequestMatch)}; of a delivery {_listed(DeliveryMatch)} (`type` is another name of `event_type`). All
+that is given must hold; texts take `*`, `headers` and `body` are partial objects, header names come in any case. How many
+are expected is `count`, or `at_least` and `at_most`; at least one when nothing is said. Instead of all that, `sequence` is a
+list of matches that must be met in this order, others in between allowed. A request counts from its arrival, with `status`
+null while it is in flight.
+
+The answer is 200 either way: `{{"passed", "count", "expected", "closest", "evicted"}}`. When it did not pass, `closest` holds
+up to three near misses, each with its `differences`: the member, what was `wanted` and what it `got`. When the journal has
+let entries go, `evicted` counts them and a `note` says that what you ask about may have been among them.
+
+`wait` answers the moment it holds, or after `timeout` (real time, `5s` unless given, at most `10m`) with the same
+explanation and `timed_out: true`; nothing needs a sleep. When the sandbox is deleted meanwhile it answers 404.
+
+## Events and deliveries
+
+`POST …/events` emits any documented event for an object that exists, with the object as it is now; `POST …/webhook/test`
+sends a sample whose object exists in the event alone. `hold` keeps back what is not settled, `release` lets a held delivery
+go now, `redeliver` sends one more attempt now, whatever became of it; `POST …/deliveries/redeliver` does that for everything
+whose latest attempt has failed, or failed since an instant of the sandbox's clock.
+
+## The stream
+
+`GET …/stream` sends Server-Sent Events: `request`, `event`, `attempt`, `delivery`, `clock`, `fault` and `reset`, each with its
+document as the lists show it (an attempt inside the summary of its delivery) and its number as `id`. It starts now; with
+`Last-Event-ID` it goes on after that number, and after 0 with everything that is kept. What is kept no more is told by an
+event `gap` with `{{"evicted": n}}`. The stream ends with the sandbox.
+
+## Metrics
+
+`GET /metrics` is Prometheus text, with the extra `paydouble[metrics]`: sandboxes, and for each of them requests, attempts,
+deliveries by status, timers and firings of faults. The figures are counted when they are asked for; a reset takes them back.
 """
 
 
-def _members(payload: type[BaseModel] | None) -> str:
+def _listed(model: type[BaseModel]) -> str:
+    *names, last = [f"`{name}`" for name in model.model_fields]
+    return f"{', '.join(names)} and {last}"
+
+
+def _members(payload: type[BaseModel | dict[str, Any]] | None) -> str:
     if payload is None:
         return ""
+    if not issubclass(payload, BaseModel):
+        return "those of a fault"
     return ", ".join(f"`{name}{'' if field.is_required() else '?'}`" for name, field in payload.model_fields.items())
 
 
 def main() -> int:
     """Write the pages, or with `--check` say which are out of date."""
     stale = []
-    for name, text in {"settings": settings_page(), "api": operations_page(), "control-api": control_page()}.items():
+    for name, text in {
+        "settings": settings_page(),
+        "api": operations_page(),
+        "control-api": control_page(),
+        "faults": faults_page(attribute_docs),
+    }.items():
         path = PAGES / f"{name}.md"
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text("utf-8") != text:

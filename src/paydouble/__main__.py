@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
@@ -10,6 +11,8 @@ def main() -> None:
     """Run the command line."""
     # Imports make many objects that live for ever; looking through them again and again is a tenth of the start.
     gc.disable()
+    # pydantic asks every installed package for plugins before it makes its first model; nothing here has any.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from paydouble.cli.main import run
 
     sys.exit(run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Generic, Literal, TypeVar
 
 from paydouble.payments.events import Event
@@ -58,7 +59,8 @@ class RequestEntry:
     method: str
     target: str
     operation: str | None
-    headers: Sequence[tuple[bytes, bytes]]
+    header_block: bytes
+    """Names and values in turn, NUL between them: one object to keep for each request instead of dozens."""
     body: bytes
     status: int | None = None
     response_body: bytes = b""
@@ -70,6 +72,17 @@ class RequestEntry:
     external_identifier: str | None = None
     object_id: str | None = None
     """The object that the request named or made."""
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers as they came: order, case and repetitions kept."""
+        parts = self.header_block.split(b"\0") if self.header_block else []
+        return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Return headers in the form in which they are kept; HTTP has no NUL in any of them."""
+    return b"\0".join(chain.from_iterable(headers))
 
 
 class Journal:

@@ -14,8 +14,7 @@ from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 from paydouble.sandbox import Sandbox
 from paydouble.web.app import front
 from paydouble.web.control.access import Access
-from paydouble.web.control.app import Control
-from paydouble.web.documents import Documents
+from paydouble.web.control.door import Door
 
 DEFAULT_SANDBOX = SandboxSpec(
     id="default",
@@ -65,7 +64,7 @@ class Server:
         """Bind the ports and make the default sandbox; `UsageError` when a port cannot be had."""
         options = self.options
         access = Access(options.control_token, options.allowed_hosts)
-        control = Control(self.host, access, Documents(self.host))
+        control = Door(self.host, access)
         try:
             self.port = await self._bind(control if options.control_port is None else None, options.port, "--port")
             if options.control_port is not None:
@@ -95,7 +94,7 @@ class Server:
         """Stop."""
         await self.stop()
 
-    async def _bind(self, control: Control | None, port: int, option: str, *, with_api: bool = True) -> int:
+    async def _bind(self, control: Door | None, port: int, option: str, *, with_api: bool = True) -> int:
         runner = web.ServerRunner(front(self.host, control, with_api=with_api), shutdown_timeout=_GRACE_SECONDS)
         await runner.setup()
         self._runners.append(runner)

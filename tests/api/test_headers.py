@@ -9,7 +9,7 @@ from drive import DEPOSITS, SECOND, START, Business, deposit_body, key
 
 from paydouble.api.values import Reply
 from paydouble.guards.credentials import basic_header
-from paydouble.web.api import render
+from paydouble.web.replies import render
 
 WINDOW_END = START // 1000 + 60
 LIMITED = {"limit": 3}

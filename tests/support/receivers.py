@@ -83,8 +83,7 @@ class Receiver:
         try:
             while exchange.kept:
                 head = await reader.readuntil(b"\r\n\r\n")
-                lengths = [value for name, value in Received(head, b"").headers if name.lower() == "content-length"]
-                request = Received(head, await reader.readexactly(int(lengths[0]) if lengths else 0))
+                request = Received(head, await _read_body(head, reader))
                 async with self._arrived:
                     self.requests.append(request)
                     self._arrived.notify_all()
@@ -93,6 +92,17 @@ class Receiver:
             pass  # the sender has hung up, as it may
         finally:
             writer.close()
+
+
+async def _read_body(head: bytes, reader: asyncio.StreamReader) -> bytes:
+    headers = {name.lower(): value for name, value in Received(head, b"").headers}
+    if headers.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", "0")))
+    body = b""
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        body += (await reader.readexactly(size + 2))[:-2]
+    await reader.readexactly(2)
+    return body
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from paydouble.server import Server, ServerOptions
 STATIC = files("paydouble.web") / "static"
 PAGES = {
     "/_paydouble/openapi.json": "application/json",
+    "/_paydouble/control-openapi.json": "application/json",
     "/_paydouble/docs": "text/html",
     "/_paydouble/docs/": "text/html",
     "/_paydouble/docs/docs.css": "text/css",
@@ -53,6 +54,20 @@ async def test_the_served_document_names_the_server_and_is_valid() -> None:
     assert texts[0] == texts[1]
 
 
+async def test_the_control_document_is_valid_wherever_it_is_served() -> None:
+    """`control-openapi.json` is valid and names no address, since it may be served on a port of its own."""
+    async with Server(ServerOptions(port=0)) as server, aiohttp.ClientSession() as session:
+        texts = []
+        for _ in range(2):
+            async with session.get(f"{server.base_url}/_paydouble/control-openapi.json") as response:
+                texts.append(await response.text())
+
+    served = json.loads(texts[0])
+    assert served["servers"] == [{"url": "/"}]
+    assert list(OpenAPIV31SpecValidator(served).iter_errors()) == []
+    assert texts[0] == texts[1]
+
+
 @pytest.mark.parametrize("path", ["docs/README.md", "docs/../documents.py", "docs/docs.html", "docs/nothing", "doc"])
 async def test_nothing_else_is_handed_out(path: str) -> None:
     """A name that is no page is not found, whatever lies in the folder."""
@@ -77,7 +92,7 @@ def test_the_page_refers_only_to_this_server() -> None:
     html = (STATIC / "docs.html").read_text(encoding="utf-8")
     loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
 
-    assert {"data:,", *PAGES} - {"/_paydouble/docs", "/_paydouble/docs/"} == set(loaded)
+    assert {"data:,", "/_paydouble/docs?control", *PAGES} - {"/_paydouble/docs/"} == set(loaded)
 
 
 def test_vendored_files_are_what_their_readme_says() -> None:

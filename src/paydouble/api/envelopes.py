@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
+from paydouble.core import json_text
 from paydouble.core.errors import STATUS, ApiError
 from paydouble.payments.resources import Document
 
@@ -74,4 +75,4 @@ def spell(  # noqa: PLR0913 - the members of an envelope
         if details is not None:
             inner["details"] = details
         body = {"success": False, "error": inner, "request_id": request_id}
-    return orjson.dumps(body)
+    return json_text.dumps(body)  # the details of a fault may hold numbers with digits of their own

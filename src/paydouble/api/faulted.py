@@ -7,7 +7,9 @@ and the true answer stored under the key; only the caller does not learn it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.api import envelopes
 from paydouble.api.values import Call, Reply
@@ -15,10 +17,13 @@ from paydouble.config import RateLimit
 from paydouble.core import json_text
 from paydouble.core.errors import ApiError
 from paydouble.core.money import to_minor
-from paydouble.faults.base import Effect
 from paydouble.faults.plan import Answer, Limited, Plan
+from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import headers as limit_headers
 from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+
+if TYPE_CHECKING:
+    from paydouble.faults.base import Effect
 
 RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
 _ON_POST = frozenset({"sticky_5xx", "lost_record", "force_conflict"})
@@ -32,11 +37,11 @@ _ON_OPERATION = {
 class RequestContext:
     """What a request is, for the matching of faults; bodies and objects are looked at only when a fault asks."""
 
-    __slots__ = ("_call", "_known")
+    __slots__ = ("_known", "call")
 
     def __init__(self, call: Call) -> None:
         """Describe a request."""
-        self._call = call
+        self.call = call
         self._known: dict[str, str | int | None] = {}
 
     def value(self, member: str) -> str | int | None:
@@ -48,9 +53,9 @@ class RequestContext:
     def relevant(self, effect: Effect) -> bool:
         """Return whether the effect has something to act on."""
         kind: str = effect.type  # type: ignore[attr-defined]
-        operation = self._call.operation
+        operation = self.call.operation
         if kind in _ON_POST:
-            return operation.method == "POST"
+            return operation.method == "POST" and (kind != "sticky_5xx" or self._can_be_stored())
         if kind in _ON_OPERATION:
             return operation.name in _ON_OPERATION[kind]
         if kind in {"stale_read", "not_found_yet"}:
@@ -58,56 +63,74 @@ class RequestContext:
         return True
 
     def _find(self, member: str) -> str | int | None:
-        call = self._call
-        match member:
-            case "operation":
-                return call.operation.name
-            case "method":
-                return call.request.method
-            case "path":
-                return call.request.target.partition("?")[0]
-            case "idempotency_key":
-                return call.request.headers.get("Idempotency-Key", "").lower() or None
-            case "object_id":
-                return call.made or call.params.get("id") or self._in_body("payin_id")
-            case "external_identifier":
-                pay_in = self._pay_in()
-                return pay_in.external_identifier if pay_in else self._in_body("external_identifier")
-            case "scenario":
-                pay_in = self._pay_in()
-                return pay_in.scenario if pay_in else None
-            case _:
-                return None
+        find = _MEMBERS.get(member)
+        return find(self) if find is not None else None
+
+    def object_id(self) -> str | None:
+        """Return the object that the request has made or names."""
+        call = self.call
+        return call.made or call.params.get("id") or self._in_body("payin_id")
+
+    def external_identifier(self) -> str | None:
+        """Return the merchant's name for what it is about."""
+        # A refund or a dispute is about its pay-in's order.
+        named = getattr(self._pay_in() or self._resource(), "external_identifier", None)
+        return named or self._in_body("external_identifier")
+
+    def scenario(self) -> str | None:
+        """Return the life of the pay-in that it is about."""
+        pay_in = self._pay_in()
+        return pay_in.scenario if pay_in else None
+
+    def _can_be_stored(self) -> bool:
+        # Under a key that is not known yet, or that this request has put there; any other has an answer already.
+        return known_claim(self.call) is self.call.claim
 
     def _in_body(self, member: str) -> str | None:
-        parsed = self._call.body().parsed
+        parsed = self.call.body().parsed
         value = parsed.get(member) if isinstance(parsed, dict) else None
         return value if isinstance(value, str) else None
 
     def _resource(self) -> Resource | None:
         object_id = self.value("object_id")
-        return self._call.sandbox.ledger.find(object_id) if isinstance(object_id, str) else None
+        return self.call.sandbox.ledger.find(object_id) if isinstance(object_id, str) else None
 
     def _pay_in(self) -> PayIn | None:
         resource = self._resource()
         if isinstance(resource, Refund | Dispute):
-            resource = self._call.sandbox.ledger.find(resource.payin_id)
+            resource = self.call.sandbox.ledger.find(resource.payin_id)
         return resource if isinstance(resource, PayIn) else None
 
     def _young_enough(self, effect: Any, *, stale: bool) -> bool:  # noqa: ANN401 - one of two effects
-        resource = self._resource() if self._call.operation.name in RETRIEVALS else None
+        resource = self._resource() if self.call.operation.name in RETRIEVALS else None
         if resource is None or (stale and not getattr(resource, "previous", None)):
             return False
         since = resource.updated_at if stale else resource.created_at
-        return effect.for_ is None or self._call.sandbox.now - since < effect.for_
+        return effect.for_ is None or self.call.sandbox.now - since < effect.for_
+
+
+_MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingProxyType(
+    {
+        "operation": lambda context: context.call.operation.name,
+        "method": lambda context: context.call.request.method,
+        "path": lambda context: context.call.request.target.partition("?")[0],
+        "idempotency_key": lambda context: context.call.request.headers.get("Idempotency-Key", "").lower() or None,
+        "object_id": RequestContext.object_id,
+        "external_identifier": RequestContext.external_identifier,
+        "scenario": RequestContext.scenario,
+    }
+)
+
+
+def known_claim(call: Call) -> Claim | None:
+    """Return what is known of a request's key, looked up without a check of its form."""
+    key = call.request.headers.get("Idempotency-Key", "").lower()
+    return call.sandbox.keys.look_up(key, call.sandbox.now, call.sandbox.settings.idempotency_validity)
 
 
 def plan(call: Call, lane: str) -> Plan | None:
     """Return what the faults of a lane do to a request, or None when none fires."""
-    table = call.sandbox.faults
-    if not table.busy(lane):
-        return None
-    fired = table.fire(lane, RequestContext(call), call.sandbox.now)
+    fired = call.sandbox.faults.fire(lane, RequestContext(call), call.sandbox.now)
     if not fired:
         return None
     result = Plan()
@@ -120,7 +143,11 @@ def plan(call: Call, lane: str) -> Plan | None:
 
 def instead(call: Call, plan: Plan) -> Reply:
     """Return what is said before anything was done; a wire fault without an answer of its own breaks a 500."""
-    reply = Reply(500, b"", call.entry.id, (), call.sandbox)
+    context, entry = RequestContext(call), call.entry
+    named = context.value("external_identifier")
+    entry.key = str(context.value("idempotency_key") or "") or None
+    entry.external_identifier = str(named) if named is not None else None
+    reply = Reply(500, b"", entry.id, (), call.sandbox)
     false = plan.answer or Answer(500, "INTERNAL_ERROR", "A fault answers before the commit.")
     _falsify(call, reply, false, plan)
     return reply
@@ -154,7 +181,9 @@ def _envelope(call: Call, false: Answer) -> bytes:
     settings = sandbox.settings
     details = false.details
     if false.code == "IDEMPOTENCY_CONFLICT" and details is None:
-        details = {"original_request_id": sandbox.ids.derive("req", call.entry.id, 0), "key": call.entry.key or ""}
+        known = known_claim(call)
+        original = known.request_id if known is not None else sandbox.ids.derive("req", call.entry.id, 0)
+        details = {"original_request_id": original, "key": call.request.headers.get("Idempotency-Key", "").lower()}
     code = false.code if false.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
     error = ApiError(code, false.message, edge=false.status in {401, 403, 429} or false.status >= 500)  # noqa: PLR2004
     envelope = false.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)
@@ -180,7 +209,10 @@ def _limit_headers(call: Call, limited: Limited) -> tuple[tuple[str, str], ...]:
     now = call.sandbox.now
     reset_at = now - limited.reset_ms if limited.headers == "past" else now + limited.reset_ms
     rule = RateLimit(limit=limited.limit, reset_unit=unit)
-    return limit_headers(rule, remaining=limited.remaining, reset_at=reset_at, now=now)
+    headers = limit_headers(rule, remaining=limited.remaining, reset_at=reset_at, now=now)
+    if settings.retry_after and limited.headers == "full":
+        return (*headers, ("Retry-After", str(-(-limited.reset_ms // 1000))))
+    return headers
 
 
 def rewritten(body: bytes, plan: Plan) -> bytes:

@@ -7,7 +7,6 @@ assumes it (principle P1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final
 
 from paydouble.api.openapi_errors import REQUEST_ID, error_responses
@@ -16,6 +15,7 @@ from paydouble.api.openapi_models import EVENTS
 from paydouble.api.openapi_schemas import REF, envelope_name, schemas
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.payments.events import EVENT_TYPES
+from paydouble.version import __version__
 
 Document = dict[str, Any]
 _SECURITY: Final = "business"
@@ -55,7 +55,7 @@ def document(operations: Sequence[Operation], *, server_url: str) -> Document:
     made = examples()
     return {
         "openapi": "3.1.1",
-        "info": {"title": "paydouble", "version": version("paydouble"), "description": _INTRODUCTION},
+        "info": {"title": "paydouble", "version": __version__, "description": _INTRODUCTION},
         "servers": [{"url": server_url}],
         "security": [{_SECURITY: []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],

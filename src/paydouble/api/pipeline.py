@@ -8,6 +8,7 @@ back through `execute` or `rejoin` when the time has come.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -16,7 +17,6 @@ from paydouble.api.operations import PREFIX, Operation
 from paydouble.api.routes import Routes
 from paydouble.api.values import Call, Delayed, Joined, Reply, Request, Step
 from paydouble.config import Settings, explain
-from paydouble.core import json_text
 from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
@@ -24,7 +24,7 @@ from paydouble.faults.plan import Plan
 from paydouble.guards import idempotency
 from paydouble.guards.credentials import address_allowed, permitted
 from paydouble.guards.idempotency import Claim
-from paydouble.journal import RequestEntry
+from paydouble.journal import RequestEntry, header_block
 from paydouble.sandbox import Registry, Sandbox
 
 
@@ -60,7 +60,7 @@ class Pipeline:
             request.method,
             target,
             operation.name,
-            request.raw_headers,
+            header_block(request.raw_headers),
             request.body,
         )
         sandbox.journal.requests.add(entry)
@@ -232,11 +232,11 @@ class Pipeline:
         reply = faulted.instead(call, plan)
         if plan.store_answer:
             keys, settings, now = call.sandbox.keys, call.sandbox.settings, call.sandbox.now
-            if keys.look_up(call.entry.key or "", now, settings.idempotency_validity) is None:
-                fingerprint, raw = _fingerprint(call)
-                claim = Claim(call.entry.key or "", fingerprint, call.entry.id, now, raw)
-                keys.claim(claim, settings.idempotency_validity)
-                keys.record(claim, reply.status, reply.body)
+            fingerprint, raw = _fingerprint(call)
+            claim = Claim(call.entry.key or "", fingerprint, call.entry.id, now, raw)
+            keys.claim(claim, settings.idempotency_validity)
+            keys.record(claim, reply.status, reply.body)
+            call.entry.verdict = "new"
         return self._journal(call, reply)
 
     def _refuse(self, call: Call, error: ApiError, *, executed: bool = False) -> Reply:
@@ -247,7 +247,7 @@ class Pipeline:
         body = envelopes.failure(error, envelope, request_id=call.entry.id, docs_url=settings.docs_url)
         if call.claim is not None:
             # Whatever execution answered is stored; a malformed request is not (assumptions, "Stored").
-            if error.status in {404, 422}:
+            if error.status in {404, 422} and not (call.plan is not None and call.plan.forget):
                 sandbox.keys.record(call.claim, error.status, body)
             else:
                 sandbox.keys.release(call.claim)
@@ -262,12 +262,14 @@ class Pipeline:
         if executed and call.sandbox.faults.busy("after"):
             faulted.afterwards(call, reply)
         reply.overtaken = call.overtaken
-        return self._journal(call, reply)
+        return self._journal(call, reply, executed=executed)
 
-    def _journal(self, call: Call, reply: Reply) -> Reply:
-        entry = call.entry
-        entry.status = reply.status if reply.wire is None or call.made or reply.wire.speaks else None
-        entry.response_body = reply.body
+    def _journal(self, call: Call, reply: Reply, *, executed: bool = False) -> Reply:
+        entry, wire = call.entry, reply.wire
+        if wire is None or executed or wire.speaks:
+            entry.status, entry.response_body = reply.status, reply.body
+        else:
+            entry.response_body = wire.data  # nothing was done, and nothing like an answer is sent
         entry.object_id = call.made or call.params.get("id")
         if entry.object_id and entry.external_identifier is None:
             resource = call.sandbox.ledger.find(entry.object_id)
@@ -286,7 +288,13 @@ class Pipeline:
             )
         now = sandbox.tick()
         entry = RequestEntry(
-            sandbox.ids.make("req"), now, request.method, request.target, None, request.raw_headers, request.body
+            sandbox.ids.make("req"),
+            now,
+            request.method,
+            request.target,
+            None,
+            header_block(request.raw_headers),
+            request.body,
         )
         sandbox.journal.requests.add(entry)
         envelope = envelopes.choose(sandbox.settings.envelope, error, sandbox.errors)
@@ -310,10 +318,10 @@ def _fingerprint(call: Call) -> tuple[bytes, int]:
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:
     """Return the operation's payload; INVALID_INPUT names the first member that is wrong."""
-    if operation.payload is None:
-        return None
+    assert operation.payload is not None  # noqa: S101 - every POST of the table has one
     try:
-        return operation.payload.model_validate(parsed, extra="forbid" if settings.unknown_fields == "refuse" else None)
+        extra: Literal["forbid"] | None = "forbid" if settings.unknown_fields == "refuse" else None
+        return operation.payload.__pydantic_validator__.validate_python(parsed, extra=extra)
     except ValidationError as error:
         place, message = explain(error)
         raise ApiError("INVALID_INPUT", f"{place}: {message}." if place else f"The body: {message}.") from None

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from paydouble.core.json_text import Number
 from paydouble.core.money import MOST_DIGITS
 
 PROVENANCE = "x-provenance"
@@ -30,6 +31,8 @@ def assumed(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - stands
 
 
 def _whole(value: object) -> object:
+    if isinstance(value, Number) and value.lexeme.isdecimal() and len(value.lexeme) <= MOST_DIGITS:
+        return int(value.lexeme)
     if (
         isinstance(value, Decimal)
         and value.is_finite()

@@ -6,16 +6,23 @@ import click
 
 
 @click.command()
+@click.option("--control", is_flag=True, help="The control API's document instead.")
 @click.option("--format", "style", type=click.Choice(["json", "yaml"]), default="json", show_default=True)
 @click.option("--server-url", default="http://127.0.0.1:8080", show_default=True, help="What `servers` says.")
-def openapi(style: str, server_url: str) -> None:
-    """Print the OpenAPI 3.1 document of the API."""
+def openapi(style: str, server_url: str, *, control: bool) -> None:
+    """Print the OpenAPI 3.1 document of the API, or of the control API."""
     import orjson
 
-    from paydouble.api.openapi import document
-    from paydouble.api.operations import OPERATIONS
+    if control:
+        from paydouble.web.control.openapi import document as control_document
 
-    text = orjson.dumps(document(OPERATIONS, server_url=server_url), option=orjson.OPT_INDENT_2).decode()
+        made = control_document(server_url=server_url)
+    else:
+        from paydouble.api.openapi import document
+        from paydouble.api.operations import OPERATIONS
+
+        made = document(OPERATIONS, server_url=server_url)
+    text = orjson.dumps(made, option=orjson.OPT_INDENT_2).decode()
     if style == "yaml":
         import yaml
 

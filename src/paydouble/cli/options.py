@@ -73,13 +73,15 @@ def _as_text(content: object) -> str:
 
 def parse_settings(pairs: tuple[str, ...], base: object, place: str) -> dict[str, Any]:
     """Return the settings of a file with those of `--set name=value` laid over; a value is read as YAML."""
-    import yaml
-
     if base is None:
         base = {}
     if not isinstance(base, dict):
         raise click.UsageError(f"{place}: must be a mapping of settings.")
     merged: dict[str, Any] = dict(base)
+    if not pairs:
+        return merged
+    import yaml
+
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:

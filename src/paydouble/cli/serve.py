@@ -58,10 +58,7 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
 
 def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object) -> ServerOptions:
     """Return what a server is made of from what the command line, environment and file say."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from paydouble.api.schemas import WebUrl
-    from paydouble.config import Settings, explain, load_settings
+    from paydouble.config import Settings, load_settings
     from paydouble.core.errors import UsageError
     from paydouble.core.instants import parse_instant
     from paydouble.runtime.host import ClockSpec, HostOptions, SandboxSpec
@@ -76,12 +73,7 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
     if not isinstance(paths, dict):
         raise UsageError("must be a mapping of operation names to paths", member="paths")
     if values["notification_url"] is not None:
-        try:
-            TypeAdapter(WebUrl).validate_python(values["notification_url"])
-        except ValidationError as error:
-            raise UsageError(
-                f"{values['notification_url']!r}: {explain(error)[1]}", member="--notification-url"
-            ) from None
+        _check_url(values["notification_url"])
     try:
         start = None if values["start"] is None else parse_instant(values["start"])
     except ValueError as error:
@@ -104,7 +96,7 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
             webhook_secret=values["webhook_secret"],
         ),
         shared=HostOptions(
-            settings=load_settings(settings) if settings else Settings(),
+            settings=load_settings(settings) if settings else Settings.model_construct(),
             seed=values["seed"],
             clock=ClockSpec(values["clock"], start, values["rate"] or 1.0),
             paths=paths,
@@ -112,6 +104,19 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
             insecure_targets=values["insecure_targets"],
         ),
     )
+
+
+def _check_url(url: str) -> None:
+    from pydantic import TypeAdapter, ValidationError
+
+    from paydouble.api.schemas import WebUrl
+    from paydouble.config import explain
+    from paydouble.core.errors import UsageError
+
+    try:
+        TypeAdapter(WebUrl).validate_python(url)
+    except ValidationError as error:
+        raise UsageError(f"{url!r}: {explain(error)[1]}", member="--notification-url") from None
 
 
 async def _run(options: ServerOptions, *, quiet: bool) -> None:

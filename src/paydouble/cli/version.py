@@ -8,6 +8,6 @@ import click
 @click.command()
 def version() -> None:
     """Print the version."""
-    from importlib.metadata import version as installed
+    from paydouble.version import __version__
 
-    click.echo(installed("paydouble"))
+    click.echo(__version__)

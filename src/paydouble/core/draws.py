@@ -25,6 +25,12 @@ class Draws:
         state.update(f"{purpose}\0{subject}\0{n}".encode())
         return state.digest()
 
+    def begin(self, purpose: str, subject: str) -> blake2b:
+        """Return the hash of a draw up to its number; `digest` is what it becomes with the number added."""
+        state = self._start.copy()
+        state.update(f"{purpose}\0{subject}\0".encode())
+        return state
+
     def whole(self, purpose: str, subject: str = "", n: int = 0) -> int:
         """Return a whole number below 2^64."""
         return int.from_bytes(self.digest(purpose, subject, n)[:8], "big")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from hashlib import blake2b
 from typing import Final
 
 from paydouble.core.draws import Draws
@@ -21,12 +22,14 @@ _REFERENCES: Final = _PAIR_COUNT**4
 class Ids:
     """Makes the identifiers of one sandbox; the n-th of a prefix is always the same for the same seed."""
 
-    __slots__ = ("_counts", "_draws", "_factor", "_offset")
+    __slots__ = ("_begun", "_counts", "_draws", "_factor", "_offset")
 
     def __init__(self, draws: Draws) -> None:
         """Take the sandbox's draws."""
         self._draws = draws
         self._counts: Counter[str] = Counter()
+        # The hash of everything but the number: three ids are made for every deposit.
+        self._begun: dict[str, blake2b] = {}
         self._offset = draws.whole("reference-offset") % _REFERENCES
         # Coprime to 2, 3 and 5, the primes of 30^8: n -> n * factor + offset then meets every reference once.
         self._factor = (draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7
@@ -39,7 +42,12 @@ class Ids:
     def make(self, prefix: str) -> str:
         """Return the next id of a prefix, such as `payin_` and 24 characters."""
         self._counts[prefix] = n = self._counts[prefix] + 1
-        return f"{prefix}_{self._draws.digest('id', prefix, n).translate(_TO_BASE62).decode()}"
+        begun = self._begun.get(prefix)
+        if begun is None:
+            begun = self._begun[prefix] = self._draws.begin("id", prefix)
+        state = begun.copy()
+        state.update(b"%d" % n)
+        return f"{prefix}_{state.digest().translate(_TO_BASE62).decode()}"
 
     def derive(self, prefix: str, subject: str, n: int) -> str:
         """Return an id that belongs to a subject; it is not counted, so that the ids after it stay as they were."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
+from json import scanner
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -54,10 +55,19 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
+_SCAN: Final = scanner.make_scanner(_DECODER)  # type: ignore[arg-type]  # typeshed types it wrongly
+
+
 def loads(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
     """Return the value of a JSON text; numbers are `Number`s. `JsonTextError` says what is wrong and where."""
     try:
-        return _DECODER.decode(body.decode("utf-8"))
+        text = body.decode("utf-8")
+        try:
+            value, end = _SCAN(text, 0)
+        except StopIteration:
+            value, end = None, -1
+        # The usual text is one value and nothing around it; the rest has white space, or an error to be told of.
+        return value if end == len(text) else _DECODER.decode(text)
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8"
     except json.JSONDecodeError as error:

@@ -6,12 +6,13 @@ import base64
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from paydouble.config import Duration
+from paydouble.config import Duration, Real, Whole
 from paydouble.core.errors import STATUS
-from paydouble.faults.base import Delaying, Effect, Json, Roll
+from paydouble.faults.base import Delaying, Effect, Json
 from paydouble.faults.plan import Answer, Document, Limited, Plan, Wire
+from paydouble.faults.roll import Roll
 
 _CODES = {status: code for code, status in reversed(list(STATUS.items()))}
 
@@ -29,7 +30,7 @@ class Error(ApiEffect):
 
     exposes: ClassVar = "takes a 5xx for a failed payment, or retries it as a new one; loops on a 401"
     type: Literal["error"] = "error"
-    status: int = Field(ge=400, le=599)
+    status: Whole = Field(ge=400, le=599)
     code: str | None = Field(None, min_length=1, max_length=100)
     message: str | None = Field(None, min_length=1, max_length=1000)
     envelope: Literal["A", "B"] | None = None
@@ -47,8 +48,8 @@ class RateLimit(ApiEffect):
 
     exposes: ClassVar = "misreads the unit of the reset, trusts Remaining, stalls or spins on missing or past headers"
     type: Literal["rate_limit"] = "rate_limit"
-    limit: int = Field(100, ge=0)
-    remaining: int = Field(0, ge=0)
+    limit: Whole = Field(100, ge=0, le=1_000_000_000)
+    remaining: Whole = Field(0, ge=0, le=1_000_000_000)
     reset: Duration = 30_000
     """How long from now until the window opens."""
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
@@ -110,11 +111,18 @@ class Truncate(ApiEffect):
 
     exposes: ClassVar = "takes a truncated reply for success or failure"
     type: Literal["truncate"] = "truncate"
-    fraction: float = Field(0.5, ge=0, lt=1, allow_inf_nan=False)
+    fraction: Real = Field(0.5, ge=0, lt=1, allow_inf_nan=False)
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Cut."""
         plan.wire = Wire("cut", fraction=self.fraction)
+
+
+def _wrong(by: int) -> int:
+    if not by:
+        message = "is the number of bytes by which the length is wrong, so it is not 0"
+        raise ValueError(message)
+    return by
 
 
 class WrongContentLength(ApiEffect):
@@ -122,7 +130,8 @@ class WrongContentLength(ApiEffect):
 
     exposes: ClassVar = "takes a truncated reply for success or failure"
     type: Literal["wrong_content_length"] = "wrong_content_length"
-    by: int = Field(10, ge=-1_000_000, le=1_000_000)
+    by: Annotated[Whole, AfterValidator(_wrong)] = Field(10, ge=-1_000_000, le=1_000_000)
+    """Bytes too many, or negative: too few; never below 0."""
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Lie."""
@@ -134,7 +143,7 @@ class SlowBody(ApiEffect):
 
     exposes: ClassVar = "has a timeout for the first byte only"
     type: Literal["slow_body"] = "slow_body"
-    chunks: int = Field(10, ge=2, le=10_000)
+    chunks: Whole = Field(10, ge=2, le=10_000)
     over: Duration = 5000
 
     def apply(self, plan: Plan, roll: Roll) -> None:
@@ -176,7 +185,7 @@ class HtmlError(ApiEffect):
 
     exposes: ClassVar = "crashes on a proxy's HTML 502, 503 or 504"
     type: Literal["html_error"] = "html_error"
-    status: int = Field(502, ge=400, le=599)
+    status: Whole = Field(502, ge=400, le=599)
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Answer as a proxy does."""
@@ -202,7 +211,7 @@ class StickyError(ApiEffect):
 
     exposes: ClassVar = "retries a stored 500 for ever"
     type: Literal["sticky_5xx"] = "sticky_5xx"
-    status: int = Field(500, ge=500, le=599)
+    status: Whole = Field(500, ge=500, le=599)
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Answer, and keep that answer."""
@@ -303,7 +312,7 @@ class UnknownCode(ApiEffect):
     exposes: ClassVar = "breaks on an error code that it does not know"
     type: Literal["unknown_code"] = "unknown_code"
     code: str = Field("PAYER_ACTION_REQUIRED", min_length=1, max_length=100)
-    status: int = Field(422, ge=400, le=599)
+    status: Whole = Field(422, ge=400, le=599)
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Answer with it."""

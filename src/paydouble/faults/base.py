@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from paydouble.config import Duration
-from paydouble.core.draws import Draws
+from paydouble.config import Duration, Real
+from paydouble.core import json_text
+from paydouble.faults.roll import Roll
 
 
 class Effect(BaseModel):
@@ -20,34 +20,12 @@ class Effect(BaseModel):
     """The merchant's bug that this effect brings to light; the reference page prints it."""
 
 
-@dataclass(slots=True, frozen=True)
-class Roll:
-    """The draws of one firing: the same for the same seed, fault and number of firing."""
-
-    draws: Draws
-    fault_id: str
-    number: int
-
-    def unit(self, purpose: str) -> float:
-        """Return a number in [0, 1)."""
-        return self.draws.unit(f"fault-{purpose}", self.fault_id, self.number)
-
-    def order(self, purpose: str, count: int) -> list[int]:
-        """Return a permutation of 0 … count - 1."""
-        keys = [self.draws.whole(f"fault-{purpose}-{index}", self.fault_id, self.number) for index in range(count)]
-        return sorted(range(count), key=keys.__getitem__)
-
-    def text(self, purpose: str) -> str:
-        """Return 48 hexadecimal digits."""
-        return self.draws.digest(f"fault-{purpose}", self.fault_id, self.number).hex()
-
-
 class Lognormal(BaseModel):
     """Most are quick, a few are very slow: the shape of real latencies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     median: Duration
-    sigma: float = Field(gt=0, le=10, allow_inf_nan=False)
+    sigma: Real = Field(gt=0, le=10, allow_inf_nan=False)
     max: Duration
 
 
@@ -91,5 +69,37 @@ def _path(value: object) -> object:
     return value
 
 
+def _json(value: Any) -> Any:  # noqa: ANN401 - JSON is any
+    """Return a JSON value as it will be written; what cannot be is refused now, not when the fault fires."""
+    match value:
+        case dict():
+            value = {name: _json(member) for name, member in value.items()}
+        case list():
+            value = [_json(member) for member in value]
+        case int() if value.bit_length() > _WORD_BITS:
+            value = json_text.Number(str(value))
+    try:
+        json_text.dumps(value)
+    except TypeError as error:  # orjson's own error is one
+        message = f"is not JSON: {error}"
+        raise ValueError(message) from None
+    return value
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401 - JSON is any
+    match value:
+        case dict():
+            return {name: _shown(member) for name, member in value.items()}
+        case list():
+            return [_shown(member) for member in value]
+        case json_text.Number():
+            return float(value)
+        case _:
+            return value
+
+
+# What the JSON writer takes as a whole number; longer ones are written digit by digit.
+_WORD_BITS = 63
 Path = Annotated[str, BeforeValidator(_path)]
-Json = Any
+Json = Annotated[Any, AfterValidator(_json), PlainSerializer(_shown, when_used="json")]
+"""Any JSON value; its numbers keep their digits."""

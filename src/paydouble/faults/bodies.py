@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,8 +15,13 @@ UNICODE_NAME: Final = {"first_name": "Zoë 🦄", "last_name": "李 – O\u2019B
 
 
 def set_path(body: bytes, path: str, value: Any) -> bytes:  # noqa: ANN401 - JSON is any
-    """Return the body with the member at a dotted path set; members on the way are made."""
-    document = json_text.loads(body)
+    """Return the body with the member at a dotted path set; members on the way are made.
+
+    A body that another fault has made unreadable stays as it is.
+    """
+    document = _members(body)
+    if document is None:
+        return body
     inner = document
     *above, last = path.split(".")
     for name in above:
@@ -37,6 +43,15 @@ def payload(body: bytes, mode: str) -> bytes:
     return _PAYLOADS[mode](body)
 
 
+def _members(body: bytes) -> dict[str, Any] | None:
+    # Faults can be composed, so any of them may meet what another has left of the event.
+    try:
+        document: dict[str, Any] = json_text.loads(body)
+    except json_text.JsonTextError:
+        return None
+    return document
+
+
 def _null_members(body: bytes) -> bytes:
     return set_path(set_path(body, "data.previous_attributes", None), "data.object.customer", None)
 
@@ -47,8 +62,9 @@ def _extra_members(body: bytes) -> bytes:
 
 
 def _unicode(body: bytes) -> bytes:
-    customer = json_text.loads(body)["data"]["object"].get("customer") or {}
-    return set_path(body, "data.object.customer", {**customer, **UNICODE_NAME})
+    for member, text in UNICODE_NAME.items():
+        body = set_path(body, f"data.object.customer.{member}", text)
+    return body
 
 
 _PAYLOADS: Final[dict[str, Callable[[bytes], bytes]]] = {
@@ -66,8 +82,10 @@ _PAYLOADS: Final[dict[str, Callable[[bytes], bytes]]] = {
 
 
 def formatting(body: bytes, mode: str) -> bytes:
-    """Return the same JSON, spelled otherwise."""
-    document = json_text.loads(body)
+    """Return the same JSON, spelled otherwise; a body that is no JSON object stays as it is."""
+    document = _members(body)
+    if document is None:
+        return body
     match mode:
         case "compact":
             return json_text.dumps(document)
@@ -76,7 +94,7 @@ def formatting(body: bytes, mode: str) -> bytes:
         case "key_order":
             return json_text.dumps(_reversed_members(document))
         case "escaped_slashes":
-            return body.replace(b"/", b"\\/")
+            return re.sub(rb"(?<!\\)/", rb"\\/", body)  # not once more, if composed with itself
         case _:
             return body + b"\n"
 
@@ -88,7 +106,9 @@ def _reversed_members(value: Any) -> Any:  # noqa: ANN401 - JSON is any
 
 
 def _escape_everything(body: bytes) -> bytes:
-    document = json_text.loads(body)
+    document = _members(body)
+    if document is None:
+        return body
 
     def spell(value: Any) -> str:  # noqa: ANN401 - JSON is any
         if isinstance(value, dict):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from paydouble.faults.base import Roll
+from paydouble.faults.roll import Roll
 
 BodyChange = Callable[[bytes], bytes]
 Strategy = Literal["reverse", "swap", "shuffle", "permutation"]
@@ -58,7 +58,7 @@ class Gathering:
                 return [min(place, count - 1) for place in swapped]
             case "shuffle":
                 return self.roll.order("shuffle", count)
-            case "permutation":
+            case _:
                 chosen = [place - 1 for place in self.order if place <= count]
                 return chosen + [place for place in range(count) if place not in chosen]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from paydouble.config import Duration
+from paydouble.config import Duration, Flag, Real, Whole
 from paydouble.core.errors import UsageError
 from paydouble.faults import api_effects, webhook_effects
 from paydouble.faults.base import Effect
@@ -37,6 +37,10 @@ PHASELESS: Final = frozenset(
 )
 
 
+# These distort an answer, so without a phase it is the operation's own that they distort.
+DISTORTING: Final = frozenset({"truncate", "wrong_content_length", "slow_body"})
+
+
 class Match(BaseModel):
     """What a fault is about: all that is given must hold; `*` in a text matches any run of characters."""
 
@@ -60,7 +64,7 @@ class WebhookMatch(Match):
     """Which events and attempts."""
 
     event_type: Pattern | None = None
-    attempt: int | None = Field(None, ge=1, le=10_000)
+    attempt: Whole | None = Field(None, ge=1, le=10_000)
 
 
 class _Fault(BaseModel):
@@ -68,16 +72,16 @@ class _Fault(BaseModel):
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
     name: Annotated[str, Field(max_length=200)] | None = None
-    enabled: bool = True
-    skip: int = Field(0, ge=0, le=1_000_000_000)
+    enabled: Flag = True
+    skip: Whole = Field(0, ge=0, le=1_000_000_000)
     """How many matches pass before it begins to fire."""
-    times: int | None = Field(None, ge=1, le=1_000_000_000)
+    times: Whole | None = Field(None, ge=1, le=1_000_000_000)
     """How often it fires; for ever when absent."""
-    probability: float = Field(1.0, ge=0, le=1, allow_inf_nan=False)
+    probability: Real = Field(1.0, ge=0, le=1, allow_inf_nan=False)
     """Share of the matches that fire, drawn from the sandbox's seed."""
     ttl: Annotated[Duration, Field(ge=1)] | None = None
     """How long it lives, on the sandbox's clock."""
-    compose: bool = False
+    compose: Flag = False
     """Whether the next fault that matches may act as well."""
 
 
@@ -87,7 +91,11 @@ class ApiFault(_Fault):
     on: Literal["api"] = "api"
     match: ApiMatch = ApiMatch()
     phase: Phase | None = None
-    """`before_commit` (nothing happened; the default) or `after_commit` (it happened, the caller does not learn it)."""
+    """`before_commit` (nothing happened) or `after_commit` (it happened, the caller does not learn it).
+
+    Without it: before, except that what distorts an answer's body (`truncate`, `wrong_content_length`, `slow_body`)
+    distorts the true one. With `before_commit` those distort a 500.
+    """
     effect: api_effects.AnyApiEffect
 
     @model_validator(mode="after")
@@ -100,9 +108,9 @@ class ApiFault(_Fault):
     @property
     def lane(self) -> str:
         """Return at which point of a request it is asked."""
-        if self.effect.type in PHASELESS or self.phase != "after_commit":
-            return "before"
-        return "after"
+        if self.phase is None:
+            return "after" if self.effect.type in DISTORTING else "before"
+        return "after" if self.phase == "after_commit" else "before"
 
 
 class WebhookFault(_Fault):
@@ -137,11 +145,13 @@ def parse_fault(data: object) -> Fault:
         raise UsageError("a fault is an object with an effect")
     effect = data.get("effect")
     kind = effect.get("type") if isinstance(effect, Mapping) else None
+    if kind is not None and not isinstance(kind, str):
+        raise UsageError("is the name of an effect, a text", member="effect.type")
     side = data.get("on", "webhooks" if kind in WEBHOOK_EFFECTS and kind not in API_EFFECTS else "api")
-    if side not in {"api", "webhooks"}:
+    if not isinstance(side, str) or side not in {"api", "webhooks"}:
         raise UsageError(f"{side!r} is neither api nor webhooks", member="on")
     known = API_EFFECTS if side == "api" else WEBHOOK_EFFECTS
-    if not isinstance(kind, str) or kind not in known:
+    if kind is None or kind not in known:
         what = "is missing" if kind is None else f"{kind!r} is not known"
         raise UsageError(f"{what}; on {side} there are: {', '.join(known)}", member="effect.type")
     model: type[Fault] = ApiFault if side == "api" else WebhookFault
@@ -166,4 +176,8 @@ def _located(error: ValidationError, kind: str) -> UsageError:
 
 def document(fault: Fault) -> dict[str, Any]:
     """Return a fault as its declaration would be written."""
-    return fault.model_dump(mode="json", by_alias=True, exclude_none=True)
+    made: dict[str, Any] = fault.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for name in ("value", "details", "members"):
+        if name in fault.effect.model_fields_set:  # any JSON: as it came, with exact numbers and with nulls
+            made["effect"][name] = getattr(fault.effect, name)
+    return made

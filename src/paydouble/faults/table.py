@@ -1,21 +1,25 @@
 """The faults of one sandbox, and which of them fire.
 
 A fault that asks for exact values is found through one of them, so that a hundred faults about other orders cost a
-request a few look-ups. Among those that match, the one that was added first decides; with `compose` the next may act
-too. Whether a fault fires with a probability depends on the seed, its id and the number of the match alone.
+request a few look-ups; of those that ask by pattern alone one pattern each is tried first. Among those that match, the
+one that was added first decides; with `compose` the next may act too. Whether a fault fires with a probability depends
+on the seed, its id and the number of the match alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
-from paydouble.core.globs import fits
-from paydouble.faults.base import Effect, Roll
-from paydouble.faults.model import Fault
+from paydouble.core.globs import fits, matcher
+from paydouble.faults.roll import Roll
+
+if TYPE_CHECKING:
+    from paydouble.faults.base import Effect
+    from paydouble.faults.model import Fault
 
 # The most telling first: an index by operation alone would hold every fault of a suite in one bucket.
 _INDEXED = (
@@ -27,6 +31,7 @@ _INDEXED = (
     "attempt",
     "operation",
     "scenario",
+    "method",
 )
 MOST_FAULTS = 10_000
 
@@ -65,6 +70,7 @@ class Armed:
 @dataclass(slots=True)
 class _Lane:
     exact: dict[str, dict[str | int, list[Armed]]] = field(default_factory=dict)
+    patterns: dict[str, list[tuple[Callable[[str], object], Armed]]] = field(default_factory=dict)
     rest: list[Armed] = field(default_factory=list)
 
 
@@ -160,18 +166,26 @@ class FaultTable:
             value = context.value(member)
             if value is not None and value in by_value:
                 found += by_value[value]
+        for member, pairs in lane.patterns.items():
+            value = context.value(member)
+            if isinstance(value, str):
+                found += [armed for takes, armed in pairs if takes(value)]
         if len(found) > 1:
             found.sort(key=lambda armed: armed.sequence)
         return found
 
     def _index(self, armed: Armed) -> None:
         lane = self._lanes.setdefault(armed.fault.lane, _Lane())
-        exact = {member: value for member, value, pattern in armed.tests if not pattern}
-        chosen = next((member for member in _INDEXED if member in exact), None)
-        if chosen is None:
+        # Exact values first, then the most telling member.
+        tests = sorted(armed.tests, key=lambda test: (test[2], _INDEXED.index(test[0])))
+        if not tests:
             lane.rest.append(armed)
+            return
+        member, wanted, pattern = tests[0]
+        if pattern:
+            lane.patterns.setdefault(member, []).append((matcher(str(wanted)), armed))
         else:
-            lane.exact.setdefault(chosen, {}).setdefault(exact[chosen], []).append(armed)
+            lane.exact.setdefault(member, {}).setdefault(wanted, []).append(armed)
 
     def _rebuild(self) -> None:
         self._lanes.clear()

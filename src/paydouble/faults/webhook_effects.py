@@ -5,32 +5,34 @@ Those of an event act once, when it is made; those of an attempt act each time.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from itertools import accumulate
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from paydouble.config import Duration
+from paydouble.config import Duration, Flag, Whole
 from paydouble.faults import bodies
-from paydouble.faults.base import Delaying, Effect, Json, Path, Roll
+from paydouble.faults.base import Delaying, Effect, Json, Path
 from paydouble.faults.mischief import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
+from paydouble.faults.roll import Roll
 
 
 class EventEffect(Effect):
     """Base of what acts once, when an event is made."""
 
+    @abstractmethod
     def apply(self, plan: EventPlan, roll: Roll) -> None:
         """Note what this firing does."""
-        raise NotImplementedError
 
 
 class AttemptEffect(Effect):
     """Base of what acts on an attempt."""
 
+    @abstractmethod
     def apply(self, plan: AttemptPlan, roll: Roll) -> None:
         """Note what this firing does."""
-        raise NotImplementedError
 
 
 class Delay(EventEffect, Delaying):
@@ -71,11 +73,11 @@ class Duplicate(EventEffect):
 
     exposes: ClassVar = "ships, books or mails twice"
     type: Literal["duplicate"] = "duplicate"
-    copies: int = Field(1, ge=1, le=1000)
+    copies: Whole = Field(1, ge=1, le=1000)
     spacing: Duration = 0
-    concurrent: bool = False
-    new_id: bool = False
-    after_success: bool = False
+    concurrent: Flag = False
+    new_id: Flag = False
+    after_success: Flag = False
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
         """Ask for copies."""
@@ -88,8 +90,8 @@ class Reorder(EventEffect):
     exposes: ClassVar = "lets an older event overwrite a newer state, or knows no object before its created event"
     type: Literal["reorder"] = "reorder"
     strategy: Strategy = "reverse"
-    window: int = Field(2, ge=2, le=10_000)
-    order: tuple[Annotated[int, Field(ge=1)], ...] | None = None
+    window: Whole = Field(2, ge=2, le=10_000)
+    order: tuple[Annotated[Whole, Field(ge=1)], ...] | None = None
     """For `permutation`: which event of the window leaves first, second, …; `[2, 1, 3]`."""
     each: Literal["object", "sandbox"] = "object"
     patience: Duration = 3_600_000
@@ -184,7 +186,7 @@ class Payload(AttemptEffect):
 
 
 class Formatting(AttemptEffect):
-    """The same JSON in other bytes, validly signed."""
+    """The same JSON in other bytes, validly signed; `escaped_slashes` needs a slash, as in an order number."""
 
     exposes: ClassVar = "verifies what it has serialised itself instead of what came"
     type: Literal["formatting"] = "formatting"
@@ -235,7 +237,7 @@ class Livemode(EventEffect):
 
     exposes: ClassVar = "takes a sandbox's event for real money"
     type: Literal["livemode"] = "livemode"
-    value: bool = True
+    value: Flag = True
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
         """Say so in the event."""
@@ -258,7 +260,7 @@ class SlowDelivery(AttemptEffect):
 
     exposes: ClassVar = "blocks a worker on a slow sender"
     type: Literal["slow_body"] = "slow_body"
-    chunks: int = Field(5, ge=2, le=1000)
+    chunks: Whole = Field(5, ge=2, le=1000)
     over: Duration = 1000
 
     def apply(self, plan: AttemptPlan, roll: Roll) -> None:
@@ -269,7 +271,7 @@ class SlowDelivery(AttemptEffect):
 
 
 class ResetDelivery(AttemptEffect):
-    """The connection is reset in the middle of the request."""
+    """The connection is reset in the middle of the request, after the head and half of the body; also over TLS."""
 
     exposes: ClassVar = "acts on half a request"
     type: Literal["connection_reset"] = "connection_reset"
@@ -280,11 +282,11 @@ class ResetDelivery(AttemptEffect):
 
 
 class Schedule(EventEffect):
-    """The retry ladder of this delivery, shortened to `attempts` or with its own `delays`."""
+    """The retry ladder of this delivery and its copies, shortened to `attempts` or with its own `delays`."""
 
     exposes: ClassVar = "counts on a retry that does not come"
     type: Literal["schedule"] = "schedule"
-    attempts: int = Field(1, ge=1, le=100)
+    attempts: Whole = Field(1, ge=1, le=100)
     delays: tuple[Duration, ...] | None = Field(None, max_length=100)
     """Delay before the second attempt, the third, …; the contract's own without them."""
 

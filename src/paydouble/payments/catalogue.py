@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache, cached_property
-from importlib.resources import files
-
-import yaml
 
 from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError
@@ -57,6 +54,10 @@ class Catalogue:
 @cache
 def load_catalogue() -> Catalogue:
     """Read the catalogue that is shipped with the package, once."""
+    from importlib.resources import files  # noqa: PLC0415 - a server that creates no deposit yet starts without them
+
+    import yaml  # noqa: PLC0415 - likewise
+
     text = (files("paydouble.payments") / "catalogue.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
     methods = tuple(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from paydouble.api.operations import operations
-from paydouble.api.pipeline import Pipeline
 from paydouble.api.values import Delayed, Joined, Reply, Request, Step
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
@@ -18,9 +18,15 @@ from paydouble.core.errors import UsageError
 from paydouble.guards.idempotency import Claim
 from paydouble.runtime.pump import Pump
 from paydouble.runtime.sender import Sender
+from paydouble.runtime.signals import Signal
 from paydouble.runtime.wall import wall_ms
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
+from paydouble.webhooks.deliveries import Delivery
+
+if TYPE_CHECKING:
+    from paydouble.api.operations import Operation
+    from paydouble.api.pipeline import Pipeline
 
 T = TypeVar("T")
 # What `reset` can forget. The scope of a reset without one is all of it.
@@ -58,7 +64,7 @@ class SandboxSpec:
 class HostOptions:
     """What every sandbox of a process shares."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings.model_construct)
     seed: int = 0
     clock: ClockSpec = field(default_factory=ClockSpec)
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -75,12 +81,28 @@ class Host:
         self.base_url = ""
         """Where the API is reached, once a shell has bound it."""
         self.registry = Registry()
-        self.operations = operations(options.paths)
-        self.pipeline = Pipeline(self.registry, self.operations, defaults=options.settings, seed=options.seed)
+        if options.paths:
+            _ = self.operations  # a path that cannot be is refused at start, not at the first request
         self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
         self._pumps: dict[Sandbox, Pump] = {}
+        self._signals: dict[Sandbox, Signal] = {}
         self._made = 0
         self._settling: dict[Claim, asyncio.Future[None]] = {}
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the table of operations. It and the pipeline are loaded for the first request, not for the start."""
+        from paydouble.api.operations import operations  # noqa: PLC0415 - see above
+
+        return operations(self.options.paths)
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """Return what answers requests."""
+        from paydouble.api.pipeline import Pipeline  # noqa: PLC0415 - see `operations`
+
+        options = self.options
+        return Pipeline(self.registry, self.operations, defaults=options.settings, seed=options.seed)
 
     def create(self, spec: SandboxSpec) -> Sandbox:
         """Make a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
@@ -104,15 +126,21 @@ class Host:
         )
         self.registry.add(sandbox)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
+        self._signals[sandbox] = Signal(sandbox.feed)
         return sandbox
 
     def pump(self, sandbox: Sandbox) -> Pump:
         """Return what drives a sandbox."""
         return self._pumps[sandbox]
 
+    def feed(self, sandbox: Sandbox) -> Signal:
+        """Return what wakes those who follow a living sandbox."""
+        return self._signals[sandbox]
+
     async def delete(self, sandbox: Sandbox) -> None:
         """Let a sandbox go, with everything that it still meant to do."""
         self.registry.remove(sandbox)
+        self._signals.pop(sandbox).close()
         await self._pumps.pop(sandbox).close()
 
     async def reset(self, sandbox: Sandbox, scope: frozenset[str]) -> dict[str, int]:
@@ -136,6 +164,7 @@ class Host:
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
                 pump.enter()
+                self._signals[step.call.sandbox].ring()  # it stands in the journal, for those who wait for it
             try:
                 step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
             finally:
@@ -145,10 +174,14 @@ class Host:
             pump = self._pumps.get(step.sandbox)
             if pump is not None:
                 pump.kick()
+                if step.delay_ms or step.overtaken:
+                    await self._keep_back(step, step.sandbox, pump)
         return step
 
     async def close(self) -> None:
         """Break off everything."""
+        for signal in self._signals.values():
+            signal.close()
         for pump in tuple(self._pumps.values()):
             await pump.close()
         await self._sender.close()
@@ -175,6 +208,31 @@ class Host:
             if claim is not None:
                 del self._settling[claim]
             settled.set_result(None)
+
+    async def _keep_back(self, reply: Reply, sandbox: Sandbox, pump: Pump) -> None:
+        """Hold a reply until the webhooks that are to overtake it have arrived, and for the time that it is slow."""
+        pump.enter()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(sandbox.settings.webhooks.timeout / 1000):
+                    await self._overtaken(reply, sandbox, self._signals[sandbox])
+            lead = max((milliseconds for _, milliseconds in reply.overtaken), default=0)
+            await asyncio.sleep((lead + reply.delay_ms) / 1000)
+        finally:
+            pump.leave()
+
+    async def _overtaken(self, reply: Reply, sandbox: Sandbox, signal: Signal) -> None:
+        # What is due in the sandbox's future is not waited for: its clock may stand, and an auto clock does.
+        def coming(delivery: Delivery) -> bool:
+            return (
+                sandbox.outbox.deliveries.get(delivery.id) is delivery
+                and delivery.status == "waiting"
+                and (not delivery.attempts or delivery.attempts[0].outcome is None)
+                and (delivery.next_due_at or 0) <= sandbox.now
+            )
+
+        while not signal.closed and any(coming(delivery) for delivery, _ in reply.overtaken):
+            await signal.changed()
 
     async def _join(self, step: Joined) -> Step:
         settled = self._settling.get(step.claim)

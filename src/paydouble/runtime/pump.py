@@ -69,6 +69,8 @@ class Pump:
     def enter(self) -> None:
         """A request is in flight: an `auto` clock stands meanwhile."""
         self._in_flight += 1
+        if self.sandbox.clock.mode == "auto":
+            self._drop_alarm()  # it was set when nothing was in flight; `leave` sets it anew
 
     def leave(self) -> None:
         """A request has been answered."""
@@ -114,6 +116,7 @@ class Pump:
             if to is not None:
                 sandbox.clock.jump(to)
                 sandbox.tick()
+            sandbox.feed.add("clock", sandbox.now)
             self.kick()
             return Advanced(sandbox.now, sandbox.fired - fired_before, self.attempts - attempts_before, sandbox.idle)
 
@@ -153,6 +156,7 @@ class Pump:
                 self.attempts += 1
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
+                self.kick()  # copies that were to follow a success may leave by lanes of their own
         finally:
             del self._workers[endpoint]
             self.kick()
@@ -182,5 +186,6 @@ class Pump:
         self._alarm = None
         if jump_to is not None:
             self.sandbox.clock.jump(jump_to)
+            self.sandbox.feed.add("clock", jump_to)
         self.sandbox.tick()
         self.kick()

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import logging
+import socket
 import ssl
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +22,7 @@ from yarl import URL
 from paydouble.config import WebhookSettings
 from paydouble.core.errors import UsageError
 from paydouble.runtime.targets import PolicyResolver, TargetRefused, check_literal
+from paydouble.runtime.transports import BrokenOff, break_off, drips
 from paydouble.runtime.wall import wall_ms
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
 
@@ -28,6 +32,8 @@ BODY_PATIENCE_SECONDS = 2.0
 KEEP_ALIVE_SECONDS = 1.0
 # Turns of the event loop from a receiver's close, in this very process even, to our side of it.
 _BREATHS: Final = 3
+# aiohttp warns of longer bytes that are not wrapped.
+_LONG_BYTES: Final = 1_048_576
 _LOG = logging.getLogger("paydouble.delivery")
 
 
@@ -58,15 +64,7 @@ class Sender:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(settings.timeout / 1000):
                     await _hear_of_closed_connections()
-                    response = await stack.enter_async_context(
-                        self._session(public=public).post(
-                            url,
-                            data=attempt.body,
-                            headers=attempt.headers,
-                            allow_redirects=False,
-                            ssl=self._tls_for(url),
-                        )
-                    )
+                    response = await stack.enter_async_context(await self._post(attempt, url, public=public))
                 status = response.status
                 body = await _read(response, settings.response_limit)
         except Exception as failure:  # noqa: BLE001 - a receiver may break anything; an event must never be lost to it
@@ -74,6 +72,26 @@ class Sender:
                 error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
         return Outcome(sent_at, round(latency_ms, 3), status, error, body)
+
+    async def _post(self, attempt: Attempt, url: URL, *, public: bool) -> aiohttp.ClientResponse:
+        """Send the bytes as the attempt wants them to travel, and return the answer once its headers are here."""
+        how = attempt.transport
+        headers = attempt.headers
+        data: bytes | io.BytesIO | AsyncIterator[bytes] = attempt.body
+        if how.kind == "reset":
+            tls = self._tls_for(url)
+            resolver = PolicyResolver(public=public)
+            await break_off(url, headers, attempt.body, resolver, tls if isinstance(tls, ssl.SSLContext) else None)
+        if how.kind == "plain":
+            if len(attempt.body) > _LONG_BYTES:
+                data = io.BytesIO(attempt.body)
+        else:
+            data = drips(attempt.body, how)
+            if how.kind == "drip":
+                headers = (*headers, ("Content-Length", str(len(attempt.body))))
+        return await self._session(public=public).post(
+            url, data=data, headers=headers, allow_redirects=False, ssl=self._tls_for(url)
+        )
 
     async def close(self) -> None:
         """Close every connection."""
@@ -166,22 +184,30 @@ def _explain(failure: Exception, settings: WebhookSettings, url: str) -> Attempt
         return AttemptError("protocol", "the answer is not HTTP")
     for kind, slug, text in _KINDS:
         if isinstance(failure, kind):
-            return AttemptError(slug, text.format(reason=_reason(cause), failure=" ".join(str(failure).split())[:200]))
+            return AttemptError(
+                slug, text.format(reason=_reason(cause or failure), failure=" ".join(str(failure).split())[:200])
+            )
     _LOG.error("an attempt failed in a way that was not foreseen", exc_info=failure)
     return AttemptError("internal", f"{type(failure).__name__}: {failure}")
 
 
 # The first class that fits names the error; more special classes come first.
 _KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
+    (BrokenOff, "reset", "{failure}"),
     (aiohttp.ClientConnectorDNSError, "dns", "the host cannot be resolved ({reason})"),
     (aiohttp.ClientSSLError, "tls", "no TLS connection: {failure}"),
+    (ssl.SSLError, "tls", "no TLS connection: {failure}"),
     (aiohttp.ClientConnectorError, "unreachable", "no connection ({reason})"),
     (aiohttp.InvalidURL, "bad_url", "the target is not a URL that can be posted to: {failure}"),
     (aiohttp.ServerDisconnectedError, "reset", "the receiver closed the connection without an answer"),
     (aiohttp.ClientOSError, "reset", "the receiver closed the connection without an answer"),
+    (ConnectionRefusedError, "refused", "nobody listens at the target"),
     (ConnectionError, "reset", "the receiver closed the connection without an answer"),
     (aiohttp.ClientError, "protocol", "the answer is not HTTP: {failure}"),
     (ValueError, "bad_url", "the target is not a URL that can be posted to: {failure}"),
+    # Bare errors of the system, from an attempt that a fault has dialled without aiohttp.
+    (socket.gaierror, "dns", "the host cannot be resolved ({reason})"),
+    (OSError, "unreachable", "no connection ({reason})"),
 )
 
 

@@ -12,16 +12,27 @@ class Signal:
 
     def __init__(self, feed: Feed) -> None:
         """Listen to a feed."""
-        self._feed = feed
         self._waiters: set[asyncio.Future[None]] = set()
+        self.closed = False
+        """Nothing will happen any more: the sandbox has been deleted, or its server has ended."""
         feed.listen(self.ring)
 
+    @property
+    def waiting(self) -> int:
+        """Count those who wait."""
+        return len(self._waiters)
+
     def changed(self) -> asyncio.Future[None]:
-        """Return a future for the next change after this call."""
+        """Return a future for the next change after this call; whoever waits no longer may just drop or cancel it."""
         future = asyncio.get_running_loop().create_future()
         self._waiters.add(future)
         future.add_done_callback(self._waiters.discard)
         return future
+
+    def close(self) -> None:
+        """Wake everybody for the last time."""
+        self.closed = True
+        self.ring()
 
     def ring(self) -> None:
         """Wake everybody."""

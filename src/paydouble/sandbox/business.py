@@ -26,11 +26,11 @@ from paydouble.journal import Journal, RequestEntry
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Living, PayIn, Payout, Refund
-from paydouble.sandbox import emission
-from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt, PostCopies
+from paydouble.sandbox import delivering, emission
+from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
 from paydouble.sandbox.life import Life
-from paydouble.scenarios.library import library
+from paydouble.scenarios.library import library, names
 from paydouble.scenarios.model import Scenario
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
@@ -71,14 +71,14 @@ class Sandbox:
         self.draws = Draws(identity.seed)
         self.ids = Ids(self.draws)
         self._scenarios = scenarios
-        self.scenario(settings.scenario)
+        self.check_scenario(settings.scenario)
         self._make_clock = make_clock
         self.journal = Journal(settings.journal_limit)
         self.outbox = Outbox(settings.journal_limit)
         self.feed = Feed(settings.journal_limit)
         self.faults = FaultTable(self.draws)
         self.timers: Timers[Command] = Timers()
-        self.dispatch = Dispatch(self.outbox, self.timers, self.ids)
+        self.dispatch = Dispatch(self.outbox, self.timers, self.ids, lambda each: self.feed.add("delivery", each))
         self.overtaking: list[tuple[Delivery, int]] = []
         """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
         self._start()
@@ -124,8 +124,6 @@ class Sandbox:
                 delivery = self.outbox.deliveries.get(delivery_id)
                 if delivery is not None:
                     self.outbox.enqueue(delivery)
-            case PostCopies():
-                self.dispatch.post_copies(command, self.now)
             case EndGathering(key):
                 self.dispatch.end_gathering(key, self.now)
             case _:
@@ -133,12 +131,14 @@ class Sandbox:
 
     def set_clock(self, clock: Clock) -> None:
         """Go on with another clock, which must not be behind this one."""
-        if clock.now() < self.tick():
+        # Not behind the last instant that anything can bear; a real clock goes on between that and this line.
+        if clock.now() < self.now:
             raise UsageError(
                 "a clock never goes back; choose a start that is not in the sandbox's past", member="start"
             )
         self.clock = clock
         self.tick()
+        self.feed.add("clock", self.now)
 
     # Commands of the API
 
@@ -200,7 +200,7 @@ class Sandbox:
     def apply(self, settings: Settings) -> None:
         """Change the settings of a living sandbox."""
         self.tick()
-        self.scenario(settings.scenario)
+        self.check_scenario(settings.scenario)
         self.settings = self.life.settings = settings
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds")
         self.journal.requests.resize(settings.journal_limit)
@@ -213,6 +213,7 @@ class Sandbox:
         self.notification_url = url
         for delivery in self.outbox.retarget(url):
             self.timers.cancel_subject(delivery.id)
+            self.feed.add("delivery", delivery)
 
     def rotate_secret(self, grace: int) -> str:
         """Make a new webhook secret; the old one signs along for `grace` milliseconds of the sandbox's clock."""
@@ -223,54 +224,32 @@ class Sandbox:
     def emit_event(self, kind: str, resource: Living) -> Event:
         """Emit an event of any documented type for a resource, as it is now."""
         self.tick()
-        document = (
-            resource.document(self.ledger.stamp)
-            if isinstance(resource, Payout)
-            else resource.event_object(self.ledger.stamp)
-        )
-        return emission.emit(self, kind, resource, document, {}, self.now)
+        return delivering.emit_event(self, kind, resource)
 
     def send_test_webhook(self, kind: str) -> Event:
         """Send a sample event."""
         self.tick()
-        return emission.emit_sample(self, kind)
+        return delivering.send_test_webhook(self, kind)
 
     def redeliver(self, delivery: Delivery) -> None:
         """Send a delivery once more, now; `UsageError` while it is on its way."""
         self.tick()
-        if self.outbox.in_flight(delivery):
-            raise UsageError(f"{delivery.id} is being sent at this moment", member="id")
-        self.timers.cancel_subject(delivery.id)
-        self.outbox.resend(delivery, self.notification_url, self.now)
+        delivering.redeliver(self, delivery)
 
     def failed_deliveries(self, since: int | None) -> list[Delivery]:
         """Return the deliveries whose latest attempt has failed, since an instant of the sandbox's clock if given."""
         self.tick()
-        return [
-            delivery
-            for delivery in self.outbox.deliveries.values()
-            if delivery.status in {"waiting", "exhausted"}
-            and delivery.attempts
-            and not self.outbox.in_flight(delivery)
-            and (since is None or delivery.attempts[-1].due_at >= since)
-        ]
+        return delivering.failed_deliveries(self, since)
 
     def hold(self, delivery: Delivery) -> None:
         """Keep a delivery back; `UsageError` when nothing of it is to come."""
         self.tick()
-        if delivery.settled:
-            raise UsageError(f"{delivery.id} is {delivery.status}; nothing is left to hold", member="id")
-        self.timers.cancel_subject(delivery.id)
-        self.outbox.withdraw(delivery)
-        self.feed.add("delivery", delivery)
+        delivering.hold(self, delivery)
 
     def release(self, delivery: Delivery) -> None:
         """Let a held delivery go, now; `UsageError` when it is not held."""
         self.tick()
-        if delivery.status != "held":
-            raise UsageError(f"{delivery.id} is {delivery.status}, not held", member="id")
-        self.dispatch.release(delivery, self.now)
-        self.feed.add("delivery", delivery)
+        delivering.release(self, delivery)
 
     def reset(self, scope: frozenset[str]) -> dict[str, int]:
         """Forget what the scope names; returns how much of each was removed and cancelled."""
@@ -332,15 +311,18 @@ class Sandbox:
 
     # Queries
 
+    def check_scenario(self, name: str) -> None:
+        """Raise `UsageError` when there is no scenario of a name; none is read for it."""
+        known = names() if self._scenarios is None else tuple(sorted(self._scenarios))
+        if name not in known:
+            raise UsageError(f"there is no scenario {name!r}; there are: {', '.join(known)}", member="scenario")
+
     def scenario(self, name: str) -> Scenario:
         """Return a scenario by name."""
         scenarios = library() if self._scenarios is None else self._scenarios
-        try:
-            return scenarios[name]
-        except KeyError:
-            raise UsageError(
-                f"there is no scenario {name!r}; there are: {', '.join(sorted(scenarios))}", member="scenario"
-            ) from None
+        if name not in scenarios:
+            self.check_scenario(name)
+        return scenarios[name]
 
     def delivery(self, delivery_id: str) -> Delivery:
         """Return a delivery that is still kept."""

@@ -42,15 +42,6 @@ class MakeAttempt(NamedTuple):
     delivery_id: str
 
 
-class PostCopies(NamedTuple):
-    """Send one copy of a delivery."""
-
-    delivery_id: str
-    number: int
-    concurrent: bool
-    new_id: bool
-
-
 class EndGathering(NamedTuple):
     """Let the events of a window go, though it is not full."""
 
@@ -58,5 +49,5 @@ class EndGathering(NamedTuple):
 
 
 # What belongs to deliveries rather than to the resources that they tell of.
-DELIVERY_COMMANDS: Final = (MakeAttempt, PostCopies, EndGathering)
-Command = PostCopies | EndGathering | PlayStep | ExpirePayIn | MissEvidence | DecideDispute | MakeAttempt
+DELIVERY_COMMANDS: Final = (MakeAttempt, EndGathering)
+Command = PlayStep | ExpirePayIn | MissEvidence | DecideDispute | MakeAttempt | EndGathering

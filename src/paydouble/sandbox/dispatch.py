@@ -1,11 +1,14 @@
 """From an event to its deliveries, with whatever the faults of the moment do to them.
 
 An event may leave late, be held, dropped, copied, or gathered with others and leave in another order. Whatever is asked
-for ends: a gathering goes when it is full or its patience ends, so no event is lost in one.
+for ends: a gathering goes when it is full or its patience ends, so no event is lost in one. Asked for more than one of
+these, an event is dropped rather than held, held rather than gathered, and gathered rather than delayed; its copies go
+their own way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from paydouble.core.ids import Ids
@@ -13,7 +16,7 @@ from paydouble.core.timers import Timers
 from paydouble.faults.bodies import with_new_id
 from paydouble.faults.mischief import Copies, EventPlan, Gathering
 from paydouble.payments.events import Event
-from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt, PostCopies
+from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt
 from paydouble.webhooks.deliveries import Delivery, Outbox
 
 # The subject of a timer that waits for no delivery of its own.
@@ -29,13 +32,14 @@ class _Gathered:
 class Dispatch:
     """Puts events into an outbox."""
 
-    __slots__ = ("_gathered", "_ids", "_outbox", "_timers")
+    __slots__ = ("_gathered", "_ids", "_outbox", "_tell", "_timers")
 
-    def __init__(self, outbox: Outbox, timers: Timers[Command], ids: Ids) -> None:
-        """Work on a sandbox's outbox, timers and identifiers."""
+    def __init__(self, outbox: Outbox, timers: Timers[Command], ids: Ids, tell: Callable[[Delivery], None]) -> None:
+        """Work on a sandbox's outbox, timers and identifiers, and tell of each copy and each event let go."""
         self._ids = ids
         self._outbox = outbox
         self._timers = timers
+        self._tell = tell
         self._gathered: dict[str, _Gathered] = {}
 
     def move(self, timers: Timers[Command], ids: Ids) -> None:
@@ -62,62 +66,72 @@ class Dispatch:
         if plan is None or target is None:
             delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, delay=delay)
             if delay and target is not None:
-                self._later(delivery, now + delay)
+                self._send(delivery, now, now + delay)
+            if plan is not None:
+                delivery.faults.extend(plan.fired)
             return delivery
         delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, queued=False)
         delivery.faults.extend(plan.fired)
         delivery.offsets = plan.offsets
         delivery.most_attempts = plan.attempts
+        due = now + delay + plan.delay_ms
         if plan.drop:
             outbox.finish(delivery, "dropped")
         elif plan.hold:
             outbox.withdraw(delivery)
         elif plan.gathering is not None:
             self._gather(delivery, plan.gathering, now)
-        elif delay + plan.delay_ms:
-            self._later(delivery, now + delay + plan.delay_ms)
         else:
-            outbox.enqueue(delivery)
+            self._send(delivery, now, due)
         for copies in plan.copies:
             if copies.after_success:
-                delivery.copies_after_success.append(copies)
+                delivery.copies_after_success += (copies,)
             else:
-                self._copy(delivery, copies, now)
+                self._copy(delivery, copies, now, due)
         return delivery
 
     def succeeded(self, delivery: Delivery, now: int) -> None:
         """Send the copies that were to come after a delivery was taken."""
         for copies in delivery.copies_after_success:
-            self._copy(delivery, copies, now)
-        delivery.copies_after_success.clear()
+            self._copy(delivery, copies, now, now)
+        delivery.copies_after_success = ()
+
+    def hold(self, delivery: Delivery) -> None:
+        """Keep a delivery back until it is released by hand, also from a window in which it waits."""
+        self.forget(delivery)
+        self._timers.cancel_subject(delivery.id)
+        self._outbox.withdraw(delivery)
 
     def release(self, delivery: Delivery, now: int) -> None:
-        """Let a held delivery go, now."""
+        """Let a held delivery go, now; if its attempt is still on its way, only go on after that one."""
+        self.forget(delivery)
         delivery.status = "waiting"
-        delivery.next_due_at = delivery.first_due_at = now
-        for gathered in self._gathered.values():
+        if self._outbox.in_flight(delivery):
+            delivery.next_due_at = delivery.attempts[-1].due_at
+        else:
+            self._send(delivery, now, now)
+
+    def forget(self, delivery: Delivery) -> None:
+        """Take a delivery out of the window in which it waits, if it waits in one."""
+        for key, gathered in self._gathered.items():
             if delivery in gathered.deliveries:
                 gathered.deliveries.remove(delivery)
-        self._outbox.enqueue(delivery)
+                if not gathered.deliveries:
+                    del self._gathered[key]
+                    self._timers.cancel_subject(_GATHERING + key)
+                return
 
     def end_gathering(self, key: str, now: int) -> None:
         """Let a window go, in its order, full or not."""
-        gathered = self._gathered.pop(key, None)
-        if gathered is None:
-            return
+        gathered = self._gathered.pop(key)
         self._timers.cancel_subject(_GATHERING + key)
+        # One that has lost its endpoint meanwhile is held no more.
         waiting = [delivery for delivery in gathered.deliveries if delivery.status == "held"]
         for place in gathered.spec.arrange(len(waiting)):
             delivery = waiting[place]
             delivery.status = "waiting"
-            delivery.next_due_at = delivery.first_due_at = now
-            self._outbox.enqueue(delivery)
-
-    def post_copies(self, command: PostCopies, now: int) -> None:
-        """Send one copy whose time has come."""
-        original = self._outbox.deliveries.get(command.delivery_id)
-        if original is not None:
-            self._post_copy(original, command.number, now, concurrent=command.concurrent, new_id=command.new_id)
+            self._send(delivery, now, now)
+            self._tell(delivery)
 
     def _gather(self, delivery: Delivery, spec: Gathering, now: int) -> None:
         key = f"{spec.fault_id}/{delivery.event.object_id if spec.each_object else ''}"
@@ -127,35 +141,37 @@ class Dispatch:
             self._timers.schedule(now + spec.patience_ms, EndGathering(key), _GATHERING + key)
         self._outbox.withdraw(delivery)
         gathered.deliveries.append(delivery)
-        if len(gathered.deliveries) >= spec.window:
+        if len(gathered.deliveries) >= gathered.spec.window:
             self.end_gathering(key, now)
 
-    def _later(self, delivery: Delivery, due: int) -> None:
-        delivery.next_due_at = delivery.first_due_at = due
-        self._timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
+    def _send(self, delivery: Delivery, now: int, due: int) -> None:
+        delivery.next_due_at = due
+        if not delivery.attempts:
+            delivery.first_due_at = due
+        if due > now:
+            self._timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
+        else:
+            self._outbox.enqueue(delivery)
 
-    def _copy(self, delivery: Delivery, copies: Copies, now: int) -> None:
-        for number in range(1, copies.count + 1):
-            due = now + copies.spacing_ms * number
-            command = PostCopies(delivery.id, number, copies.concurrent, copies.new_id)
-            if due > now:
-                self._timers.schedule(due, command, delivery.id + "/copy")
-            else:
-                self.post_copies(command, now)
-
-    def _post_copy(self, original: Delivery, number: int, now: int, *, concurrent: bool, new_id: bool) -> None:
-        event = original.event
-        if new_id:
-            copied = self._ids.derive("evt", event.id, number)
-            event = event._replace(id=copied, body=with_new_id(event.body, event.id, copied))
-        copy = self._outbox.post(
-            event,
-            target=original.target,
-            follows_sandbox=original.follows_sandbox,
-            now=now,
-            queued=False,
-            suffix=f".{number}",
-            lane=f"#{number}" if concurrent else "",
-        )
-        copy.faults.extend(original.faults)
-        self._outbox.enqueue(copy)
+    def _copy(self, original: Delivery, copies: Copies, now: int, first: int) -> None:
+        for place in range(1, copies.count + 1):
+            original.copies += 1  # counted over all faults, so that no two copies have one id
+            number = original.copies
+            event = original.event
+            if copies.new_id:
+                copied = self._ids.derive("evt", event.id, number)
+                event = event._replace(id=copied, body=with_new_id(event.body, event.id, copied))
+            copy = self._outbox.post(
+                event,
+                target=original.target,
+                follows_sandbox=original.follows_sandbox,
+                now=now,
+                queued=False,
+                suffix=f".{number}",
+                lane=f"#{number}" if copies.concurrent else "",
+            )
+            copy.faults.extend(original.faults)
+            copy.offsets = original.offsets
+            copy.most_attempts = original.most_attempts
+            self._send(copy, now, first + copies.spacing_ms * place)
+            self._tell(copy)

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from paydouble.faults.base import Effect
 from paydouble.faults.bodies import set_path
 from paydouble.faults.mischief import AttemptPlan, EventPlan
 from paydouble.payments import events
 from paydouble.payments.resources import Document, Living, PayIn
-from paydouble.sandbox.samples import sample
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
-    from paydouble.faults.base import Roll
+    from paydouble.faults.base import Effect
+    from paydouble.faults.roll import Roll
     from paydouble.sandbox.business import Sandbox
 
+# Other effects on events are about sending them.
+_OF_THE_EVENT_ITSELF: Final = frozenset({"tie", "livemode"})
 P = TypeVar("P", EventPlan, AttemptPlan)
 
 
 class EventContext:
     """What an event, or an attempt to deliver it, is for the matching of faults."""
 
-    __slots__ = ("_attempt", "_box", "_kind", "_object_id")
+    __slots__ = ("_attempt", "_box", "_kind", "_object_id", "_sent")
 
-    def __init__(self, box: Sandbox, kind: str, object_id: str, attempt: int | None = None) -> None:
-        """Describe an event; `attempt` is the number of the attempt that is about to be made."""
+    def __init__(
+        self, box: Sandbox, kind: str, object_id: str, attempt: int | None = None, *, sent: bool = True
+    ) -> None:
+        """Describe an event; `attempt` is the number of the attempt that is about to be made.
+
+        One that is not to be `sent` has no endpoint.
+        """
         self._box = box
         self._kind = kind
         self._object_id = object_id
         self._attempt = attempt
+        self._sent = sent
 
     def value(self, member: str) -> str | int | None:
         """Return a member of `match`."""
@@ -47,6 +54,8 @@ class EventContext:
     def relevant(self, effect: Effect) -> bool:
         """Return whether the effect has something to act on."""
         kind: str = effect.type  # type: ignore[attr-defined]
+        if not self._sent and kind not in _OF_THE_EVENT_ITSELF:
+            return False
         if kind == "change_on_resend":
             return (self._attempt or 1) > 1
         if kind == "before_response":
@@ -66,11 +75,15 @@ def last_event_at(box: Sandbox, object_id: str) -> int | None:
     return next((each.created_at for each in reversed(box.journal.events.entries) if each.object_id == object_id), None)
 
 
-def emit(box: Sandbox, kind: str, resource: Living, document: Document, previous: Document, now: int) -> events.Event:
+def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
+    box: Sandbox, kind: str, resource: Living, document: Document, previous: Document, now: int
+) -> events.Event:
     """Record an event and send it on its way."""
     cause = box.cause
     settings = box.settings
-    plan = _plan(box, kind, resource.id) if box.faults.busy("event") else None
+    own = _own_url(box, resource)
+    target = own or box.notification_url
+    plan = _plan(box, kind, resource.id, sent=target is not None) if box.faults.busy("event") else None
     created_at = now
     livemode = settings.livemode
     if plan is not None:
@@ -95,21 +108,15 @@ def emit(box: Sandbox, kind: str, resource: Living, document: Document, previous
     if cause:
         cause.events.append(event_id)
     box.feed.add("event", event)
-    own = _own_url(box, resource)
-    target = own or box.notification_url
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
     delay = settings.webhooks.offsets[0]
     delivery = box.dispatch.post(event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan)
+    if delivery.status != "waiting":
+        box.feed.add("delivery", delivery)
     if plan is not None and plan.lead_ms is not None:
         box.overtaking.append((delivery, plan.lead_ms))
     return event
-
-
-def emit_sample(box: Sandbox, kind: str) -> events.Event:
-    """Send a sample event of a documented type; its object exists in the event alone."""
-    resource = sample(box, kind)
-    return emit(box, kind, resource, resource.event_object(box.ledger.stamp), {}, box.now)
 
 
 def plan_attempt(box: Sandbox, delivery: Delivery) -> AttemptPlan | None:
@@ -120,8 +127,8 @@ def plan_attempt(box: Sandbox, delivery: Delivery) -> AttemptPlan | None:
     return _collect(box, "attempt", context, AttemptPlan())
 
 
-def _plan(box: Sandbox, kind: str, object_id: str) -> EventPlan | None:
-    return _collect(box, "event", EventContext(box, kind, object_id), EventPlan())
+def _plan(box: Sandbox, kind: str, object_id: str, *, sent: bool) -> EventPlan | None:
+    return _collect(box, "event", EventContext(box, kind, object_id, sent=sent), EventPlan())
 
 
 def _collect(box: Sandbox, lane: str, context: EventContext, plan: P) -> P | None:
@@ -143,15 +150,26 @@ def _post_foreign(  # noqa: PLR0913 - what a delivery is made of
 ) -> None:
     # Another business's fact, in the same form: nothing in it is known here but the secret that signs it.
     mark = roll.text("foreign")
-    object_id = f"{event.object_id.partition('_')[0]}_{mark[:24]}"
-    foreign_id = box.ids.derive("evt", event.id, roll.number)
-    body = set_path(event.body, "id", foreign_id)
-    body = set_path(body, "request_id", None)
-    body = set_path(body, "data.object.id", object_id)
-    body = set_path(body, "data.object.reference", f"PAY-{mark[24:28].upper()}-{mark[28:32].upper()}")
-    if b'"external_identifier"' in body:
-        body = set_path(body, "data.object.external_identifier", f"foreign-{mark[32:40]}")
+    body = event.body
+    object_id = _other_id(event.object_id, mark)
+    for own_id in (event.object_id, getattr(box.ledger.find(event.object_id), "payin_id", None)):
+        if own_id:
+            body = body.replace(own_id.encode(), _other_id(own_id, mark).encode())
+    foreign_id = box.ids.derive("evt", f"{event.id} foreign", roll.number)
+    body = set_path(body, "id", foreign_id)
+    for path, value in (
+        ("request_id", None),
+        ("data.object.reference", f"{event.type[:3].upper()}-{mark[24:28].upper()}-{mark[28:32].upper()}"),
+        ("data.object.external_identifier", f"foreign-{mark[32:40]}"),
+    ):
+        if f'"{path.rpartition(".")[2]}"'.encode() in body:
+            body = set_path(body, path, value)
     foreign = events.Event(foreign_id, event.type, object_id, event.created_at, None, body)
     box.journal.events.add(foreign)
+    box.feed.add("event", foreign)
     delivery = box.outbox.post(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
     delivery.faults.append(roll.fault_id)
+
+
+def _other_id(own_id: str, mark: str) -> str:
+    return f"{own_id.partition('_')[0]}_{mark[:24]}"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from paydouble.config import Settings
+from paydouble.core.durations import parse_duration
 from paydouble.core.errors import IllegalTransition
 from paydouble.core.timers import Timers
 from paydouble.payments.ledger import Ledger
@@ -21,12 +22,12 @@ from paydouble.scenarios.model import FailureSpec, PayoutStep, RefundStep, Scena
 
 # Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
-    RefundStep.model_validate({"after": "1s", "to": "processing"}),
-    RefundStep.model_validate({"after": "2s", "to": "succeeded"}),
+    RefundStep.model_construct(after=parse_duration("1s"), to="processing"),
+    RefundStep.model_construct(after=parse_duration("2s"), to="succeeded"),
 )
 PAYOUT_STEPS: Final = (
-    PayoutStep.model_validate({"after": "1s", "to": "processing"}),
-    PayoutStep.model_validate({"after": "2s", "to": "succeeded"}),
+    PayoutStep.model_construct(after=parse_duration("1s"), to="processing"),
+    PayoutStep.model_construct(after=parse_duration("2s"), to="succeeded"),
 )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from paydouble.config import explain
@@ -22,6 +21,8 @@ def shipped_folder() -> Path:
 
 def read_scenario(path: Path) -> Scenario:
     """Return the scenario of a file; `UsageError` says what is wrong and where."""
+    import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
+
     try:
         data = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
         return Scenario.model_validate(data)
@@ -35,7 +36,25 @@ def read_scenario(path: Path) -> Scenario:
 
 
 @cache
+def names() -> tuple[str, ...]:
+    """Return the names of the shipped scenarios without reading them: a file is called like its scenario."""
+    return tuple(sorted(path.stem for path in shipped_folder().rglob("*.yaml")))
+
+
+@cache
 def library() -> Mapping[str, Scenario]:
     """Return the shipped scenarios by name."""
-    scenarios = (read_scenario(path) for path in sorted(shipped_folder().rglob("*.yaml")))
-    return {scenario.name: scenario for scenario in scenarios}
+    return read_folder(shipped_folder())
+
+
+def read_folder(folder: Path) -> dict[str, Scenario]:
+    """Return the scenarios of a folder and those below it, by name; `UsageError` names a file that is wrong."""
+    found: dict[str, Scenario] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        scenario = read_scenario(path)
+        if scenario.name != path.stem:
+            raise UsageError(
+                f"is called {scenario.name!r} inside; file and scenario share their name", member=str(path)
+            )
+        found[scenario.name] = scenario
+    return found

@@ -10,7 +10,7 @@ from paydouble.config import Duration
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class FailureSpec(_Model):

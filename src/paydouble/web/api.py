@@ -7,18 +7,19 @@ import logging
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from multidict import CIMultiDict
 from yarl import URL
 
-from paydouble.api.values import Reply, Request
+from paydouble.api.values import Request
 from paydouble.runtime.host import Host
+from paydouble.web import wire_faults
+from paydouble.web.replies import render
 
 # A client that sends its body more slowly than this is told so, and let go.
 BODY_PATIENCE_SECONDS = 30.0
 _LOG = logging.getLogger("paydouble.api")
 
 
-async def answer(host: Host, request: web.BaseRequest) -> web.Response:
+async def answer(host: Host, request: web.BaseRequest) -> web.StreamResponse:
     """Return the service's answer to a request."""
     body, body_error = await read_body(request)
     transport = request.transport
@@ -37,17 +38,9 @@ async def answer(host: Host, request: web.BaseRequest) -> web.Response:
     except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
         _LOG.exception("%s %s failed", request.method, request.path)
         reply = host.pipeline.internal_error(asked)
-    return render(reply)
-
-
-def render(reply: Reply) -> web.Response:
-    """Return a reply as aiohttp sends it. `Server` is named, or aiohttp would write its own version there."""
-    headers = CIMultiDict(
-        (("Content-Type", "application/json"), ("X-Request-Id", reply.request_id), ("Server", "paydouble"))
-    )
-    if reply.headers:
-        headers.extend(reply.headers)
-    return web.Response(body=reply.body, status=reply.status, headers=headers)
+    if reply.wire is not None:
+        return await wire_faults.perform(request, reply, reply.wire)
+    return render(reply, request)
 
 
 def origin_form(request: web.BaseRequest) -> str:
@@ -67,7 +60,7 @@ async def read_body(request: web.BaseRequest) -> tuple[bytes, str | None]:
         return b"", None
     try:
         if request.content.is_eof():
-            return await request.read(), None
+            return request.content.read_nowait(), None
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         async with asyncio.timeout(BODY_PATIENCE_SECONDS):

@@ -6,11 +6,11 @@ from aiohttp import web
 
 from paydouble.runtime.host import Host
 from paydouble.web import api
-from paydouble.web.control.app import PREFIX, Control
+from paydouble.web.control.door import PREFIX, Door
 from paydouble.web.front import FrontServer
 
 
-def front(host: Host, control: Control | None, *, with_api: bool = True) -> FrontServer:
+def front(host: Host, control: Door | None, *, with_api: bool = True) -> FrontServer:
     """Return the server of a port: the API, the control API, or both."""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:

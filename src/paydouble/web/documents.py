@@ -29,6 +29,7 @@ class Documents:
         """Describe a host."""
         self._host = host
         self._openapi_of: tuple[str, bytes] | None = None
+        self._control: bytes | None = None
 
     def find(self, method: str, target: str) -> web.Response | None:
         """Return the page at a path, or None."""
@@ -37,6 +38,8 @@ class Documents:
         name = target.removeprefix("/_paydouble/")
         if name == "openapi.json":
             return _respond(self._openapi(), "application/json")
+        if name == "control-openapi.json":
+            return _respond(self._control_openapi(), "application/json")
         if name in {"docs", "docs/"}:
             return _respond(_static("docs.html"), "text/html")
         kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
@@ -49,6 +52,13 @@ class Documents:
 
             self._openapi_of = base_url, orjson.dumps(document(self._host.operations, server_url=base_url))
         return self._openapi_of[1]
+
+    def _control_openapi(self) -> bytes:
+        if self._control is None:
+            from paydouble.web.control.openapi import document  # noqa: PLC0415 - likewise
+
+            self._control = orjson.dumps(document())
+        return self._control
 
 
 @cache

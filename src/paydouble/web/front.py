@@ -17,7 +17,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from paydouble.runtime.host import Host
-from paydouble.web import api
+from paydouble.web.replies import render
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 # What the shell reads at most; each sandbox refuses less by its own setting `body_limit`.
@@ -69,6 +69,6 @@ class _Connection(RequestHandler):
         if status >= 500 or server is None:  # noqa: PLR2004 - HTTP: not the caller's fault
             return super().handle_error(request, status, exc, message)
         reason = " ".join((message or "it is not HTTP").split())[:200]
-        response = api.render(server.host.pipeline.unreadable(f"The request cannot be read: {reason}."))
+        response = render(server.host.pipeline.unreadable(f"The request cannot be read: {reason}."))
         response.force_close()
         return response

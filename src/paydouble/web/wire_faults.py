@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import socket
 import struct
+from http import HTTPStatus
+from typing import Final
 
 from aiohttp import web
 
@@ -17,6 +19,7 @@ from paydouble.faults.plan import Wire
 
 # Longer than any client waits; a connection that is never answered still ends with its client or with the server.
 _FOR_EVER_SECONDS = 86_400.0
+_REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.StreamResponse:
@@ -51,7 +54,7 @@ async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.Str
 def head(reply: Reply, length: int) -> bytes:
     """Return the head of an answer, with a Content-Length of one's own."""
     lines = [
-        f"HTTP/1.1 {reply.status} {_reason(reply.status)}",
+        f"HTTP/1.1 {reply.status} {_REASONS.get(reply.status, 'Unknown')}",
         f"Content-Type: {reply.content_type}",
         f"X-Request-Id: {reply.request_id}",
         "Server: paydouble",
@@ -86,15 +89,6 @@ async def _drip(transport: asyncio.Transport, reply: Reply, wire: Wire) -> None:
 async def _until_closed(transport: asyncio.Transport, seconds: float | None) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + (_FOR_EVER_SECONDS if seconds is None else seconds)
-    while not transport.is_closing() and loop.time() < end:
+    while not transport.is_closing() and loop.time() < end:  # noqa: ASYNC110 - aiohttp has no event for a client that goes
         await asyncio.sleep(min(0.05, max(0.0, end - loop.time())))
     transport.close()
-
-
-def _reason(status: int) -> str:
-    import http  # noqa: PLC0415 - for this line alone
-
-    try:
-        return http.HTTPStatus(status).phrase
-    except ValueError:
-        return "Unknown"

@@ -83,7 +83,9 @@ class Delivery:
     offsets: tuple[int, ...] | None = None
     """A ladder of its own, when it has one; else the sandbox's."""
     most_attempts: int | None = None
-    copies_after_success: list[Copies] = field(default_factory=list)
+    copies_after_success: tuple[Copies, ...] = ()
+    copies: int = 0
+    """How many copies it has been given so far."""
     resent_from: DeliveryStatus | None = None
     """What it was when it was sent once more by hand; a failure takes it back there."""
 
@@ -188,7 +190,8 @@ class Outbox:
 
     def in_flight(self, delivery: Delivery) -> bool:
         """Return whether an attempt of a delivery is on its way."""
-        return self._busy.get(delivery.endpoint) is delivery
+        # Not by its endpoint, which may be another one since the attempt has left.
+        return any(each is delivery for each in self._busy.values())
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a delivery that is due at the end of its endpoint's queue."""
@@ -224,7 +227,7 @@ class Outbox:
         """Return whether nothing is due and nothing is in flight."""
         return not self._queues and not self._busy
 
-    def next_attempt(
+    def next_attempt(  # noqa: PLR0913 - what an attempt is made of
         self,
         endpoint: str,
         *,
@@ -270,15 +273,13 @@ class Outbox:
         attempt.outcome = outcome
         if self.deliveries.get(delivery.id) is not delivery:
             return None  # a reset let it go while it was in flight
-        busy_at = f"{attempt.url}{delivery.lane}"
-        if self._busy.get(busy_at) is delivery:
-            del self._busy[busy_at]
+        del self._busy[f"{attempt.url}{delivery.lane}"]
         offsets = delivery.offsets or settings.offsets
         if delivery.most_attempts is not None:
             offsets = offsets[: delivery.most_attempts]
-        resent_from, delivery.resent_from = delivery.resent_from, None
-        if delivery.status == "held":
+        if delivery.status == "held" and not outcome.succeeded and delivery.target is not None:
             return None  # withdrawn while it was in flight; whoever releases it sends it again
+        resent_from, delivery.resent_from = delivery.resent_from, None
         if outcome.succeeded:
             self.finish(delivery, "delivered")
         elif delivery.target is None:

@@ -180,7 +180,7 @@ def test_an_event_that_no_request_caused(setting: str, there: bool) -> None:
 def test_an_event_names_the_request_that_caused_it() -> None:
     """The event bears the request's id, and the journal's entry of the request the event's."""
     box = bench()
-    box.cause = entry = RequestEntry("req_1", box.now, "POST", "/", None, (), b"")
+    box.cause = entry = RequestEntry("req_1", box.now, "POST", "/", None, b"", b"")
 
     deposit(box)
 

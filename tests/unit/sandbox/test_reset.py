@@ -20,7 +20,7 @@ def busy() -> Sandbox:
     box.create_refund(pay_in, amount=1, reason=None, external_identifier=None)
     box.open_dispute(pay_in)
     deposit(box)
-    box.journal.requests.add(RequestEntry(box.ids.make("req"), box.now, "GET", "/", None, (), b""))
+    box.journal.requests.add(RequestEntry(box.ids.make("req"), box.now, "GET", "/", None, b"", b""))
     fail(box)
     return box
 

@@ -6,7 +6,7 @@ import pytest
 from benches import DAY, advance, bench, deposit, timeline
 
 from paydouble.core.errors import UsageError
-from paydouble.scenarios.library import library, read_scenario, shipped_folder
+from paydouble.scenarios.library import library, read_folder, read_scenario, shipped_folder
 
 FILES = sorted(shipped_folder().rglob("*.yaml"))
 
@@ -100,3 +100,12 @@ def test_the_shipped_folder_is_the_wheels_when_there_is_one(tmp_path: Path, monk
     (checkout / "library").mkdir()
 
     assert (before, shipped_folder()) == (tmp_path / "scenarios", checkout / "library")
+
+
+def test_a_file_must_be_called_like_its_scenario(tmp_path: Path) -> None:
+    """A name is looked up among the files, so a scenario that hides in another file is refused with both names."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: yours\nsummary: Mislaid.\nlifecycle: {}\n")
+
+    with pytest.raises(UsageError, match=r"mine\.yaml: is called 'yours' inside"):
+        read_folder(tmp_path)

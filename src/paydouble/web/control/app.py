@@ -6,9 +6,7 @@ import inspect
 import logging
 from typing import Any, Final
 
-import orjson
 from aiohttp import web
-from multidict import CIMultiDict
 from pydantic import BaseModel, ValidationError
 
 from paydouble.api.routes import Routes
@@ -18,12 +16,16 @@ from paydouble.core.errors import ApiError, IllegalTransition, UnknownThing, Usa
 from paydouble.runtime.host import Host
 from paydouble.web import api
 from paydouble.web.control.access import Access
+from paydouble.web.control.door import PREFIX
+from paydouble.web.control.rendering import reply
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.control.values import ControlCall, ControlError, ControlRoute, Document
+from paydouble.web.control.values import Answer, ControlCall, ControlError, ControlRoute, Document
 from paydouble.web.documents import Documents
 
-PREFIX: Final = "/_paydouble"
 _LOG = logging.getLogger("paydouble.control")
+# Whole numbers beyond these are kept as they are written: the JSON of the answers has no others.
+_SMALLEST: Final = -(2**63)
+_LARGEST: Final = 2**64 - 1
 
 
 class Control:
@@ -41,7 +43,7 @@ class Control:
         target, _, query = api.origin_form(request).partition("?")
         try:
             page = self._documents.find(request.method, target)
-            found = self._routes.match(request.method, target)
+            found = _found(self._routes, request.method, target)
             self._access.check(request, open_to_all=page is not None or (found is not None and found[0].open_to_all))
             if page is not None:
                 return page
@@ -49,27 +51,27 @@ class Control:
                 return self._unknown(request.method, target)
             route, params = found
             document = await self._run(request, route, params, query)
-            return _json(route.status, document)
+            return document if isinstance(document, web.StreamResponse) else reply(route.status, document)
         except ControlError as error:
-            return _json(error.status, error.document())
+            return reply(error.status, error.document())
         except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
             _LOG.exception("%s %s failed", request.method, target)
-            return _json(500, ControlError(500, "internal", "The double failed; its log says why.").document())
+            return reply(500, ControlError(500, "internal", "The double failed; its log says why.").document())
 
-    async def _run(self, request: web.BaseRequest, route: ControlRoute, params: dict[str, str], query: str) -> Document:
+    async def _run(self, request: web.BaseRequest, route: ControlRoute, params: dict[str, str], query: str) -> Answer:
         body, problem = await api.read_body(request)
         if problem:
             raise ControlError(400, "invalid", problem)
         queries = _queries(route, query)
         try:
             named = self._host.registry.get(params["s"]) if "s" in params else None
-            call = ControlCall(self._host, params, queries, _payload(route, request, body), named)
+            call = ControlCall(self._host, params, queries, _payload(route, request, body), request, named)
             answer = route.handler(call)
             return await answer if inspect.isawaitable(answer) else answer
         except UnknownThing as error:
             raise ControlError(404, "not_found", str(error)) from None
         except UsageError as error:
-            raise ControlError(400, "invalid", str(error), error.member) from None
+            raise ControlError(400, "invalid", f"{str(error).removesuffix('.')}.", error.member) from None
         except IllegalTransition as error:
             raise ControlError(
                 409, "illegal_transition", f"{error} Add force: true to do it all the same.", "to"
@@ -79,12 +81,24 @@ class Control:
             raise ControlError(status, error.code.lower(), error.message) from None
 
     def _unknown(self, method: str, target: str) -> web.Response:
-        methods = sorted({row.method for row in ROUTES if Routes((row,), PREFIX).match(row.method, target)})
+        methods = sorted({row.method for row in ROUTES if _found(Routes((row,), PREFIX), row.method, target)})
         if methods:
             text = f"{target[:200]} takes {', '.join(methods)}, not {method[:16]}."
-            return _json(405, ControlError(405, "wrong_method", text).document())
+            refusal = reply(405, ControlError(405, "wrong_method", text).document())
+            refusal.headers["Allow"] = ", ".join(methods)
+            return refusal
         text = f"There is no control call {method[:16]} {target[:200]}; see {PREFIX}/docs."
-        return _json(404, ControlError(404, "not_found", text).document())
+        return reply(404, ControlError(404, "not_found", text).document())
+
+
+def _found(routes: Routes[ControlRoute], method: str, target: str) -> tuple[ControlRoute, dict[str, str]] | None:
+    found = routes.match(method, target)
+    # `deliveries/verify` is a call, and under no method the delivery that is called so.
+    if found is not None and found[0].path.endswith("/{id}"):
+        named = found[0].path.removesuffix("{id}") + found[1]["id"]
+        if any(row.path == named for row in ROUTES):
+            return None
+    return found
 
 
 def _queries(route: ControlRoute, query: str) -> dict[str, str]:
@@ -92,11 +106,12 @@ def _queries(route: ControlRoute, query: str) -> dict[str, str]:
     unknown = next((name for name in queries if name not in route.queries), None)
     if unknown is not None:
         known = f"; there are: {', '.join(route.queries)}" if route.queries else ""
-        raise ControlError(400, "invalid", f"{unknown[:64]}: this query parameter is not known{known}.", unknown[:64])
+        name = unknown[:64] or "query"
+        raise ControlError(400, "invalid", f"{name}: this query parameter is not known{known}.", name)
     return queries
 
 
-def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> BaseModel | None:
+def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> BaseModel | Document | None:
     if route.payload is None:
         if body:
             raise ControlError(400, "invalid", "This call takes no body.")
@@ -109,7 +124,8 @@ def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> Base
     try:
         parsed = _plain(json_text.loads(body)) if body else {}
         json_text.canonical(parsed)
-        return route.payload.model_validate(parsed)
+        if isinstance(parsed, dict):
+            return route.payload.model_validate(parsed) if issubclass(route.payload, BaseModel) else parsed
     except json_text.JsonTextError as error:
         raise ControlError(400, "invalid", f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:
@@ -117,23 +133,16 @@ def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> Base
         raise ControlError(
             400, "invalid", f"{place}: {message}." if place else f"The body: {message}.", place
         ) from None
+    raise ControlError(400, "invalid", "The body must be a JSON object.")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any
     """Return JSON with whole numbers as int; others stay exact."""
     if isinstance(value, json_text.Number):
-        return int(value) if value.lexeme.lstrip("-").isdecimal() and len(value.lexeme) < 40 else value  # noqa: PLR2004
+        whole = value.lexeme.lstrip("-").isdecimal() and _SMALLEST <= value <= _LARGEST
+        return int(value) if whole else value
     if isinstance(value, dict):
         return {name: _plain(member) for name, member in value.items()}
     if isinstance(value, list):
         return [_plain(member) for member in value]
     return value
-
-
-def _json(status: int, document: Document) -> web.Response:
-    headers = CIMultiDict(
-        (("Content-Type", "application/json"), ("Server", "paydouble"), ("Cache-Control", "no-store"))
-    )
-    if status == 401:  # noqa: PLR2004 - HTTP
-        headers["WWW-Authenticate"] = "Bearer"
-    return web.Response(body=orjson.dumps(document), status=status, headers=headers)

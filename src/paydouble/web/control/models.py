@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -11,12 +11,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
 from paydouble.api.schemas import WebUrl
-from paydouble.config import Duration
+from paydouble.config import Duration, Flag, Real, Whole
 from paydouble.core.instants import parse_instant
 from paydouble.payments.events import EVENT_TYPES
 
@@ -52,7 +54,7 @@ class ClockBody(Body):
 
     mode: Literal["real", "manual", "auto"]
     start: Instant | None = None
-    rate: float | None = Field(None, gt=0, le=1_000_000, allow_inf_nan=False)
+    rate: Real | None = Field(None, gt=0, le=1_000_000, allow_inf_nan=False)
 
 
 ClockChoice = Literal["real", "manual", "auto"] | ClockBody
@@ -66,7 +68,7 @@ class CreateSandbox(Body):
     """A new, isolated business."""
 
     id: SandboxId | None = None
-    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    seed: Whole | None = Field(None, ge=-(2**63), lt=2**63)
     clock: ClockChoice | None = None
     notification_url: WebUrl | None = None
     scenario: str | None = None
@@ -96,7 +98,7 @@ class Advance(Body):
     by: Duration | None = None
     to: Instant | None = None
     until_idle: Literal[True] | None = None
-    limit: int = Field(1_000_000, ge=1, le=100_000_000)
+    limit: Whole = Field(1_000_000, ge=1, le=100_000_000)
 
 
 class ChangeWebhook(Body):
@@ -124,7 +126,7 @@ class Transition(Body):
 
     to: str = Field(min_length=1, max_length=32)
     failure: FailureBody | None = None
-    force: bool = False
+    force: Flag = False
 
 
 class OpenDispute(Body):
@@ -137,7 +139,7 @@ class OpenDispute(Body):
 class Quota(Body):
     """A real quota."""
 
-    limit: int = Field(ge=0, le=1_000_000_000)
+    limit: Whole = Field(ge=0, le=1_000_000_000)
     window: Duration = Field(60_000, ge=1)
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
     headers: Literal["on_429", "always"] | None = None
@@ -149,7 +151,7 @@ class RequestMatch(Body):
     operation: str | None = None
     method: str | None = None
     path: str | None = None
-    status: int | None = None
+    status: Whole | None = None
     external_identifier: str | None = None
     object_id: str | None = None
     idempotency_key: str | None = None
@@ -164,46 +166,65 @@ class DeliveryMatch(Body):
     event_type: str | None = None
     object_id: str | None = None
     status: Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"] | None = None
-    attempt_count: int | None = Field(None, ge=0)
+    attempt_count: Whole | None = Field(None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_is_event_type(cls, data: object) -> object:
+        # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
+        if isinstance(data, dict) and "type" in data and "event_type" not in data:
+            return {"event_type" if name == "type" else name: value for name, value in data.items()}
+        return data
 
 
 class _Question(Body):
     """How many are expected (at least one when nothing is said), and for `wait` how long in real time."""
 
-    count: int | None = Field(None, ge=0)
-    at_least: int | None = Field(None, ge=0)
-    at_most: int | None = Field(None, ge=0)
+    count: Whole | None = Field(None, ge=0)
+    at_least: Whole | None = Field(None, ge=0)
+    at_most: Whole | None = Field(None, ge=0)
     timeout: Annotated[Duration, Field(le=600_000)] = 5000
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        numbers = (self.count, self.at_least, self.at_most)
-        if self.count is not None and (self.at_least is not None or self.at_most is not None):
-            message = "count contradicts at_least and at_most; give the one or the others"
+    @field_validator("at_least", "at_most")
+    @classmethod
+    def _agree(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and info.data.get("count") is not None:
+            message = "contradicts count; give the one or the other"
             raise ValueError(message)
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            message = "at_least is above at_most"
+        if value is not None and info.field_name == "at_most" and value < (info.data.get("at_least") or 0):
+            message = "is below at_least"
             raise ValueError(message)
-        if getattr(self, "sequence", None) is not None and (
-            any(number is not None for number in numbers) or "match" in self.model_fields_set
-        ):
-            message = "a sequence stands alone, without match and numbers"
-            raise ValueError(message)
-        return self
+        return value
+
+
+def _alone(value: object, info: ValidationInfo) -> object:
+    others = [name for name in ("match", "count", "at_least", "at_most") if _says_something(info.data.get(name))]
+    if value is not None and others:
+        message = f"stands alone, without {' and '.join(others)}"
+        raise ValueError(message)
+    return value
+
+
+def _says_something(member: object) -> bool:
+    return bool(member.model_fields_set) if isinstance(member, BaseModel) else member is not None
 
 
 class RequestQuestion(_Question):
     """What the request journal should hold."""
 
     match: RequestMatch = RequestMatch()
-    sequence: Annotated[tuple[RequestMatch, ...], Field(min_length=1, max_length=1000)] | None = None
+    sequence: Annotated[
+        Annotated[tuple[RequestMatch, ...], Field(min_length=1, max_length=1000)] | None, AfterValidator(_alone)
+    ] = None
 
 
 class DeliveryQuestion(_Question):
     """What the deliveries should be."""
 
     match: DeliveryMatch = DeliveryMatch()
-    sequence: Annotated[tuple[DeliveryMatch, ...], Field(min_length=1, max_length=1000)] | None = None
+    sequence: Annotated[
+        Annotated[tuple[DeliveryMatch, ...], Field(min_length=1, max_length=1000)] | None, AfterValidator(_alone)
+    ] = None
 
 
 class EmitEvent(Body):

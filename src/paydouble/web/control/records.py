@@ -15,7 +15,7 @@ def requests(call: ControlCall) -> Document:
 
 def forget_requests(call: ControlCall) -> Document:
     """Empty the request journal."""
-    return {"removed": call.sandbox.journal.requests.clear()}
+    return {"removed": call.sandbox.reset(frozenset({"requests"}))["requests"]}
 
 
 def events(call: ControlCall) -> Document:

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from paydouble.web.control import documents, outcomes, records, sandboxes
+from paydouble.web.control import (
+    documents,
+    faults,
+    metrics,
+    outcomes,
+    records,
+    redelivery,
+    sandboxes,
+    stream,
+    verification,
+)
 from paydouble.web.control.models import (
     Advance,
     ChangeSandbox,
     ChangeWebhook,
     ClockBody,
     CreateSandbox,
+    DeliveryQuestion,
+    EmitEvent,
     OpenDispute,
+    Quota,
+    Redeliver,
+    RequestQuestion,
     Reset,
     RotateSecret,
+    TestWebhook,
     Transition,
 )
 from paydouble.web.control.values import ControlRoute as Row
@@ -23,6 +39,7 @@ _PAGE: Final = ("limit", "cursor")
 
 ROUTES: Final = (
     Row("health", "GET", "/health", "Whether the server is well.", documents.health, open_to_all=True),
+    Row("metrics", "GET", "/metrics", "Prometheus text, with the extra `metrics`.", metrics.exposition),
     Row("sandbox-create", "POST", "/sandboxes", "Make an isolated business.", sandboxes.create, CreateSandbox, 201),
     Row("sandbox-list", "GET", "/sandboxes", "List the sandboxes.", sandboxes.list_all, queries=_PAGE),
     Row("sandbox-read", "GET", _BOX, "Show a sandbox.", sandboxes.read),
@@ -46,10 +63,45 @@ ROUTES: Final = (
         sandboxes.advance,
         Advance,
     ),
+    Row(
+        "fault-list", "GET", _BOX + "/faults", "The faults, with how often they fired.", faults.list_all, queries=_PAGE
+    ),
+    Row("fault-add", "POST", _BOX + "/faults", "Arm a fault.", faults.add, dict, 201),
+    Row("fault-clear", "DELETE", _BOX + "/faults", "Disarm all faults.", faults.clear),
+    Row("fault-read", "GET", _BOX + "/faults/{id}", "One fault.", faults.read),
+    Row("fault-change", "PATCH", _BOX + "/faults/{id}", "Lay members over a fault.", faults.change, dict),
+    Row("fault-remove", "DELETE", _BOX + "/faults/{id}", "Disarm a fault.", faults.remove),
+    Row("quota-set", "PUT", _BOX + "/rate-limit", "Put a real quota in place.", faults.set_quota, Quota),
+    Row("quota-clear", "DELETE", _BOX + "/rate-limit", "Take the quota away.", faults.clear_quota),
     Row("request-list", "GET", _BOX + "/requests", "The request journal.", records.requests, queries=_PAGE),
     Row("request-forget", "DELETE", _BOX + "/requests", "Empty the request journal.", records.forget_requests),
+    Row(
+        "request-verify",
+        "POST",
+        _BOX + "/requests/verify",
+        "Whether the request journal holds what is expected.",
+        verification.verify_requests,
+        RequestQuestion,
+    ),
+    Row(
+        "request-wait",
+        "POST",
+        _BOX + "/requests/wait",
+        "The same, once it holds or when `timeout` is over.",
+        verification.wait_requests,
+        RequestQuestion,
+    ),
     Row("event-list", "GET", _BOX + "/events", "The events.", records.events, queries=("type", "object_id", *_PAGE)),
     Row("event-read", "GET", _BOX + "/events/{id}", "One event, with its exact body.", records.event),
+    Row(
+        "event-emit",
+        "POST",
+        _BOX + "/events",
+        "Emit a documented event for an object that exists.",
+        redelivery.emit,
+        EmitEvent,
+        201,
+    ),
     Row(
         "delivery-list",
         "GET",
@@ -59,6 +111,35 @@ ROUTES: Final = (
         queries=("event_type", "object_id", "status", *_PAGE),
     ),
     Row("delivery-read", "GET", _BOX + "/deliveries/{id}", "One delivery, with every attempt.", records.delivery),
+    Row(
+        "delivery-verify",
+        "POST",
+        _BOX + "/deliveries/verify",
+        "Whether the deliveries are as expected.",
+        verification.verify_deliveries,
+        DeliveryQuestion,
+    ),
+    Row(
+        "delivery-wait",
+        "POST",
+        _BOX + "/deliveries/wait",
+        "The same, once it holds or when `timeout` is over.",
+        verification.wait_deliveries,
+        DeliveryQuestion,
+    ),
+    Row(
+        "delivery-redeliver-failed",
+        "POST",
+        _BOX + "/deliveries/redeliver",
+        "Send again whatever has failed, or failed since an instant.",
+        redelivery.redeliver_failed,
+        Redeliver,
+    ),
+    Row(
+        "delivery-redeliver", "POST", _BOX + "/deliveries/{id}/redeliver", "Send once more, now.", redelivery.redeliver
+    ),
+    Row("delivery-hold", "POST", _BOX + "/deliveries/{id}/hold", "Keep a delivery back.", redelivery.hold),
+    Row("delivery-release", "POST", _BOX + "/deliveries/{id}/release", "Let a held delivery go.", redelivery.release),
     Row("webhook-read", "GET", _BOX + "/webhook", "Target and secret of events.", outcomes.webhook),
     Row("webhook-change", "PATCH", _BOX + "/webhook", "Aim events elsewhere.", outcomes.change_webhook, ChangeWebhook),
     Row(
@@ -68,6 +149,15 @@ ROUTES: Final = (
         "Make a new webhook secret.",
         outcomes.rotate_secret,
         RotateSecret,
+    ),
+    Row(
+        "webhook-test",
+        "POST",
+        _BOX + "/webhook/test",
+        "Send a sample event.",
+        redelivery.test_webhook,
+        TestWebhook,
+        201,
     ),
     Row(
         "pay-in-transition",
@@ -110,4 +200,5 @@ ROUTES: Final = (
         OpenDispute,
         201,
     ),
+    Row("stream", "GET", _BOX + "/stream", "Everything that happens, as Server-Sent Events.", stream.follow),
 )

@@ -91,8 +91,8 @@ async def advance(call: ControlCall) -> Document:
     box = call.sandbox
     given = [name for name in ("by", "to", "until_idle") if getattr(wanted, name) is not None]
     if len(given) != 1:
-        what = f"{' and '.join(given)} contradict each other" if given else "say how far"
-        raise ControlError(400, "invalid", f"{what}: give exactly one of by, to, until_idle.", "by")
+        what = f"{' and '.join(given)} contradict each other" if given else "how far is missing"
+        raise ControlError(400, "invalid", f"by: {what}; give exactly one of by, to, until_idle.", "by")
     done = await call.host.pump(box).advance(to=wanted.to, by=wanted.by, limit=wanted.limit)
     return {"now": write_instant(done.now), "fired": done.fired, "attempts": done.attempts, "idle": done.idle}
 

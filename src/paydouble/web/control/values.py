@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from aiohttp import web
 from pydantic import BaseModel
 
 from paydouble.core.errors import PaydoubleError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
 
 Document = dict[str, Any]
+Answer = Document | web.StreamResponse
+"""What a handler gives: a document, or a response of its own where the answer is no JSON document."""
 
 
 class ControlError(PaydoubleError):
@@ -35,12 +38,13 @@ class ControlError(PaydoubleError):
 
 @dataclass(slots=True)
 class ControlCall:
-    """One control call, checked: its sandbox (if its path names one), path variables, query and body."""
+    """One control call, checked: its sandbox (if its path names one), path variables, query, body, and as it came."""
 
     host: Host
     params: Mapping[str, str]
     queries: Mapping[str, str]
     body: Any
+    request: web.BaseRequest
     named: Sandbox | None = None
 
     @property
@@ -60,8 +64,9 @@ class ControlRoute:
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     summary: str
-    handler: Callable[[ControlCall], Document | Awaitable[Document]]
-    payload: type[BaseModel] | None = None
+    handler: Callable[[ControlCall], Answer | Awaitable[Answer]]
+    payload: type[BaseModel | Document] | None = None
+    """The body's model; `dict` where the handler itself reads the object."""
     status: int = 200
     queries: tuple[str, ...] = ()
     open_to_all: bool = False

@@ -74,7 +74,7 @@ def request(entry: RequestEntry) -> Document:
         "status": entry.status,
         "response_body": exact(entry.response_body),
         "idempotency": {"key": entry.key, "verdict": entry.verdict, "bytes_differ": entry.bytes_differ},
-        "faults": [],
+        "faults": list(entry.faults),
         "events": list(entry.events),
     }
 
@@ -93,6 +93,11 @@ def event(record: Event) -> Document:
 
 def delivery(record: Delivery) -> Document:
     """Return a delivery with its attempts."""
+    return {**summary(record), "attempts": [attempt(each) for each in record.attempts]}
+
+
+def summary(record: Delivery) -> Document:
+    """Return a delivery without its attempts."""
     due = record.next_due_at if record.status == "waiting" else None
     return {
         "id": record.id,
@@ -102,7 +107,7 @@ def delivery(record: Delivery) -> Document:
         "target": record.target,
         "status": record.status,
         "next_due_at": None if due is None else write_instant(due),
-        "attempts": [attempt(each) for each in record.attempts],
+        "faults": list(record.faults),
     }
 
 
@@ -121,7 +126,7 @@ def attempt(record: Attempt) -> Document:
         "error": {"kind": error.kind, "message": error.message} if error else None,
         "latency_ms": Fragment(f"{outcome.latency_ms:.3f}") if outcome else None,
         "response_body": exact(outcome.response_body) if outcome else None,
-        "faults": [],
+        "faults": list(record.faults),
     }
 
 

@@ -58,12 +58,13 @@ async function show() {
   const dress = () => window.document.documentElement.classList.toggle("dark-mode", dark.matches);
   dark.addEventListener("change", dress);
   dress();
-  const response = await fetch("/_paydouble/openapi.json");
+  const control = new URLSearchParams(window.location.search).has("control");
+  const response = await fetch(control ? "/_paydouble/control-openapi.json" : "/_paydouble/openapi.json");
   const document = await response.json();
   // The page may have been opened under another name of the same server; calls go where the page came from. On a port
   // that serves only the control API there is nothing to call.
   const here = new URL(window.location.origin);
-  const there = new URL(document.servers[0].url);
+  const there = new URL(document.servers[0].url, here);
   const callable = here.port === there.port;
   if (callable) {
     document.servers = [{ url: here.origin }];
@@ -80,7 +81,7 @@ async function show() {
     plugins: [provenancePlugin],
     requestInterceptor: withFreshKey(exampleKey(document)),
     showExtensions: true,
-    supportedSubmitMethods: callable ? ["get", "post"] : [],
+    supportedSubmitMethods: callable ? ["get", "post", "put", "patch", "delete"] : [],
     tryItOutEnabled: callable,
     validatorUrl: null,
   });

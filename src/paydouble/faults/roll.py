@@ -1,0 +1,29 @@
+"""The draws of a fault. Apart from the effects, whose models a server without faults never loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paydouble.core.draws import Draws
+
+
+@dataclass(slots=True, frozen=True)
+class Roll:
+    """The draws of one firing: the same for the same seed, fault and number of firing."""
+
+    draws: Draws
+    fault_id: str
+    number: int
+
+    def unit(self, purpose: str) -> float:
+        """Return a number in [0, 1)."""
+        return self.draws.unit(f"fault-{purpose}", self.fault_id, self.number)
+
+    def order(self, purpose: str, count: int) -> list[int]:
+        """Return a permutation of 0 … count - 1."""
+        keys = [self.draws.whole(f"fault-{purpose}-{index}", self.fault_id, self.number) for index in range(count)]
+        return sorted(range(count), key=keys.__getitem__)
+
+    def text(self, purpose: str) -> str:
+        """Return 48 hexadecimal digits."""
+        return self.draws.digest(f"fault-{purpose}", self.fault_id, self.number).hex()

@@ -1,0 +1,87 @@
+"""Server-Sent Events: everything that happens in a sandbox, as it happens, with resume by `Last-Event-ID`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse
+
+from paydouble.core import json_text
+from paydouble.core.instants import write_instant
+from paydouble.feed import Note
+from paydouble.sandbox import Sandbox
+from paydouble.web.control import views
+from paydouble.web.control.values import ControlCall, ControlError, Document
+
+# A line now and then, so that a proxy does not take a quiet stream for a dead one.
+PING_SECONDS = 15.0
+
+
+async def follow(call: ControlCall) -> web.StreamResponse:
+    """Send notes until the client goes or the sandbox is deleted."""
+    box = call.sandbox
+    signal = call.host.feed(box)
+    seen = _start(call.request, box)
+    response = EventSourceResponse(headers={"Server": "paydouble"}, ping_interval=PING_SECONDS)
+    await response.prepare(call.request)
+    async with response:
+        while response.is_connected():
+            changed = signal.changed()
+            try:
+                seen, sent = await _send_after(seen, box, response)
+                if not sent and not signal.closed:
+                    await asyncio.wait({changed}, timeout=PING_SECONDS)
+                elif not sent:
+                    break
+            except (ConnectionError, TimeoutError):
+                break  # the client has gone, or reads no more
+            finally:
+                changed.cancel()
+    return response
+
+
+async def _send_after(seen: int, box: Sandbox, response: EventSourceResponse) -> tuple[int, int]:
+    """Send what came after a number; returns the last number and how much that was."""
+    notes, gone = box.feed.since(seen)
+    if gone:
+        await response.send(_text({"evicted": gone}), event="gap")
+    for note in notes:
+        await response.send(_text(document(note)), id=str(note.sequence), event=note.kind)
+        seen = note.sequence
+    return seen, len(notes)
+
+
+def _start(request: web.BaseRequest, box: Sandbox) -> int:
+    """Return the number after which a stream begins: what the client has seen, or now."""
+    text = request.headers.get("Last-Event-ID")
+    if text is None:
+        return box.feed.sequence
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # noqa: PLR2004 - no feed is longer
+        message = f"Last-Event-ID: {text[:40]!r} is not a number of this stream."
+        raise ControlError(400, "invalid", message, "Last-Event-ID")
+    # A number from before a restart, or of another sandbox: the client has seen nothing of this one.
+    return int(text) if int(text) <= box.feed.sequence else 0
+
+
+def _text(made: Document) -> str:
+    return json_text.dumps(made).decode()
+
+
+def document(note: Note) -> Document:
+    """Return a note as the stream shows it."""
+    record: Any = note.record
+    match note.kind:
+        case "request":
+            return views.request(record)
+        case "event":
+            return views.event(record)
+        case "attempt":
+            return {**views.summary(record), "attempt": views.attempt(note.detail)}
+        case "delivery":
+            return views.summary(record)
+        case "clock":
+            return {"now": write_instant(record)}
+        case "fault" | "reset":
+            return dict(record)

@@ -1,0 +1,128 @@
+"""The table of failure modes is complete, and each call in it is one that the double takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from drive import Business
+from pydantic import BaseModel
+
+from paydouble.api.operations import OPERATIONS
+from paydouble.config import Settings, load_settings
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, parse_fault
+from paydouble.web.control.routes import ROUTES
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failure-modes.md"
+MODES = 84
+BOX = "/sandboxes/{s}"
+# Public threads that a row stands on; a row that loses its own loses its evidence.
+THREADS = 22
+
+
+class Call(NamedTuple):
+    """One call of the page."""
+
+    row: int
+    place: int
+    """Which call of its row, from 1."""
+    method: str
+    path: str
+    body: Any
+
+
+def _rows() -> dict[int, list[str]]:
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| \d", line)]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return {int(each[0]): each[1:] for each in cells}
+
+
+def _calls() -> list[Call]:
+    calls = []
+    for row, (_, provoked_by, _) in _rows().items():
+        for place, text in enumerate(re.findall(r"`((?:GET|POST|PUT|PATCH|DELETE) [^`]+)`", provoked_by), 1):
+            method, path, body = [*text.split(" ", 2), ""][:3]
+            calls.append(Call(row, place, method, path.partition("?")[0], json.loads(body) if body else None))
+    return calls
+
+
+def _label(call: Call) -> str:
+    return f"{call.row}.{call.place}"
+
+
+CALLS = _calls()
+FAULTS = [call for call in CALLS if call.path == "…/faults"]
+CONTROL = [call for call in CALLS if call.path.startswith("…")]
+
+
+def test_every_mode_has_one_row_with_a_call() -> None:
+    """The numbers run from 1 to 84, every cell is filled, and each row holds a call."""
+    rows = _rows()
+
+    assert list(rows) == list(range(1, MODES + 1))
+    assert all(len(cells) == 3 and all(cells) for cells in rows.values())
+    assert {call.row for call in CALLS} == set(rows)
+
+
+def test_the_public_threads_are_kept() -> None:
+    """Each is named as owner/repository and number, or by number after one of the same repository."""
+    text = PAGE.read_text("utf-8")
+
+    assert len(re.findall(r"[\w.-]+/[\w.-]+#\d+|, #\d+", text)) == THREADS
+
+
+@pytest.mark.parametrize("call", FAULTS, ids=_label)
+def test_every_fault_can_be_armed(call: Call) -> None:
+    """It is read as it stands, and names a side."""
+    fault = parse_fault(call.body)
+
+    assert fault.on == call.body["on"]
+
+
+@pytest.mark.parametrize("call", CONTROL, ids=_label)
+def test_every_control_call_exists_and_takes_its_body(call: Call) -> None:
+    """The route is in the table, and its model accepts the body."""
+    path = call.path.replace("…", BOX, 1)
+    (route,) = [each for each in ROUTES if (each.method, each.path) == (call.method, path)]
+
+    if route.payload is None:
+        assert call.body is None
+    elif issubclass(route.payload, BaseModel):
+        route.payload.model_validate(call.body or {})
+    else:
+        assert isinstance(call.body, dict)
+
+
+@pytest.mark.parametrize("call", [call for call in CONTROL if call.method == "PATCH" and call.path == "…"], ids=_label)
+def test_every_setting_exists_and_is_changed(call: Call) -> None:
+    """Each setting is known, and what the page says differs from the default."""
+    assert load_settings(call.body["settings"], Settings()) != Settings()
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call.path.startswith("/api/v1")], ids=_label)
+def test_every_call_of_the_api_is_an_operation(call: Call) -> None:
+    """Method and path are those of an operation."""
+    known = {(each.method, f"/api/v1{each.path}") for each in OPERATIONS}
+
+    assert (call.method, call.path) in known
+
+
+@pytest.mark.parametrize(
+    "call", [call for call in CALLS if call.path.endswith("deposit-creation") and call.body], ids=_label
+)
+def test_every_deposit_of_the_page_is_taken(call: Call) -> None:
+    """The bodies can be posted as they are."""
+    reply = Business().post("/pay-in/deposit-creation", call.body)
+
+    assert reply.status == 200
+
+
+def test_nearly_every_effect_is_somebodys_provocation() -> None:
+    """The effects that no row names are those that another row's effect stands for."""
+    named = {call.body["effect"]["type"] for call in FAULTS}
+
+    spare = {"no_response", "garbage", "lost_record", "delay", "drop"}
+    assert (set(API_EFFECTS) | set(WEBHOOK_EFFECTS)) - named == spare

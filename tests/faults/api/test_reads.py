@@ -1,0 +1,182 @@
+"""Reads that are behind, and answers with something new in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from drive import DEPOSITS
+from servers import Client
+from wires import Caller, caller
+
+REFUNDS = "/refund/refund-creation"
+
+
+async def _read(shop: Caller) -> Any:  # noqa: ANN401 - JSON is any
+    return (await shop.ask("GET", f"/pay-in/{shop.pay_ins[0].id}")).document
+
+
+async def test_a_stale_read_shows_the_state_before(shop: Caller) -> None:
+    """`stale_read` shows what the latest change replaced; the books, and other readers, know better."""
+    await shop.deposit()
+    shop.pay(shop.pay_ins[0])
+    shop.arm("stale_read", times=1)
+
+    stale, fresh = await _read(shop), await _read(shop)
+
+    assert [stale["data"]["status"], fresh["data"]["status"]] == ["processing", "succeeded"]
+    assert stale["data"]["amount"] == fresh["data"]["amount"]
+    assert shop.pay_ins[0].status == "succeeded"
+
+
+async def test_a_stale_read_knows_no_failure_yet(shop: Caller) -> None:
+    """The state before a failure has no reason for one; a failed one that was forced on keeps its own."""
+    await shop.deposit()
+    shop.sandbox.force_transition(shop.pay_ins[0], "failed")
+    armed = shop.arm("stale_read", times=1)
+    before = await _read(shop)
+    shop.sandbox.force_transition(shop.pay_ins[0], "pending", force=True)
+    shop.sandbox.faults.change(armed.id, armed.fault.model_copy(update={"times": None}))
+    after = await _read(shop)
+
+    assert ("failure" in before["data"], before["data"]["status"]) == (False, "created")
+    assert after["data"]["status"] == "failed"
+
+
+async def test_a_stale_read_needs_an_older_state(shop: Caller) -> None:
+    """An object that has never changed is shown as it is, and the fault keeps its firing."""
+    await shop.deposit()
+    armed = shop.arm("stale_read", times=1)
+
+    seen = await _read(shop)
+
+    assert (seen["data"]["status"], armed.matched, armed.fired) == ("created", 0, 0)
+
+
+@pytest.mark.parametrize("effect", ["stale_read", "not_found_yet"])
+async def test_for_is_how_young_it_must_be(shop: Caller, effect: str) -> None:
+    """With `for` the effect ends so long after the change, or the creation, on the sandbox's clock."""
+    await shop.deposit()
+    shop.sandbox.force_transition(shop.pay_ins[0], "cancelled")
+    armed = shop.arm({"type": effect, "for": "2s"})
+
+    fired = []
+    for by in ("0s", "1999ms", "1ms", "1h"):
+        await shop.box.advance(by=by)
+        before = armed.fired
+        await _read(shop)
+        fired.append(armed.fired > before)
+
+    assert fired == [True, True, False, False]
+
+
+async def test_not_found_yet_is_a_404(shop: Caller) -> None:
+    """`not_found_yet` answers as for an object that does not exist; without `for` whatever its age."""
+    await shop.deposit()
+    shop.arm("not_found_yet", times=1)
+    await shop.box.advance(by="30h")
+
+    missing = await shop.ask("GET", f"/pay-in/{shop.pay_ins[0].id}")
+    nobody = await shop.ask("GET", "/pay-in/payin_nobody")
+    there = await shop.ask("GET", f"/pay-in/{shop.pay_ins[0].id}")
+
+    assert [each.status for each in (missing, nobody, there)] == [404, 404, 200]
+    assert missing.document["error"].keys() == nobody.document["error"].keys()
+
+
+async def test_reads_alone_are_behind(shop: Caller) -> None:
+    """Neither a list nor a POST is: there is no older state to show for them."""
+    shop.arm("not_found_yet", compose=True)
+    armed = shop.arm("stale_read")
+    await shop.deposit()
+
+    listed = await shop.ask("GET", "/pay-in")
+    cancelled = await shop.ask("POST", f"/pay-in/{shop.pay_ins[0].id}/cancellation", {}, n=2)
+
+    assert (len(listed.document["data"]["items"]), cancelled.status, armed.fired) == (1, 200, 0)
+
+
+@pytest.mark.parametrize(("kind", "path"), [("refund", "/refund"), ("dispute", "/dispute")])
+async def test_refunds_and_disputes_are_behind_as_well(shop: Caller, kind: str, path: str) -> None:
+    """Their reads match by their pay-in's order and scenario, and by their own id."""
+    await shop.deposit(external_identifier="order-7")
+    pay_in = shop.pay_ins[0]
+    shop.pay(pay_in)
+    resource = (
+        shop.sandbox.open_dispute(pay_in)
+        if kind == "dispute"
+        else shop.sandbox.create_refund(pay_in, amount=None, reason=None, external_identifier=None)
+    )
+    by_order = {"external_identifier": "order-7", "scenario": pay_in.scenario, "path": f"*{path}/*"}
+    armed = [shop.arm("not_found_yet", match=match, times=1) for match in (by_order, {"object_id": resource.id})]
+
+    statuses = [(await shop.ask("GET", f"{path}/{resource.id}")).status for _ in range(3)]
+
+    assert (statuses, [each.fired for each in armed]) == ([404, 404, 200], [1, 1])
+
+
+async def test_a_payout_matches_by_its_own_name(shop: Caller) -> None:
+    """A payout belongs to no pay-in; its own `external_identifier` counts, and it has no scenario."""
+    beneficiary = {"name": "Ada", "account": "DE02"}
+    body = {"amount": 1, "currency": "EUR", "external_identifier": "out-1", "beneficiary": beneficiary}
+    made = (await shop.ask("POST", "/payout/payout-initiation", body)).document["data"]["id"]
+    shop.arm("not_found_yet", match={"scenario": "*"})
+    armed = shop.arm("not_found_yet", match={"external_identifier": "out-*"}, times=1)
+
+    statuses = [(await shop.ask("GET", f"/payout/{made}")).status for _ in range(2)]
+
+    assert (statuses, armed.fired) == ([404, 200], 1)
+
+
+async def test_unknown_members_stand_beside_the_known(shop: Caller) -> None:
+    """`unknown_members` adds to the envelope and the resource, digits kept, and takes nothing away."""
+    shop.arm({"type": "unknown_members", "members": {"x_rate": 1.5, "x_big": 2**70, "x": {"y": None}}}, times=1)
+
+    seen, replay = await shop.deposit(), await shop.deposit()
+
+    new = {"x_rate": 1.5, "x_big": 2**70, "x": {"y": None}}
+    assert seen.document == {**replay.document, **new, "data": {**replay.document["data"], **new}}
+    assert b'"amount":49.90' in seen.body
+
+
+async def test_unknown_members_of_an_error(shop: Caller) -> None:
+    """An error gets them too, in its envelope."""
+    shop.arm("unknown_members")
+
+    seen = await shop.deposit(amount="x")
+
+    assert (seen.status, seen.document["x_future"]) == (400, {"nested": [1, "two", None]})
+
+
+@pytest.mark.parametrize("path", ["/pay-in", None])
+async def test_an_unknown_status(shop: Caller, path: str | None) -> None:
+    """`unknown_status` is written into a resource, or into each of a list; the books keep their own."""
+    await shop.deposit()
+    shop.arm({"type": "unknown_status", "value": "parked"})
+
+    seen = (await shop.ask("GET", path or f"/pay-in/{shop.pay_ins[0].id}")).document["data"]
+
+    assert [each["status"] for each in seen.get("items", [seen])] == ["parked"]
+    assert shop.pay_ins[0].status == "created"
+
+
+async def test_an_unknown_status_needs_a_status(shop: Caller) -> None:
+    """What has none stays as it is: an error, and the rates."""
+    shop.arm("unknown_status")
+
+    error = await shop.ask("GET", "/pay-in/payin_nobody")
+    rates = await shop.ask("POST", f"{DEPOSITS}/exchange-rates", {"source_currency": "EUR"})
+
+    assert ("parked" not in str(error.document), "status" in rates.document["data"]) == (True, False)
+
+
+async def test_after_a_loss_the_same_read_composes(client: Client) -> None:
+    """A rewritten answer that is then lost leaves the true one in the store."""
+    shop = await caller(client)
+    shop.arm("unknown_members")
+    shop.arm({"type": "truncate", "fraction": 0.2}, times=1)
+
+    cut, replay = await shop.deposit(), await shop.deposit()
+
+    assert cut.body == replay.body[: len(cut.body)]
+    assert replay.document["x_future"] == {"nested": [1, "two", None]}

@@ -1,0 +1,39 @@
+"""Patterns in which the star is the only character with a meaning."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.core.globs import fits, matcher
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "expected"),
+    [
+        ("order-17", "order-*", True),
+        ("order-", "order-*", True),
+        ("an order-1", "order-*", False),
+        ("a.b", "a.b*", True),
+        ("axb", "a.b*", False),
+        ("pay-in.created", "*.created", True),
+        ("a\nb", "a*b", True),
+        ("", "*", True),
+        ("[a]?", "[a]?", True),
+        ("abc", "*b*", True),
+        ("Order", "order*", False),
+    ],
+)
+def test_a_star_is_any_run(value: str, pattern: str, *, expected: bool) -> None:
+    """`*` stands for any characters, also none; everything else, letter case too, stands for itself."""
+    assert fits(value, pattern) is expected
+    assert bool(matcher(pattern)(value)) is expected
+
+
+@given(st.text(), st.text(), st.text())
+def test_what_stands_around_a_star_must_be_there(before: str, between: str, after: str) -> None:
+    """A pattern made of a text's own head and tail fits it."""
+    pattern = f"{before.replace('*', '')}*{after.replace('*', '')}"
+
+    assert fits(f"{before.replace('*', '')}{between}{after.replace('*', '')}", pattern)

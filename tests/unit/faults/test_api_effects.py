@@ -1,0 +1,185 @@
+"""What each effect notes in a plan, and how its numbers are drawn."""
+
+from __future__ import annotations
+
+import base64
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.core import json_text
+from paydouble.core.draws import Draws
+from paydouble.faults.api_effects import ApiEffect, Latency
+from paydouble.faults.model import ApiFault, parse_fault
+from paydouble.faults.plan import Plan, Wire
+from paydouble.faults.roll import Roll
+
+
+def _roll(number: int = 1, seed: int = 1) -> Roll:
+    return Roll(Draws(seed), "f", number)
+
+
+def _latency(**shape: Any) -> Latency:  # noqa: ANN401 - JSON is any
+    effect = parse_fault({"effect": {"type": "latency", **shape}}).effect
+    assert isinstance(effect, Latency)
+    return effect
+
+
+def _plan(number: int = 1, **effect: Any) -> Plan:  # noqa: ANN401 - JSON is any
+    fault = parse_fault({"on": "api", "effect": effect})
+    assert isinstance(fault, ApiFault)
+    plan = Plan()
+    fault.effect.apply(plan, _roll(number))
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("effect", "member", "value"),
+    [
+        ({"type": "latency", "fixed": "2s"}, "delay_ms", 2000),
+        ({"type": "no_response"}, "wire", Wire("silence")),
+        ({"type": "no_response", "hold": "2s"}, "wire", Wire("silence", seconds=2)),
+        ({"type": "connection_reset"}, "wire", Wire("reset")),
+        ({"type": "empty_response"}, "wire", Wire("empty")),
+        ({"type": "truncate"}, "wire", Wire("cut", fraction=0.5)),
+        ({"type": "wrong_content_length"}, "wire", Wire("length", by=10)),
+        ({"type": "slow_body"}, "wire", Wire("drip", chunks=10, seconds=5)),
+        ({"type": "garbage", "bytes": "AAE="}, "wire", Wire("garbage", data=b"\x00\x01")),
+        ({"type": "sticky_5xx"}, "store_answer", True),
+        ({"type": "lost_record"}, "forget", True),
+        ({"type": "stale_read"}, "stale_for_ms", 0),
+        ({"type": "stale_read", "for": "2s"}, "stale_for_ms", 2000),
+        ({"type": "not_found_yet"}, "unborn_for_ms", 0),
+        ({"type": "not_found_yet", "for": "2s"}, "unborn_for_ms", 2000),
+        ({"type": "expire_rate"}, "expire_rate", True),
+        ({"type": "remove_method"}, "remove_method", "*"),
+        ({"type": "amount_drift", "by": Decimal("-0.10")}, "drift", "-0.10"),
+    ],
+    ids=str,
+)
+def test_an_effect_notes_what_it_asks_for(effect: dict[str, Any], member: str, value: object) -> None:
+    """One member of the plan, with the attribute's value or its default."""
+    assert getattr(_plan(**effect), member) == value
+
+
+@pytest.mark.parametrize(("kind", "speaks"), [("cut", True), ("length", True), ("drip", True), ("reset", False)])
+def test_some_wires_let_a_status_through(kind: Any, *, speaks: bool) -> None:  # noqa: ANN401 - a literal
+    """A client of those learns the status."""
+    assert Wire(kind).speaks is speaks
+
+
+def test_a_plan_speaks_for_an_answer_or_a_wire() -> None:
+    """Time alone does not."""
+    plans = [_plan(type="error", status=500), _plan(type="empty_response"), _plan(type="latency", fixed="1s")]
+
+    assert [plan.speaks for plan in plans] == [True, True, False]
+
+
+def test_garbage_is_drawn_anew_each_time() -> None:
+    """Each firing has bytes of its own, the same ones for the same seed."""
+    drawn = [_plan(number, type="garbage").wire for number in (1, 1, 2)]
+
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_garbage_as_a_body() -> None:
+    """It becomes an answer."""
+    answer = _plan(1, **{"type": "garbage", "as": "body"}).answer
+
+    assert answer is not None
+    assert len(base64.b64decode(answer.raw or b"")) == 48
+
+
+def test_the_base_does_nothing_of_its_own() -> None:
+    """An effect that forgets to say what it does is found at once."""
+    with pytest.raises(NotImplementedError):
+        ApiEffect().apply(Plan(), _roll())
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500))
+def test_uniform_stays_between_its_ends(low: int, more: int, number: int) -> None:
+    """A uniform time is between low and high, both included."""
+    effect = _latency(uniform=[f"{low}ms", f"{low + more}ms"])
+
+    assert low <= effect.milliseconds(_roll(number)) <= low + more
+
+
+def test_uniform_reaches_both_ends() -> None:
+    """Neither end is left out, and nothing in between."""
+    effect = _latency(uniform=["5ms", "8ms"])
+
+    assert {effect.milliseconds(_roll(number)) for number in range(100)} == {5, 6, 7, 8}
+
+
+def test_lognormal_is_mostly_quick_and_sometimes_slow() -> None:
+    """Half of the times are below the median; the slowest are held at the bound."""
+    effect = _latency(lognormal={"median": "100ms", "sigma": 1, "max": "1s"})
+
+    times = sorted(effect.milliseconds(_roll(number)) for number in range(1001))
+
+    assert 85 <= times[500] <= 118
+    assert times[-1] == 1000
+    assert times[-20] > 3 * times[500]
+    assert times[0] >= 0
+
+
+def test_the_same_roll_draws_the_same() -> None:
+    """Time depends on seed, fault and firing alone."""
+    effect = _latency(uniform=["0s", "1000s"])
+
+    times = [effect.milliseconds(_roll(number, seed)) for number, seed in ((1, 1), (1, 1), (2, 1), (1, 2))]
+
+    assert times[0] == times[1]
+    assert len(set(times)) == 3
+
+
+def test_a_roll_orders_reproducibly() -> None:
+    """An order is a permutation, and each purpose has one of its own."""
+    roll = _roll()
+
+    orders = [roll.order(purpose, 8) for purpose in ("a", "a", "b")]
+
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[2]) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (json_text.Number("49.90"), b"49.90"),
+        (2**70, str(2**70).encode()),
+        ({"a": [json_text.Number("1e3"), -(2**64)]}, b'{"a":[1e3,-18446744073709551616]}'),
+        (None, b"null"),
+    ],
+    ids=str,
+)
+def test_numbers_of_any_json_keep_their_digits(value: object, written: bytes) -> None:
+    """What an attribute takes as any JSON is written as it was given, however long."""
+    fault = parse_fault({"effect": {"type": "error", "status": 500, "details": {"x": value}}})
+    assert isinstance(fault, ApiFault)
+
+    assert json_text.dumps(fault.effect.details) == b'{"x":%s}' % written  # type: ignore[union-attr]
+
+
+def test_any_json_can_be_shown() -> None:
+    """Its plain form is plain JSON."""
+    members = {"x": [json_text.Number("49.90"), {"y": 2**70}, "z"]}
+    fault = parse_fault({"effect": {"type": "unknown_members", "members": members}})
+
+    shown = fault.effect.model_dump(mode="json")["members"]
+
+    assert orjson.loads(orjson.dumps(shown)) == {"x": [49.9, {"y": float(2**70)}, "z"]}
+
+
+def test_unknown_members_leave_a_list_alone() -> None:
+    """What has no object as data gets them in the envelope."""
+    (rewrite,) = _plan(type="unknown_members", members={"x": 1}).rewrite
+    body: dict[str, Any] = {"data": []}
+
+    rewrite(body)
+
+    assert body == {"data": [], "x": 1}

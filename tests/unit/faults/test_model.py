@@ -1,0 +1,174 @@
+"""A fault as a test declares it: what is taken, and what each refusal names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paydouble.core.errors import UsageError
+from paydouble.faults.model import (
+    API_EFFECTS,
+    PHASELESS,
+    WEBHOOK_EFFECTS,
+    ApiFault,
+    WebhookFault,
+    document,
+    parse_fault,
+)
+
+ERROR = {"type": "error", "status": 503}
+
+
+def test_defaults_are_the_plainest_fault() -> None:
+    """An effect alone is enough: it fires on everything, always, and alone."""
+    fault = parse_fault({"effect": {"type": "connection_reset"}})
+
+    told = (fault.on, fault.enabled, fault.skip, fault.times, fault.probability, fault.ttl, fault.compose, fault.lane)
+    assert told == ("api", True, 0, None, 1.0, None, False, "before")
+
+
+@pytest.mark.parametrize(
+    ("data", "side"),
+    [
+        ({"effect": {"type": "drop"}}, WebhookFault),
+        ({"effect": {"type": "html_error"}}, ApiFault),
+        ({"effect": {"type": "slow_body"}}, ApiFault),
+        ({"on": "webhooks", "effect": {"type": "slow_body"}}, WebhookFault),
+        ({"on": "webhooks", "effect": {"type": "connection_reset"}}, WebhookFault),
+    ],
+    ids=str,
+)
+def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
+    """Without `on` an effect that one side has goes there; one that both have is on the API."""
+    assert type(parse_fault(data)) is side
+
+
+@pytest.mark.parametrize(
+    ("data", "member", "words"),
+    [
+        ([], "", "an object with an effect"),
+        ({}, "effect.type", "is missing"),
+        ({"effect": "drop"}, "effect.type", "is missing"),
+        ({"effect": {"type": "explode"}}, "effect.type", "'explode' is not known; on api there are: error, rate_limit"),
+        ({"effect": {"type": 7}}, "effect.type", "a text"),
+        ({"on": "api", "effect": {"type": "drop"}}, "effect.type", "on api there are"),
+        ({"on": "webhooks", "effect": ERROR}, "effect.type", "on webhooks there are: delay, drop"),
+        ({"on": "sockets", "effect": ERROR}, "on", "neither api nor webhooks"),
+        ({"effect": {"type": "error"}}, "effect.status", "required"),
+        ({"effect": {"type": "error", "status": 200}}, "effect.status", "greater than or equal to 400"),
+        ({"effect": {**ERROR, "colour": 1}}, "effect.colour", "this member is not known"),
+        ({"effect": {**ERROR, "details": {"a": {1, 2}}}}, "effect.details.a", "is not JSON"),
+        ({"effect": ERROR, "matches": {}}, "matches", "this member is not known"),
+        ({"effect": ERROR, "match": {"event_type": "x"}}, "match.event_type", "this member is not known"),
+        ({"effect": ERROR, "match": {"path": ""}}, "match.path", "at least 1 character"),
+        ({"effect": ERROR, "probability": 1.1}, "probability", "less than or equal to 1"),
+        ({"effect": ERROR, "probability": float("nan")}, "probability", "finite"),
+        ({"effect": ERROR, "times": 0}, "times", "greater than or equal to 1"),
+        ({"effect": ERROR, "skip": -1}, "skip", "greater than or equal to 0"),
+        ({"effect": ERROR, "ttl": "10"}, "ttl", "is not a duration"),
+        ({"effect": ERROR, "ttl": "0s"}, "ttl", "greater than or equal to 1"),
+        ({"effect": ERROR, "id": "no spaces"}, "id", "pattern"),
+        ({"effect": ERROR, "phase": "later"}, "phase", "before_commit"),
+        ({"effect": {"type": "lost_record"}, "phase": "after_commit"}, "phase", "leave phase out"),
+        ({"effect": {"type": "latency"}}, "effect", "not none"),
+        ({"effect": {"type": "latency", "fixed": "1"}}, "effect.fixed", "is not a duration"),
+        ({"effect": {"type": "latency", "fixed": "1s", "uniform": ["1s", "2s"]}}, "effect", "not fixed and uniform"),
+        ({"effect": {"type": "latency", "uniform": ["2s", "1s"]}}, "effect", "low is above high"),
+        ({"effect": {"type": "latency", "uniform": ["1s"]}}, "effect.uniform.1", "required"),
+        ({"effect": {"type": "latency", "lognormal": {"median": "1s", "sigma": 0, "max": "1s"}}},
+         "effect.lognormal.sigma", "greater than 0"),
+        ({"effect": {"type": "truncate", "fraction": 1}}, "effect.fraction", "less than 1"),
+        ({"effect": {"type": "wrong_content_length", "by": 0}}, "effect.by", "not 0"),
+        ({"effect": {"type": "garbage", "bytes": "§"}}, "effect.bytes", "base64"),
+        ({"effect": {"type": "garbage", "bytes": 12345678}}, "effect.bytes", "string"),
+        ({"effect": {"type": "redirect", "to": "other"}}, "effect.to", "pattern"),
+        ({"effect": {"type": "redirect", "to": "http://x/\r\nA: b"}}, "effect.to", "pattern"),
+        ({"effect": {"type": "redirect", "to": "http://x/", "status": 304}}, "effect.status", "301"),
+        ({"effect": {"type": "unknown_members", "members": {}}}, "effect.members", "at least 1"),
+        ({"effect": {"type": "amount_drift"}}, "effect.by", "required"),
+        ({"effect": {"type": "amount_drift", "by": 0}}, "effect.by", "other than 0"),
+        ({"effect": {"type": "amount_drift", "by": "NaN"}}, "effect.by", "other than 0"),
+        ({"effect": {"type": "amount_drift", "by": "much"}}, "effect.by", "other than 0"),
+        ({"effect": {"type": "amount_drift", "by": True}}, "effect.by", "other than 0"),
+        ({"effect": {"type": "amount_drift", "by": "1e99"}}, "effect.by", "other than 0"),
+        ({"effect": {"type": "drop"}, "match": {"attempt": 2}}, "match", "match no attempt"),
+        ({"effect": {"type": "tamper", "path": "a..b"}}, "effect.path", "dotted path"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_bad_fault_is_refused(data: object, member: str, words: str) -> None:
+    """A refusal names the member, and says what is wrong with it."""
+    with pytest.raises(UsageError) as refused:
+        parse_fault(data)
+
+    assert refused.value.member == member
+    assert words in refused.value.message
+
+
+def test_exactly_one_shape_of_a_time() -> None:
+    """`latency` and `delay` take one shape."""
+    with pytest.raises(UsageError, match="exactly one of fixed, uniform, lognormal"):
+        parse_fault({"effect": {"type": "delay"}})
+
+
+@pytest.mark.parametrize("kind", sorted(PHASELESS))
+def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
+    """These are asked before the operation, and take no phase."""
+    attributes = {"by": 1} if kind == "amount_drift" else {}
+
+    assert parse_fault({"effect": {"type": kind, **attributes}}).lane == "before"
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "lane"),
+    [
+        ("connection_reset", None, "before"),
+        ("connection_reset", "before_commit", "before"),
+        ("connection_reset", "after_commit", "after"),
+        ("truncate", None, "after"),
+        ("wrong_content_length", None, "after"),
+        ("slow_body", None, "after"),
+        ("slow_body", "before_commit", "before"),
+    ],
+)
+def test_the_phase_decides_when_it_is_asked(kind: str, phase: str | None, lane: str) -> None:
+    """Without a phase most act before the commit; what distorts a body distorts the true one."""
+    declared = {"effect": {"type": kind}} | ({"phase": phase} if phase else {})
+
+    assert parse_fault(declared).lane == lane
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"id": "a", "name": "b", "on": "api", "match": {"operation": "deposit-*", "idempotency_key": "ABC"},
+         "skip": 1, "times": 2, "probability": 0.5, "ttl": "10m", "phase": "after_commit", "compose": True,
+         "enabled": False, "effect": {"type": "latency", "uniform": ["1s", "1m30s"]}},
+        {"on": "api", "effect": {"type": "stale_read", "for": "2s"}},
+        {"on": "api", "effect": {"type": "garbage", "as": "body", "bytes": "AAEC"}},
+        {"on": "api", "effect": {"type": "amount_drift", "by": "-0.10"}},
+        {"on": "webhooks", "match": {"attempt": 2}, "effect": {"type": "slow_body"}},
+        {"on": "webhooks", "effect": {"type": "tamper", "path": "data.object", "value": None}},
+        {"on": "api", "effect": {"type": "error", "status": 500, "details": {"a": None}}},
+    ],
+    ids=lambda data: data["effect"]["type"],
+)  # fmt: skip
+def test_a_fault_is_shown_as_it_could_be_declared(data: dict[str, Any]) -> None:
+    """What is shown says everything that was declared, and declares the same fault again."""
+    shown = document(parse_fault(data))
+
+    def covers(wanted: Any, got: Any) -> bool:  # noqa: ANN401 - JSON is any
+        if isinstance(wanted, dict):
+            return all(covers(value, got[name]) for name, value in wanted.items())
+        return bool(wanted == got or str(wanted).lower() == got)
+
+    assert covers(data, shown)
+    assert document(parse_fault(shown)) == shown
+
+
+def test_the_two_sides_are_known() -> None:
+    """Each effect knows its name, its side's effects have different names, and each says what it exposes."""
+    for effects in (API_EFFECTS, WEBHOOK_EFFECTS):
+        assert all(kind.model_fields["type"].default == name for name, kind in effects.items())
+        assert all(len(kind.exposes) > 10 for kind in effects.values())

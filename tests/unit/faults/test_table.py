@@ -1,0 +1,291 @@
+"""Which faults fire: matching, counting, chance, order; and that the index finds what a search would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.core.draws import Draws
+from paydouble.core.errors import UnknownThing, UsageError
+from paydouble.faults import table as table_module
+from paydouble.faults.base import Effect
+from paydouble.faults.model import parse_fault
+from paydouble.faults.table import Armed, FaultTable
+
+NOW = 1_000_000
+
+
+@dataclass
+class Context:
+    """A request that is what a test says."""
+
+    members: dict[str, str | int] = field(default_factory=dict)
+    suits: bool = True
+
+    def value(self, member: str) -> str | int | None:
+        """Return a member."""
+        return self.members.get(member)
+
+    def relevant(self, effect: Effect) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Return what the test says."""
+        return self.suits
+
+
+def _table(seed: int = 1) -> FaultTable:
+    return FaultTable(Draws(seed))
+
+
+def _add(table: FaultTable, now: int = NOW, **members: Any) -> Armed:  # noqa: ANN401 - JSON is any
+    return table.add(parse_fault({"effect": {"type": "empty_response"}, **members}), now)
+
+
+def _fire(table: FaultTable, **members: str | int) -> list[str]:
+    return [armed.id for armed, _ in table.fire("before", Context(members), NOW)]
+
+
+def test_an_empty_table_is_not_busy() -> None:
+    """A lane without faults costs nothing, and fires nothing."""
+    table = _table()
+
+    assert (table.busy("before"), table.busy("after"), _fire(table), len(table)) == (False, False, [], 0)
+
+
+def test_a_fault_is_asked_in_its_lane() -> None:
+    """One before the commit does not keep those after it busy."""
+    table = _table()
+    _add(table, phase="after_commit")
+
+    assert (table.busy("before"), table.busy("after"), _fire(table)) == (False, True, [])
+
+
+@pytest.mark.parametrize(
+    ("match", "fires"),
+    [
+        ({}, True),
+        ({"operation": "deposit-creation"}, True),
+        ({"operation": "deposit-*"}, True),
+        ({"operation": "refund-*"}, False),
+        ({"operation": "deposit-creation", "method": "POST"}, True),
+        ({"operation": "deposit-creation", "method": "GET"}, False),
+        ({"external_identifier": "order-1", "operation": "deposit-creation"}, True),
+        ({"external_identifier": "order-2", "operation": "deposit-creation"}, False),
+        ({"scenario": "*"}, False),
+        ({"object_id": "x"}, False),
+    ],
+    ids=str,
+)
+def test_all_that_is_given_must_hold(match: dict[str, Any], *, fires: bool) -> None:
+    """Every member of a match must be there and fit; what a request does not have fits nothing."""
+    table = _table()
+    _add(table, id="f", match=match)
+
+    fired = _fire(table, operation="deposit-creation", method="POST", external_identifier="order-1")
+
+    assert fired == (["f"] if fires else [])
+
+
+def test_an_attempt_is_a_number() -> None:
+    """Whole numbers match too."""
+    table = _table()
+    table.add(parse_fault({"id": "w", "effect": {"type": "chunked"}, "match": {"attempt": 2}}), NOW)
+
+    fired = [len(table.fire("attempt", Context({"attempt": n}), NOW)) for n in (1, 2, 3)]
+
+    assert fired == [0, 1, 0]
+
+
+def test_skip_then_times() -> None:
+    """The first matches pass, then it fires so often, then never again; what does not match does not count."""
+    table = _table()
+    armed = _add(table, skip=2, times=2, match={"method": "POST"})
+
+    fired = [len(_fire(table, method=method)) for method in ("POST", "GET", "POST", "POST", "POST", "POST")]
+
+    assert (fired, armed.matched, armed.fired) == ([0, 0, 0, 1, 1, 0], 4, 2)
+
+
+def test_what_has_nothing_to_act_on_does_not_count() -> None:
+    """A match that the effect cannot act on leaves its counts alone."""
+    table = _table()
+    armed = _add(table, times=1)
+
+    fired = table.fire("before", Context(suits=False), NOW)
+
+    assert (fired, armed.matched, armed.fired) == ([], 0, 0)
+
+
+def test_a_fault_has_its_time() -> None:
+    """`ttl` counts from when it was added, and is over at its end."""
+    table = _table()
+    armed = _add(table, ttl="2s")
+
+    fired = [len(table.fire("before", Context(), NOW + after)) for after in (0, 1999, 2000)]
+
+    assert (fired, armed.alive(NOW + 1999), armed.alive(NOW + 2000)) == ([1, 1, 0], True, False)
+
+
+def test_a_disabled_fault_is_passed_over() -> None:
+    """The next one decides."""
+    table = _table()
+    _add(table, id="off", enabled=False)
+    _add(table, id="on")
+
+    assert _fire(table) == ["on"]
+
+
+def test_the_first_decides_and_compose_lets_the_next_act() -> None:
+    """In the order in which they were added, until one that fires does not compose."""
+    table = _table()
+    _add(table, id="a", compose=True, match={"external_identifier": "x"})
+    _add(table, id="waits", skip=9)
+    _add(table, id="b", compose=True)
+    _add(table, id="c", match={"operation": "o*"})
+    _add(table, id="d")
+
+    assert _fire(table, external_identifier="x", operation="op") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("probability", "low", "high"), [(0.0, 0, 0), (0.1, 60, 140), (0.5, 430, 570), (1.0, 1000, 1000)]
+)
+def test_probability_is_a_share(probability: float, low: int, high: int) -> None:
+    """So many of a thousand matches fire, about."""
+    table = _table()
+    armed = _add(table, probability=probability)
+
+    for _ in range(1000):
+        _fire(table)
+
+    assert low <= armed.fired <= high
+    assert armed.matched == 1000
+
+
+def _pattern(table: FaultTable, name: str) -> list[bool]:
+    return [name in _fire(table) for _ in range(64)]
+
+
+def test_the_same_seed_fires_alike() -> None:
+    """Chance depends on the seed, the fault's id and the number of the match."""
+    tables = [_table(seed) for seed in (1, 1, 2)]
+    for table in tables:
+        _add(table, id="f", probability=0.5)
+
+    first, same, other = (_pattern(table, "f") for table in tables)
+
+    assert first == same
+    assert first != other
+
+
+def test_another_fault_shifts_nothing() -> None:
+    """With other faults around it, before and behind, one fires as it does alone; another id fires otherwise."""
+    alone, crowd = _table(), _table()
+    _add(alone, id="f", probability=0.5)
+    for name in ("other", "f", "third"):
+        _add(crowd, id=name, probability=0.5, compose=True)
+
+    by_itself = _pattern(alone, "f")
+    fired = [_fire(crowd) for _ in range(64)]
+
+    assert ["f" in each for each in fired] == by_itself
+    assert ["third" in each for each in fired] != by_itself
+
+
+def test_ids_are_given_or_made() -> None:
+    """A fault without an id gets one that is free; one that is taken is refused."""
+    table = _table()
+    _add(table, id="fault-2")
+
+    made = [_add(table).id, _add(table).id]
+
+    assert made == ["fault-3", "fault-4"]
+    with pytest.raises(UsageError, match="already is a fault 'fault-2'") as refused:
+        _add(table, id="fault-2")
+    assert refused.value.member == "id"
+
+
+def test_a_change_keeps_counts_and_place() -> None:
+    """A fault that is changed goes on counting, and is asked where it stood."""
+    table = _table()
+    _add(table, id="a", match={"method": "GET"})
+    _add(table, id="b")
+    _fire(table, method="GET")
+
+    armed = table.change("a", parse_fault({"effect": {"type": "empty_response"}, "match": {"method": "POST"}}))
+
+    assert (_fire(table, method="POST"), _fire(table, method="GET"), armed.fired) == (["a"], ["b"], 2)
+
+
+def test_a_removed_fault_is_gone() -> None:
+    """It fires no more, and nobody finds it."""
+    table = _table()
+    _add(table, id="a")
+    _add(table, id="b", phase="after_commit")
+
+    table.remove("a")
+
+    assert ([armed.id for armed in table], len(table), table.busy("before"), table.busy("after")) == (
+        ["b"],
+        1,
+        False,
+        True,
+    )
+    with pytest.raises(UnknownThing, match="There is no fault 'a'"):
+        table.get("a")
+    with pytest.raises(UnknownThing):
+        table.remove("a")
+
+
+def test_clear_tells_how_many() -> None:
+    """Everything goes, and its number is told."""
+    table = _table()
+    _add(table)
+    _add(table)
+
+    assert (table.clear(), len(table), _fire(table)) == (2, 0, [])
+
+
+def test_a_table_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that never tidies up hears of it."""
+    monkeypatch.setattr(table_module, "MOST_FAULTS", 2)
+    table = _table()
+    _add(table)
+    _add(table)
+
+    with pytest.raises(UsageError, match="2 faults already; delete some"):
+        _add(table)
+
+
+_MEMBERS = ("operation", "method", "path", "external_identifier", "idempotency_key", "object_id", "scenario")
+_VALUES = st.sampled_from(["a", "b", "a*", "*"])
+_MATCHES = st.dictionaries(st.sampled_from(_MEMBERS), _VALUES, max_size=3)
+_REQUESTS = st.dictionaries(st.sampled_from(_MEMBERS), st.sampled_from(["a", "b", "ab"]))
+
+
+@given(st.lists(st.tuples(_MATCHES, st.booleans()), max_size=8), st.lists(_REQUESTS, max_size=4))
+def test_the_index_finds_what_a_search_would(
+    faults: list[tuple[dict[str, str], bool]], requests: list[dict[str, str]]
+) -> None:
+    """Looking faults up by a value fires exactly those that going through all of them in order would."""
+    table = _table()
+    for match, compose in faults:
+        _add(table, match=match, compose=compose)
+
+    for members in requests:
+        expected = []
+        for armed in table:
+            wanted = armed.fault.match.model_dump(exclude_none=True)
+            if all(_fits(members.get(name), value) for name, value in wanted.items()):
+                expected.append(armed.id)
+                if not armed.fault.compose:
+                    break
+        assert _fire(table, **members) == expected
+
+
+def _fits(value: str | None, wanted: str) -> bool:
+    if value is None:
+        return False
+    return value.startswith(wanted.removesuffix("*")) if wanted.endswith("*") else value == wanted

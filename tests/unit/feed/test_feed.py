@@ -1,0 +1,49 @@
+"""The feed: everything that happens, numbered, the newest kept."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.feed import Feed, Note
+
+
+def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
+    """Every note calls every listener once; one that is forgotten hears nothing more."""
+    feed = Feed(10)
+    heard: list[int] = []
+
+    def listener() -> None:
+        heard.append(feed.sequence)
+
+    feed.add("clock", 1)
+    feed.listen(listener)
+    feed.add("clock", 2)
+    feed.add("clock", 3)
+    feed.forget(listener)
+    feed.add("clock", 4)
+
+    assert heard == [2, 3]
+
+
+def test_a_note_holds_its_number_its_record_and_its_detail() -> None:
+    """What is read is what was added, with numbers from 1."""
+    feed = Feed(10)
+    feed.add("attempt", "delivery", "attempt")
+
+    assert feed.since(0) == ([Note(1, "attempt", "delivery", "attempt")], 0)
+
+
+@given(limit=st.integers(1, 8), made=st.integers(0, 20), seen=st.integers(-3, 25))
+def test_what_came_after_a_number_is_there_or_counted(limit: int, made: int, seen: int) -> None:
+    """Notes after a number are returned in order; together with the count of the lost ones none is missing."""
+    feed = Feed(limit)
+    for number in range(1, made + 1):
+        feed.add("clock", number)
+
+    notes, gone = feed.since(seen)
+
+    missed = list(range(max(0, seen) + 1, made + 1))
+    kept = missed[-limit:]
+    assert [(note.sequence, note.record) for note in notes] == [(number, number) for number in kept]
+    assert gone == len(missed) - len(kept)
