@@ -164,7 +164,8 @@ that port and nowhere else. Against DNS rebinding the `Host` of a call must be a
 stands until it is advanced; an auto clock jumps to the next timer once nothing has been in flight for 50 ms; every clock
 can be advanced. `advance` takes exactly one of `by`, `to` and `until_idle`, lets everything due happen instant by instant,
 waits for the attempts of an instant before the next, and answers `{{"now", "fired", "attempts", "idle"}}` when all of it has
-settled. A second advance waits for the first.
+settled; `idle` is true when nothing at all is left to happen, not even later. A second advance waits for the first. A clock
+without `start` begins at the server's `--start`, or at wall time.
 
 ## Faults
 

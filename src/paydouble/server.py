@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -102,7 +103,7 @@ class Server:
         try:
             await site.start()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = os.strerror(error.errno).lower() if error.errno else str(error)
             hint = "; choose another, or 0 for a free one" if port else ""
             raise UsageError(f"{self.options.host}:{port} cannot be used ({reason}){hint}", member=option) from None
         sockets = runner.addresses

@@ -27,6 +27,8 @@ def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str,
         case.path_parameters["s"] = "nobody" if deletes else "default"
         if "id" in case.path_parameters:
             case.path_parameters["id"] = LIVING[case.path.split("/")[4]]
+        if "name" in case.path_parameters:
+            case.path_parameters["name"] = "happy-path"
     if _is_meant_well(case, ParameterLocation.BODY) and isinstance(case.body, dict):
         if case.path.endswith("/wait"):
             case.body["timeout"] = "0s"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import aiohttp
 import pytest
 from receivers import hang, receiving
 from servers import Client
+
+from paydouble.runtime.host import ClockSpec, HostOptions
+from paydouble.server import Server, ServerOptions
 
 START = {"mode": "manual", "start": "2026-01-01T00:00:00Z"}
 
@@ -51,3 +55,18 @@ async def test_a_contradictory_advance_is_refused(client: Client, how: dict[str,
     assert answer.error == (400, "invalid", member)
     assert answer.document["error"]["message"].startswith(f"{member}: ")
     assert (await box.get("/clock"))["now"] == "2026-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("clock", ["manual", {"mode": "manual"}, None])
+async def test_a_clock_without_a_start_begins_where_the_server_says(clock: object) -> None:
+    """`serve --start` holds for every sandbox that says nothing else, however its clock is named."""
+    start = 1_767_225_600_000
+    shared = HostOptions(clock=ClockSpec("manual", start))
+    async with (
+        Server(ServerOptions(port=0, shared=shared)) as server,
+        aiohttp.ClientSession() as session,
+        session.post(f"{server.base_url}/_paydouble/sandboxes", json={"clock": clock} if clock else {}) as response,
+    ):
+        made = await response.json()
+
+    assert made["clock"]["now"] == "2026-01-01T00:00:00.000Z"

@@ -16,7 +16,7 @@ from paydouble.web.control.values import ControlRoute
 
 BY_NAME = {route.name: route for route in ROUTES}
 BOXED = [route for route in ROUTES if "{s}" in route.path]
-OBJECTS = [route for route in BOXED if "{id}" in route.path]
+OBJECTS = [route for route in BOXED if "{id}" in route.path or "{name}" in route.path]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ RESOURCE = ("id", "object", "status")
 FAULT = ("id", "on", "match", "effect", "enabled", "times_matched", "times_fired", "expires_at", "active")
 VERDICT = ("passed", "count", "expected", "closest", "evicted")
 EVENT = ("id", "type", "object_id", "created_at", "request_id", "body")
+SCENARIO = ("name", "summary", "source", "active")
 CASES = {
     "health": Case(shows=("status", "version", "uptime_seconds", "sandboxes")),
     "sandbox-create": Case(body={"id": "fresh", "seed": 7, "clock": "manual", "scenario": "abandoned"}, shows=SANDBOX),
@@ -80,6 +81,11 @@ CASES = {
     "refund-transition": Case("refund", {"to": "processing"}, RESOURCE),
     "dispute-transition": Case("dispute", {"to": "under_review"}, RESOURCE),
     "payout-transition": Case("payout", {"to": "processing"}, RESOURCE),
+    "scenario-list": Case(shows=LISTING),
+    "scenario-add": Case(body={"name": "mine", "summary": "My own.", "lifecycle": {}}, shows=SCENARIO),
+    "scenario-activate": Case(body={"name": "abandoned"}, shows=SCENARIO),
+    "scenario-deactivate": Case(shows=("deleted",)),
+    "scenario-play": Case("scenario", {"deposit": {"amount": 5}}, RESOURCE),
     "dispute-open": Case("pay_in", {"reason": "fraudulent"}, RESOURCE),
 }
 
@@ -99,7 +105,8 @@ class Shop:
     def path(self, route: ControlRoute) -> str:
         """Return a route's path with its variables filled in."""
         subject = CASES[route.name].subject
-        return route.path.replace("{s}", self.box.id).replace("{id}", self.ids.get(subject, ""))
+        subject = self.ids.get(subject, "")
+        return route.path.replace("{s}", self.box.id).replace("{id}", subject).replace("{name}", subject)
 
     def body(self, name: str) -> dict[str, Any] | None:
         """Return a case's body with the ids that it speaks of."""
@@ -127,7 +134,9 @@ async def shop(client: Client) -> Shop:
     late = await box.control("POST", "/faults", {"on": "webhooks", "effect": {"type": "delay", "fixed": "1h"}})
     later.append(await box.control("POST", "/webhook/test", {}))
     assert [answer.status for answer in (fault, late, *later)] == [201] * 5
+    await box.control("POST", "/scenarios", {"name": "own", "summary": "Its own.", "lifecycle": {}})
     ids = {
+        "scenario": "own",
         "fault": fault.document["id"],
         "held_delivery": f"dlv_{later[0].document['id'][4:]}",
         "late_delivery": f"dlv_{later[2].document['id'][4:]}",
@@ -167,7 +176,7 @@ async def test_an_unknown_sandbox_is_not_found(client: Client, shop: Shop, route
 @pytest.mark.parametrize("route", OBJECTS, ids=lambda route: route.name)
 async def test_an_unknown_object_is_not_found(client: Client, shop: Shop, route: ControlRoute) -> None:
     """An id that does not exist in the sandbox is 404."""
-    path = route.path.replace("{s}", shop.box.id).replace("{id}", "payin_nobody")
+    path = route.path.replace("{s}", shop.box.id).replace("{id}", "payin_nobody").replace("{name}", "nobody")
 
     answer = await client.control(route.method, path, CASES[route.name].body)
 

@@ -30,7 +30,7 @@ from paydouble.sandbox import delivering, emission
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
 from paydouble.sandbox.life import Life
-from paydouble.scenarios.library import library, names
+from paydouble.sandbox.repertoire import Repertoire
 from paydouble.scenarios.model import Scenario
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
@@ -70,8 +70,9 @@ class Sandbox:
         self.cause: RequestEntry | None = None
         self.draws = Draws(identity.seed)
         self.ids = Ids(self.draws)
-        self._scenarios = scenarios
+        self.scenarios = Repertoire(scenarios)
         self.check_scenario(settings.scenario)
+        self._first_scenario = settings.scenario
         self._make_clock = make_clock
         self.journal = Journal(settings.journal_limit)
         self.outbox = Outbox(settings.journal_limit)
@@ -144,10 +145,11 @@ class Sandbox:
 
     def create_pay_in(self, scenario: str | None = None, **members: Any) -> tuple[PayIn, Document]:  # noqa: ANN401
         """Open a deposit that plays a scenario; the members are those of `Ledger.create_pay_in`."""
-        chosen = self.scenario(scenario or self.settings.scenario)
+        chosen = self.scenario(scenario or self.active_scenario or self.settings.scenario)
         pay_in, document = self.ledger.create_pay_in(
             self.now, checkout_base=self.checkout_base, scenario=chosen.name, **members
         )
+        self.scenarios.begin(pay_in, chosen)
         self.life.begin_pay_in(pay_in, chosen, self.now)
         return pay_in, document
 
@@ -162,7 +164,7 @@ class Sandbox:
         refund = self.ledger.create_refund(
             self.now, pay_in, amount=amount, reason=reason, external_identifier=external_identifier
         )
-        self.life.begin_refund(refund, self.scenario(pay_in.scenario), self.now)
+        self.life.begin_refund(refund, self.scenarios.of(pay_in), self.now)
         return refund
 
     def open_dispute(self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent") -> Dispute:
@@ -170,7 +172,7 @@ class Sandbox:
         dispute = self.ledger.open_dispute(
             self.now, pay_in, amount=amount, reason=reason, window_ms=self.settings.disputes.response_window
         )
-        self.life.begin_dispute(dispute, self.scenario(pay_in.scenario), self.now)
+        self.life.begin_dispute(dispute, self.scenarios.of(pay_in), self.now)
         return dispute
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
@@ -255,16 +257,13 @@ class Sandbox:
         """Forget what the scope names; returns how much of each was removed and cancelled."""
         removed: dict[str, int] = {}
         if "deliveries" in scope:
-            for timer in self.timers.pending():
-                if isinstance(timer.command, DELIVERY_COMMANDS):
-                    self.timers.cancel(timer)
-            self.dispatch.clear()
-            removed["events"] = self.journal.events.clear()
-            removed["deliveries"], removed["deliveries_cancelled"] = self.outbox.clear()
+            removed |= self._forget_deliveries()
         if "faults" in scope:
             removed["faults"] = self.faults.clear()
         if "requests" in scope:
             removed["requests"] = self.journal.requests.clear()
+        if "scenarios" in scope:
+            removed |= self._forget_scenarios()
         if "state" in scope:
             removed["pay_ins"] = self.ledger.count(PayIn)
             removed["refunds"] = self.ledger.count(Refund)
@@ -273,6 +272,7 @@ class Sandbox:
             removed["timers_cancelled"] = len(self.timers)
             waiting = self.timers.pending()
             clock, ids = self.clock, self.ids
+            self.scenarios.restart()
             self._start()
             # What is kept keeps its ids, so new events and requests must not be given them again.
             kept = (("evt", "deliveries"), ("req", "requests"))
@@ -286,6 +286,23 @@ class Sandbox:
                     self.timers.schedule(timer.due, timer.command, timer.subject)
         self.feed.add("reset", {"scope": sorted(scope), "removed": removed})
         return removed
+
+    def _forget_deliveries(self) -> dict[str, int]:
+        for timer in self.timers.pending():
+            if isinstance(timer.command, DELIVERY_COMMANDS):
+                self.timers.cancel(timer)
+        self.dispatch.clear()
+        events = self.journal.events.clear()
+        deliveries, cancelled = self.outbox.clear()
+        return {"events": events, "deliveries": deliveries, "deliveries_cancelled": cancelled}
+
+    def _forget_scenarios(self) -> dict[str, int]:
+        uploads, active = self.scenarios.clear()
+        if self.settings.scenario not in self.scenarios.names():
+            # The setting named an upload; deposits go on with the life that the sandbox was made with.
+            settings = self.settings.model_copy(update={"scenario": self._first_scenario})
+            self.settings = self.life.settings = settings
+        return {"scenarios": uploads, "active_scenario": active}
 
     # Delivery, driven by the shell
 
@@ -313,16 +330,16 @@ class Sandbox:
 
     def check_scenario(self, name: str) -> None:
         """Raise `UsageError` when there is no scenario of a name; none is read for it."""
-        known = names() if self._scenarios is None else tuple(sorted(self._scenarios))
-        if name not in known:
-            raise UsageError(f"there is no scenario {name!r}; there are: {', '.join(known)}", member="scenario")
+        self.scenarios.check(name)
 
     def scenario(self, name: str) -> Scenario:
-        """Return a scenario by name."""
-        scenarios = library() if self._scenarios is None else self._scenarios
-        if name not in scenarios:
-            self.check_scenario(name)
-        return scenarios[name]
+        """Return a scenario by name, an uploaded one first; `UsageError` when there is none."""
+        return self.scenarios.get(name)
+
+    @property
+    def active_scenario(self) -> str | None:
+        """Return the scenario that every new pay-in plays, or None when its e-mail and the setting choose."""
+        return self.scenarios.active
 
     def delivery(self, delivery_id: str) -> Delivery:
         """Return a delivery that is still kept."""

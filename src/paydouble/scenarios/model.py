@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from paydouble.config import Duration
+from paydouble.config import Duration, Flag
 
 
 class _Model(BaseModel):
@@ -26,7 +26,7 @@ class PayInStep(_Model):
     after: Duration
     to: Literal["created", "pending", "processing", "succeeded", "failed", "cancelled"]
     failure: FailureSpec | None = None
-    force: bool = False
+    force: Flag = False
 
 
 class RefundStep(_Model):
@@ -35,7 +35,7 @@ class RefundStep(_Model):
     after: Duration
     to: Literal["created", "processing", "succeeded", "failed"]
     failure: FailureSpec | None = None
-    force: bool = False
+    force: Flag = False
 
 
 class DisputeStep(_Model):
@@ -43,7 +43,7 @@ class DisputeStep(_Model):
 
     after: Duration
     to: Literal["needs_response", "under_review", "won", "lost", "accepted"]
-    force: bool = False
+    force: Flag = False
 
 
 class PayoutStep(_Model):
@@ -52,7 +52,7 @@ class PayoutStep(_Model):
     after: Duration
     to: Literal["created", "processing", "succeeded", "failed", "returned"]
     failure: FailureSpec | None = None
-    force: bool = False
+    force: Flag = False
 
 
 Step = PayInStep | RefundStep | DisputeStep | PayoutStep

@@ -42,6 +42,8 @@ class Documents:
             return _respond(self._control_openapi(), "application/json")
         if name in {"docs", "docs/"}:
             return _respond(_static("docs.html"), "text/html")
+        if name.startswith("checkout/"):  # where `payment_url` leads, for any pay-in
+            return _respond(_static("checkout.html"), "text/html")
         kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
         return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
 

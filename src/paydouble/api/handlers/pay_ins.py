@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from orjson import Fragment
 
@@ -14,21 +15,34 @@ from paydouble.core.money import json_amount, write_amount
 from paydouble.payments.catalogue import Catalogue, Method, convert, load_catalogue, rate
 from paydouble.payments.resources import Customer, Document, PayIn, PaymentMethod
 
+if TYPE_CHECKING:
+    from paydouble.faults.plan import Plan
+    from paydouble.sandbox import Sandbox
+
 SCENARIO_DOMAIN = "@scenario.test"
 
 
 def create_deposit(call: Call) -> Document:
     """Create a deposit; emits pay-in.created."""
-    wanted: DepositRequest = call.payload
+    return open_deposit(call.sandbox, call.payload, call.plan)
+
+
+def open_deposit(
+    sandbox: Sandbox, wanted: DepositRequest, plan: Plan | None = None, *, scenario: str | None = None
+) -> Document:
+    """Open a deposit and return it as it is shown.
+
+    It plays the scenario that is given, else the sandbox's active one, else that of its e-mail, else the setting's.
+    """
     amount = minor_units(wanted.amount, wanted.currency)
-    if call.plan is not None and call.plan.expire_rate:
+    if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
     method = _choose(load_catalogue(), wanted, amount)
-    if _removed(call, method):
+    if _removed(plan, method):
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
     customer = wanted.customer
-    pay_in, document = call.sandbox.create_pay_in(
-        scenario=_named_scenario(call, customer.email),
+    pay_in, document = sandbox.create_pay_in(
+        scenario=scenario or sandbox.active_scenario or _named_scenario(sandbox, customer.email),
         external_identifier=wanted.external_identifier,
         amount=amount,
         currency=wanted.currency,
@@ -39,7 +53,7 @@ def create_deposit(call: Call) -> Document:
         notification_url=wanted.notification_url,
         metadata=wanted.metadata,
     )
-    return pay_in.extended(document, call.sandbox.ledger.stamp)
+    return pay_in.extended(document, sandbox.ledger.stamp)
 
 
 def retrieve(call: Call) -> Document:
@@ -85,7 +99,7 @@ def payment_methods(call: Call) -> Document:
     offered = [
         method
         for method in catalogue.methods
-        if method.takes(currency, wanted.country, amount) and not _removed(call, method)
+        if method.takes(currency, wanted.country, amount) and not _removed(call.plan, method)
     ]
     return {
         "payment_methods": [
@@ -131,8 +145,8 @@ def _supported(catalogue: Catalogue, currency: str) -> None:
         raise ApiError("VALIDATION_ERROR", f"currency: {currency} is not supported.")
 
 
-def _removed(call: Call, method: Method) -> bool:
-    gone = call.plan.remove_method if call.plan is not None else None
+def _removed(plan: Plan | None, method: Method) -> bool:
+    gone = plan.remove_method if plan is not None else None
     return gone is not None and gone in {"*", method.type, method.code}
 
 
@@ -156,11 +170,11 @@ def _plain(value: Decimal) -> str:
     return format(value, "f")
 
 
-def _named_scenario(call: Call, email: str) -> str | None:
+def _named_scenario(sandbox: Sandbox, email: str) -> str | None:
     # A form in a browser can choose a life without code: declined@… would do nothing, card-declined@scenario.test does.
     if not email.endswith(SCENARIO_DOMAIN):
         return None
     try:
-        return call.sandbox.scenario(email.removesuffix(SCENARIO_DOMAIN)).name
+        return sandbox.scenario(email.removesuffix(SCENARIO_DOMAIN)).name
     except UsageError as error:
         raise ApiError("VALIDATION_ERROR", f"customer.email: {error.message}.") from None

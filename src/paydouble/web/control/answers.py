@@ -46,6 +46,7 @@ def _listing(items: str) -> Schema:
     return _object({"items": _list(_ref(items)), "next_cursor": _or_null(_TEXT), "evicted": _COUNT})
 
 
+_SCENARIO: Final = {"name": _TEXT, "summary": _TEXT, "source": {"enum": ["shipped", "uploaded"]}, "active": _FLAG}
 _DELIVERY: Final = {
     "id": _TEXT,
     "event_id": _TEXT,
@@ -154,6 +155,8 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
             "settings": {"type": "object"},
         }
     ),
+    "ScenarioSummary": _object(_SCENARIO),
+    "UploadedScenario": _object({**_SCENARIO, "lifecycle": {"type": "object"}, "expect": _list(_TEXT)}),
     "Verdict": _object(
         {
             "passed": _FLAG,
@@ -225,6 +228,11 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     "dispute-transition": _ref("Resource"),
     "payout-transition": _ref("Resource"),
     "dispute-open": _ref("Resource"),
+    "scenario-list": _listing("ScenarioSummary"),
+    "scenario-add": _ref("UploadedScenario"),
+    "scenario-activate": _ref("ScenarioSummary"),
+    "scenario-deactivate": _object({"deleted": _or_null(_TEXT)}),
+    "scenario-play": _ref("Resource"),
 }
 # Those whose answer is no JSON document.
 OTHER_TYPES: Final[Mapping[str, str]] = {"metrics": "text/plain", "stream": "text/event-stream"}

@@ -10,10 +10,12 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from paydouble.core.durations import format_duration
 from paydouble.faults.model import ApiFault, WebhookFault
+from paydouble.scenarios.model import Scenario
 from paydouble.version import __version__
 from paydouble.web.control.answers import ANSWERS, COMPONENTS, OTHER_TYPES, REF
 from paydouble.web.control.door import PREFIX
 from paydouble.web.control.routes import ROUTES
+from paydouble.web.control.scenario_bodies import ScenarioText
 from paydouble.web.control.values import ControlRoute
 
 Document = dict[str, Any]
@@ -24,6 +26,7 @@ inside; 4xx is a bad control call."""
 _PARAMETERS: Final = {
     "s": "The sandbox's id.",
     "id": "The id of the object, within the sandbox.",
+    "name": "The scenario's name.",
     "limit": "At most so many, 1 to 1000.",
     "cursor": "`next_cursor` of the page before.",
     "type": "Only events of this type.",
@@ -41,6 +44,12 @@ _ADVICE: Final = {
         "Any members of a fault; `match` and `effect` are replaced whole, null takes a member back to its default, "
         "and the counts stay."
     ),
+    "scenario-add": (
+        "A scenario as an object, or its file as `yaml` text. It stands over any other of its name, for the pay-ins to "
+        "come; those that there are keep the life that they began."
+    ),
+    "scenario-activate": "It goes before the e-mail of a deposit's customer and before the setting `scenario`.",
+    "scenario-play": "Of the `deposit` only what matters need be given. Its events have no request.",
     "request-wait": "`timeout` is real time. When it is over the answer says so, with the same explanation.",
     "delivery-wait": "`timeout` is real time. When it is over the answer says so, with the same explanation.",
     "stream": (
@@ -100,7 +109,7 @@ def _operation(route: ControlRoute) -> Document:
     }
     if variables:
         described["responses"]["404"] = _refusal("No such sandbox or object.")
-    if route.method == "POST" and "id" in variables:
+    if route.method == "POST" and variables[-1:] not in ([], ["s"]):
         described["responses"]["409"] = _refusal("The object cannot do that now.")
     if route.name == "metrics":
         described["responses"]["404"] = _refusal("The extra is not installed.")
@@ -131,6 +140,8 @@ def _body(route: ControlRoute) -> Document:
         return {"$ref": REF + route.payload.__name__}
     if route.name == "fault-change":
         return {"$ref": REF + "FaultChange"}
+    if route.name == "scenario-add":
+        return {"anyOf": [{"$ref": REF + "Scenario"}, {"$ref": REF + "ScenarioText"}]}
     return {"anyOf": [{"$ref": REF + "ApiFault"}, {"$ref": REF + "WebhookFault"}]}
 
 
@@ -145,7 +156,7 @@ def _refusal(text: str) -> Document:
 
 
 def _models() -> Document:
-    models: set[type[BaseModel]] = {ApiFault, WebhookFault}
+    models: set[type[BaseModel]] = {ApiFault, WebhookFault, Scenario, ScenarioText}
     for route in ROUTES:
         if route.payload is not None and issubclass(route.payload, BaseModel):
             models.add(route.payload)

@@ -12,6 +12,7 @@ from paydouble.web.control import (
     records,
     redelivery,
     sandboxes,
+    scenarios,
     stream,
     verification,
 )
@@ -32,6 +33,7 @@ from paydouble.web.control.models import (
     TestWebhook,
     Transition,
 )
+from paydouble.web.control.scenario_bodies import ActiveScenario, PlayScenario
 from paydouble.web.control.values import ControlRoute as Row
 
 _BOX: Final = "/sandboxes/{s}"
@@ -198,6 +200,39 @@ ROUTES: Final = (
         "A dispute arrives.",
         outcomes.open_dispute,
         OpenDispute,
+        201,
+    ),
+    Row(
+        "scenario-list",
+        "GET",
+        _BOX + "/scenarios",
+        "The scenarios, shipped and uploaded.",
+        scenarios.list_all,
+        queries=_PAGE,
+    ),
+    Row("scenario-add", "POST", _BOX + "/scenarios", "Upload a scenario.", scenarios.upload, dict, 201),
+    Row(
+        "scenario-activate",
+        "PUT",
+        _BOX + "/scenarios/active",
+        "Let every new pay-in play a scenario.",
+        scenarios.activate,
+        ActiveScenario,
+    ),
+    Row(
+        "scenario-deactivate",
+        "DELETE",
+        _BOX + "/scenarios/active",
+        "Let the e-mail and the setting choose again.",
+        scenarios.deactivate,
+    ),
+    Row(
+        "scenario-play",
+        "POST",
+        _BOX + "/scenarios/{name}/play",
+        "Make a pay-in that plays a scenario.",
+        scenarios.play,
+        PlayScenario,
         201,
     ),
     Row("stream", "GET", _BOX + "/stream", "Everything that happens, as Server-Sent Events.", stream.follow),

@@ -20,7 +20,7 @@ def create(call: ControlCall) -> Document:
     spec = SandboxSpec(
         id=wanted.id,
         seed=wanted.seed,
-        clock=None if wanted.clock is None else _clock_spec(wanted.clock),
+        clock=None if wanted.clock is None else _clock_spec(wanted.clock, start=call.host.options.clock.start),
         notification_url=wanted.notification_url,
         settings=load_settings(change, call.host.options.settings) if change else None,
         business_key=wanted.business_key,
@@ -97,9 +97,10 @@ async def advance(call: ControlCall) -> Document:
     return {"now": write_instant(done.now), "fired": done.fired, "attempts": done.attempts, "idle": done.idle}
 
 
-def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate") -> ClockSpec:
+def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate", start: int | None = None) -> ClockSpec:
     if isinstance(choice, str):
-        return ClockSpec(choice)
+        return ClockSpec(choice, start)
     if choice.rate is not None and choice.mode != "real":
         raise UsageError(f"only a real clock has a rate, not a {choice.mode} one", member=rate_member)
-    return ClockSpec(choice.mode, choice.start, 1.0 if choice.rate is None else choice.rate)
+    begin = start if choice.start is None else choice.start
+    return ClockSpec(choice.mode, begin, 1.0 if choice.rate is None else choice.rate)

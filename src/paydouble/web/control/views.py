@@ -46,6 +46,16 @@ def sandbox(host: Host, box: Sandbox) -> Document:
     }
 
 
+def scenario(box: Sandbox, name: str) -> Document:
+    """Return what a scenario is for, where it comes from, and whether every new pay-in plays it."""
+    return {
+        "name": name,
+        "summary": box.scenario(name).summary,
+        "source": "uploaded" if name in box.scenarios.uploaded else "shipped",
+        "active": name == box.active_scenario,
+    }
+
+
 def clock(box: Sandbox) -> Document:
     """Return where a clock stands and what it waits for."""
     due = box.timers.next_due()

@@ -1,0 +1,104 @@
+"""Uploaded scenarios over shipped ones, and the lives that have begun."""
+
+import pytest
+from benches import SECOND, advance, bench, deposit, paid, script, timeline
+
+from paydouble.core.errors import UsageError
+
+REFUND = [{"after": "1s", "to": "processing"}, {"after": "1s", "to": "failed"}]
+PAID = [{"after": "0s", "to": to} for to in ("pending", "processing", "succeeded")]
+OWN = script("own", pay_in=PAID, refund=REFUND)["own"]
+ALL = frozenset({"state", "requests", "deliveries", "clock", "scenarios"})
+
+
+def test_an_upload_goes_over_a_shipped_one_until_it_is_forgotten() -> None:
+    """The same name means the upload for as long as it is there."""
+    box = bench()
+    own = script("happy-path")["happy-path"]
+    shipped = box.scenario("happy-path")
+
+    box.scenarios.upload(own)
+    over = box.scenario("happy-path")
+    removed = box.reset(frozenset({"scenarios"}))
+
+    assert (over, box.scenario("happy-path")) == (own, shipped)
+    assert removed == {"scenarios": 1, "active_scenario": 0}
+
+
+def test_a_pay_in_keeps_the_life_that_it_began() -> None:
+    """Its refund plays the upload after that was forgotten, and the shipped one after that was covered."""
+    box = bench()
+    box.scenarios.upload(OWN)
+    forgotten = deposit(box, scenario="own")
+    covered = paid(box)
+    box.reset(frozenset({"scenarios"}))
+    box.scenarios.upload(script("happy-path", refund=REFUND)["happy-path"])
+
+    lost = box.create_refund(forgotten, amount=1, reason=None, external_identifier=None)
+    won = box.create_refund(covered, amount=1, reason=None, external_identifier=None)
+    advance(box, 60 * SECOND)
+
+    assert (lost.status, won.status) == ("failed", "succeeded")
+
+
+def test_a_dispute_keeps_the_life_of_its_pay_in() -> None:
+    """It is decided as the upload says, though that is gone."""
+    box = bench()
+    box.scenarios.upload(script("own", pay_in=PAID, dispute=[{"after": "1s", "to": "won", "force": True}])["own"])
+    pay_in = deposit(box, scenario="own")
+    advance(box, SECOND)
+    box.reset(frozenset({"scenarios"}))
+
+    dispute = box.open_dispute(pay_in)
+    advance(box, 2 * SECOND)
+
+    assert dispute.status == "won"
+
+
+def test_the_active_scenario_is_the_life_of_a_new_pay_in() -> None:
+    """It goes before the setting, but not before a choice that is made for this pay-in."""
+    box = bench()
+    box.scenarios.activate("abandoned")
+
+    assert [deposit(box).scenario, deposit(box, scenario="happy-path").scenario] == ["abandoned", "happy-path"]
+
+
+def test_an_unknown_scenario_is_no_default() -> None:
+    """The refusal tells the names that there are, in order, and leaves the default alone."""
+    box = bench(scenarios=script("happy-path"))
+    box.scenarios.upload(OWN)
+
+    with pytest.raises(UsageError) as caught:
+        box.scenarios.activate("nothing")
+
+    assert str(caught.value) == "name: there is no scenario 'nothing'; there are: happy-path, own"
+    assert box.active_scenario is None
+
+
+def test_a_setting_that_named_an_upload_falls_back() -> None:
+    """After the upload is forgotten, deposits lead the life that the sandbox was made with."""
+    box = bench(scenario="abandoned")
+    box.scenarios.upload(OWN)
+    box.apply(box.settings.model_copy(update={"scenario": "own"}))
+
+    box.reset(frozenset({"scenarios"}))
+
+    assert (box.settings.scenario, box.life.settings is box.settings, deposit(box).scenario) == (
+        "abandoned",
+        True,
+        "abandoned",
+    )
+
+
+def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
+    """Ids that come again are not taken for the pay-ins of before."""
+    box = bench()
+    box.scenarios.upload(script("happy-path")["happy-path"])
+    before = deposit(box)
+    box.reset(ALL)
+
+    after = paid(box)
+    box.create_refund(after, amount=1, reason=None, external_identifier=None)
+    advance(box, 60 * SECOND)
+
+    assert (after.id, timeline(box)[-1][1]) == (before.id, "refund.succeeded")
