@@ -118,7 +118,7 @@ def test_an_outcome_other_than_promised_is_found(monkeypatch: pytest.MonkeyPatch
     """A double whose deposits fail does not get away with it."""
     declined = library()["card-declined"]
     broken: dict[str, Scenario] = {**library(), "happy-path": declined}
-    monkeypatch.setattr("paydouble.sandbox.business.library", lambda: broken)
+    monkeypatch.setattr("paydouble.sandbox.repertoire.library", lambda: broken)
 
     result = _run()
 
