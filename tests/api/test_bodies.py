@@ -82,6 +82,17 @@ def test_a_body_may_be_as_large_as_the_limit_and_no_larger() -> None:
     assert statuses == [200, 400]
 
 
+def test_the_journal_keeps_no_more_of_a_body_than_the_limit() -> None:
+    """What is refused for its size is kept to the limit, known order or none; what is taken is kept whole."""
+    business = Business(body_limit=len(GOOD))
+
+    business.post(DEPOSITS, GOOD)
+    business.post(DEPOSITS, GOOD + b" " * 1000)
+    business.post("/nowhere", GOOD + b" " * 1000)
+
+    assert [entry.body for entry in business.sandbox.journal.requests.entries] == [GOOD] * 3
+
+
 def test_the_limit_is_a_mebibyte_unless_set() -> None:
     """1 MiB passes, a byte more does not."""
     business = Business()

@@ -61,7 +61,7 @@ class Pipeline:
             target,
             operation.name,
             header_block(request.raw_headers),
-            request.body,
+            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
         )
         sandbox.journal.requests.add(entry)
         call = Call(request, operation, sandbox, entry, params)
@@ -294,7 +294,7 @@ class Pipeline:
             request.target,
             None,
             header_block(request.raw_headers),
-            request.body,
+            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
         )
         sandbox.journal.requests.add(entry)
         envelope = envelopes.choose(sandbox.settings.envelope, error, sandbox.errors)
