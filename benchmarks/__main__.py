@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks import create, faults, ladder, memory, sandboxes, start
+from benchmarks import create, faults, kit, ladder, memory, sandboxes, start
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
 
@@ -19,6 +19,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "start": start.BENCHMARK,
     "sandboxes": sandboxes.BENCHMARK,
     "faults": faults.BENCHMARK,
+    "kit": kit.BENCHMARK,
     "ladder": ladder.BENCHMARK,
     "memory": memory.BENCHMARK,
 }

@@ -5,18 +5,16 @@ judges the whole batch. Beyond what `test_stripe_python` lists, it refuses an em
 """
 
 import base64
-import fcntl
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import npm
 import pytest
 
 from paydouble.webhooks.signing import sign, signature_header
 
-CACHE = Path(__file__).parents[2] / ".cache" / "node-oracle"
 VERSION = "23.1.0"
 INTEGRITY = "sha512-fVUfMSfTPoukfoV//MUKAx2+YxyKmYaYtnAL9VkfnHfaPNQylFdWZMD+zgUFerI8rjbaiER8Vzj2XEUQ2AhAsQ=="
 LOCK = {
@@ -97,26 +95,7 @@ CASES = [
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
     """Install the package once into the clone's cache; skip where there is no Node, or it cannot be had."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("node and npm are not installed here; the stripe package of npm is a second oracle")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:  # parallel test processes take turns
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        installed = CACHE / "node_modules" / "stripe" / "package.json"
-        if not installed.exists() or json.loads(installed.read_text())["version"] != VERSION:
-            (CACHE / "package.json").write_text(json.dumps(PACKAGE))
-            (CACHE / "package-lock.json").write_text(json.dumps(LOCK))
-            options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", f"--cache={CACHE / 'npm'}"]
-            try:
-                subprocess.run(
-                    [npm, "ci", *options], cwd=CACHE, capture_output=True, text=True, timeout=150, check=True
-                )
-            except subprocess.CalledProcessError as error:
-                pytest.skip(f"npm could not install stripe {VERSION}: {error.stderr.strip()[-300:]}")
-            except subprocess.TimeoutExpired:
-                pytest.skip(f"npm could not install stripe {VERSION} within 150 s")
-    return CACHE
+    return npm.install("node-oracle", json.dumps(PACKAGE), json.dumps(LOCK))
 
 
 @pytest.mark.timeout(180)

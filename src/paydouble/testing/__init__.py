@@ -1,7 +1,114 @@
-"""For tests of a merchant's own code: a webhook receiver that verifies, remembers and answers as it is told."""
+"""For tests of a merchant's own code: the double as a server or a value, and a receiver that answers as it is told.
+
+Each name is loaded when it is first used, so that a test run which has the plugin and does not use it stays quick.
+"""
 
 from __future__ import annotations
 
-from paydouble.testing.receiver import Received, Receiver
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["Received", "Receiver"]
+if TYPE_CHECKING:
+    from paydouble.core.errors import UsageError
+    from paydouble.testing.answers import Answer, crash, hang, slow
+    from paydouble.testing.calls import Async, Sync
+    from paydouble.testing.errors import (
+        ControlRefused,
+        NotAsExpected,
+        ReplyLost,
+        ReplyTimeout,
+        ServerGone,
+        ServiceDown,
+    )
+    from paydouble.testing.receiver import Received, Receiver
+    from paydouble.testing.records import Attempt, Delivery, Event, Request
+    from paydouble.testing.results import (
+        Advanced,
+        ClockState,
+        Credentials,
+        Fault,
+        Health,
+        Resource,
+        SandboxState,
+        Scenario,
+        WebhookState,
+    )
+    from paydouble.testing.sandboxes import SandboxHandle
+    from paydouble.testing.servers import AsyncPaydouble, Paydouble
+    from paydouble.testing.socketless import Response, Sandbox
+    from paydouble.testing.webhook_receiver import WebhookReceiver
+
+_HOME: Final = {
+    "UsageError": "paydouble.core.errors",
+    **dict.fromkeys(("Answer", "crash", "hang", "slow"), "paydouble.testing.answers"),
+    **dict.fromkeys(("Async", "Sync"), "paydouble.testing.calls"),
+    **dict.fromkeys(
+        ("ControlRefused", "NotAsExpected", "ReplyLost", "ReplyTimeout", "ServerGone", "ServiceDown"),
+        "paydouble.testing.errors",
+    ),
+    **dict.fromkeys(("Received", "Receiver"), "paydouble.testing.receiver"),
+    **dict.fromkeys(("Attempt", "Delivery", "Event", "Request"), "paydouble.testing.records"),
+    **dict.fromkeys(
+        (
+            "Advanced",
+            "ClockState",
+            "Credentials",
+            "Fault",
+            "Health",
+            "Resource",
+            "SandboxState",
+            "Scenario",
+            "WebhookState",
+        ),
+        "paydouble.testing.results",
+    ),
+    "SandboxHandle": "paydouble.testing.sandboxes",
+    **dict.fromkeys(("AsyncPaydouble", "Paydouble"), "paydouble.testing.servers"),
+    **dict.fromkeys(("Response", "Sandbox"), "paydouble.testing.socketless"),
+    "WebhookReceiver": "paydouble.testing.webhook_receiver",
+}
+__all__ = [
+    "Advanced",
+    "Answer",
+    "Async",
+    "AsyncPaydouble",
+    "Attempt",
+    "ClockState",
+    "ControlRefused",
+    "Credentials",
+    "Delivery",
+    "Event",
+    "Fault",
+    "Health",
+    "NotAsExpected",
+    "Paydouble",
+    "Received",
+    "Receiver",
+    "ReplyLost",
+    "ReplyTimeout",
+    "Request",
+    "Resource",
+    "Response",
+    "Sandbox",
+    "SandboxHandle",
+    "SandboxState",
+    "Scenario",
+    "ServerGone",
+    "ServiceDown",
+    "Sync",
+    "UsageError",
+    "WebhookReceiver",
+    "WebhookState",
+    "crash",
+    "hang",
+    "slow",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name."""
+    if name not in _HOME:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value

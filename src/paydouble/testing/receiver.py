@@ -14,7 +14,7 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 
 from paydouble.core.errors import UsageError
+from paydouble.testing.answers import Answer, Answering, as_answer, decision
+from paydouble.testing.loops import in_daemon_thread
 from paydouble.webhooks.diagnosis import Diagnosis, diagnose
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, SignatureError, verify
 
@@ -50,7 +52,7 @@ class Received:
     event: dict[str, Any]
     """The body as JSON, numbers with a fraction as `Decimal`; empty when it is not a JSON object."""
     answered: int
-    """The status that it got."""
+    """The status that it got; 0 when it got none, and while a function decides."""
     error: SignatureError | None
     """Why the signature does not verify; None when it does."""
     attempt: int
@@ -77,7 +79,7 @@ class Received:
 class Receiver:
     """A receiver on a port of its own. `async with Receiver(secret) as receiver` starts and stops it.
 
-    What verifies is answered with the statuses given to `answer_next`, each once and in order, and then with `status`.
+    What verifies is answered with what was given to `answer_next`, each once and in order, and then with `status`.
     What does not is answered 400 or 401, as the contract recommends (section 5.5.6).
     """
 
@@ -98,13 +100,16 @@ class Receiver:
         self.status = 200
         self.received: list[Received] = []
         """The newest 10 000 deliveries, oldest first."""
+        self.failures: list[Exception] = []
+        """What functions that should have answered have raised; a 500 was answered for each."""
         self._on_delivery = on_delivery
-        self._answers: deque[int] = deque()
+        self._answers: deque[Answer] = deque()
         self._times_seen: Counter[str] = Counter()
         self._taken: set[str] = set()
         self._family = socket.AF_INET
         self._reservation: socket.socket | None = None
         self._runner: web.ServerRunner | None = None
+        self._released = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -112,9 +117,9 @@ class Receiver:
         host = "localhost" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared with, not bound to
         return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
 
-    def answer_next(self, *statuses: int) -> None:
-        """Answer the next verified deliveries with these statuses."""
-        self._answers.extend(statuses)
+    def answer_next(self, *answers: Answering) -> None:
+        """Answer the next verified deliveries with these; `UsageError` when one is no answer."""
+        self._answers.extend([as_answer(each) for each in answers])
 
     async def start(self) -> None:
         """Take the port and listen; `UsageError` when it cannot be had."""
@@ -139,11 +144,13 @@ class Receiver:
         """Refuse every connection, open ones included, until `up`."""
         if self._runner is not None:
             runner, self._runner = self._runner, None
+            self._released.set()  # what hangs ends now
             await runner.cleanup()
 
     async def up(self) -> None:
         """Listen, again at the same port."""
         if self._runner is None:
+            self._released = asyncio.Event()
             # Not decompressed: what is signed, and kept, is the bytes that came.
             server = web.Server(self._answer, access_log=None, logger=_LOG, auto_decompress=False)
             self._runner = web.ServerRunner(server, shutdown_timeout=_GRACE_SECONDS)
@@ -187,22 +194,53 @@ class Receiver:
         except (web.RequestPayloadError, HttpProcessingError, ConnectionError):
             return web.Response(status=400, text="The body broke off.\n")
         delivery = self._judge(request, body)
+        answer = Answer(delivery.answered) if delivery.error is not None else await self._decide(delivery)
+        answered = answer.status if answer.ending == "answer" else 0
+        delivery = replace(delivery, answered=answered)
+        if delivery.verified and 200 <= answered < 300:  # noqa: PLR2004 - HTTP
+            self._taken.add(str(delivery.event.get("id")))
         self.received.append(delivery)
         del self.received[:-_KEPT]
         if self._on_delivery is not None:
             self._on_delivery(delivery)
-        return web.Response(status=delivery.answered)
+        return await self._perform(request, answer)
+
+    async def _decide(self, delivery: Received) -> Answer:
+        """Return the answer of a delivery that verifies; what it wants done is done by then."""
+        answer = self._answers.popleft() if self._answers else Answer(self.status)
+        work = answer.work
+        if work is None:
+            return answer
+        try:
+            # In a thread: it may call the double, or block for longer than the next delivery wants to wait.
+            result = await in_daemon_thread(lambda: work(delivery))
+            if answer.ending != "work":
+                return answer
+            return decision(result)
+        except Exception as error:  # noqa: BLE001 - a merchant's handler that fails answers 500, as its framework would
+            _LOG.exception("the function that answers has failed")
+            self.failures.append(error)
+            return Answer(500)
+
+    async def _perform(self, request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+        if answer.after:
+            await asyncio.sleep(answer.after)
+        response = web.Response(status=answer.status)
+        if answer.ending == "answer":
+            return response
+        if answer.ending == "hang":
+            await self._released.wait()
+        if request.transport is not None:
+            request.transport.abort()
+        response.force_close()
+        return response
 
     def _judge(self, request: web.BaseRequest, body: bytes) -> Received:
         at = time.time()
         event = _event(body)
         error = self._refusal(request, body, int(at))
-        attempt, duplicate = 0, False
-        if error is None:
-            answered = self._answers.popleft() if self._answers else self.status
-            attempt, duplicate = self._remember(event.get("id"), taken=200 <= answered < 300)  # noqa: PLR2004 - HTTP
-        else:
-            answered = error.recommended_status
+        attempt, duplicate = (0, False) if error is not None else self._remember(event.get("id"))
+        answered = 0 if error is None else error.recommended_status
         headers = tuple(request.headers.items())
         return Received(at, request.path, headers, body, event, answered, error, attempt, duplicate, self.secret)
 
@@ -213,14 +251,11 @@ class Receiver:
             return error
         return None
 
-    def _remember(self, event_id: object, *, taken: bool) -> tuple[int, bool]:
+    def _remember(self, event_id: object) -> tuple[int, bool]:
         if not isinstance(event_id, str):
             return 1, False  # signed, but no event: nothing to know it by
-        duplicate = event_id in self._taken
-        if taken:
-            self._taken.add(event_id)
         self._times_seen[event_id] += 1
-        return self._times_seen[event_id], duplicate
+        return self._times_seen[event_id], event_id in self._taken
 
 
 def _event(body: bytes) -> dict[str, Any]:

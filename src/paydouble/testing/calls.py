@@ -1,0 +1,199 @@
+"""A control call, once for sync and async callers.
+
+A call is a generator: it yields each HTTP exchange that it needs, is sent the answer, and returns its result. It knows
+no socket and no event loop. An executor of either kind carries it out, so that each name, its arguments and its
+result stand in one place for both, and the types follow from the handle: `Handle[Sync]` gives the result,
+`Handle[Async]` something to await.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from paydouble.core.durations import format_duration
+from paydouble.testing.errors import ControlRefused
+from paydouble.testing.results import Document, read_json
+
+# What a local server never needs, and a test does not wait for longer.
+PATIENCE_SECONDS = 30.0
+_LARGEST_PAGE = 1000
+
+
+class Sync:
+    """Marks handles whose calls return their result."""
+
+
+class Async:
+    """Marks handles whose calls are awaited."""
+
+
+M = TypeVar("M", Sync, Async)
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One HTTP request of the control API."""
+
+    method: str
+    path: str
+    """Below `/_paydouble`, with its query."""
+    body: bytes | None
+    patience: float
+    """Seconds after which a server that does not answer counts as gone."""
+
+
+Steps = Generator[Exchange, tuple[int, bytes], T]
+
+
+def ask(
+    method: str, path: str, body: Mapping[str, Any] | None = None, *, patience: float = PATIENCE_SECONDS
+) -> Steps[Document]:
+    """Make one exchange and return its document; `ControlRefused` says what the server says."""
+    __tracebackhide__ = True
+    status, answer = yield Exchange(method, path, None if body is None else encode(body), patience)
+    try:
+        document = read_json(answer)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        message = f"{method} {path} was answered {status} without a JSON object; is this address really paydouble's?"
+        raise ControlRefused(status, "not_paydouble", message)
+    if status >= 400:  # noqa: PLR2004 - HTTP
+        error = document.get("error")
+        error = error if isinstance(error, dict) else {}
+        message = error.get("message") or f"{method} {path} was answered {status}."
+        raise ControlRefused(status, error.get("code", "refused"), message, error.get("member", ""))
+    return document
+
+
+def ask_all(path: str, query: Mapping[str, str | None] | None = None) -> Steps[list[Document]]:
+    """Return everything that a list holds, page by page."""
+    given = {name: value for name, value in (query or {}).items() if value is not None}
+    items: list[Document] = []
+    cursor: str | None = None
+    while True:
+        page = {**given, "limit": str(_LARGEST_PAGE), **({} if cursor is None else {"cursor": cursor})}
+        document = yield from ask("GET", f"{path}?{urlencode(page)}")
+        items += document["items"]
+        cursor = document["next_cursor"]
+        if cursor is None:
+            return items
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Return a body as JSON: `Decimal` exactly, `timedelta` as a duration, `datetime` as an instant."""
+    return orjson.dumps(body, default=_special)
+
+
+def _special(value: object) -> object:
+    match value:
+        case Decimal():
+            return orjson.Fragment(str(value))
+        case timedelta():
+            return format_duration(value // timedelta(milliseconds=1))
+        case Mapping():
+            return dict(value)
+        case _:
+            raise TypeError
+
+
+def given(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a call takes
+    """Return the members that were given: `...` stands for what was left out, so that None can be said."""
+    return {name: value for name, value in members.items() if value is not ...}
+
+
+def segment(text: str) -> str:
+    """Return a text as one segment of a path."""
+    return quote(text, safe="")
+
+
+class Executor(Protocol):
+    """Carries calls out, each in its own way."""
+
+    def run(self, steps: Steps[T]) -> Any:  # noqa: ANN401 - T, or something that gives T when it is awaited
+        """Carry a call out."""
+
+
+class Handle(Generic[M]):
+    """What a test holds: something of the double that can be asked and told."""
+
+    def __init__(self, executor: Executor, path: str = "") -> None:
+        """Speak through an executor about what lies at a path of the control API."""
+        self._executor = executor
+        self._path = path
+
+
+class Pending(Coroutine[Any, Any, T_co], Generic[T_co]):
+    """A call that is carried out when it is awaited; `async with` awaits it and enters its result."""
+
+    def __init__(self, work: Coroutine[Any, Any, T_co]) -> None:
+        """Take the coroutine, so that a forgotten await is warned of as usual."""
+        self._work = work
+        self._entered: Any = None
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        """Carry the call out."""
+        return self._work.__await__()
+
+    def send(self, value: Any) -> Any:  # noqa: ANN401 - a coroutine's own, so that a task can be made of it
+        """Go on with it."""
+        return self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:  # noqa: ANN401 - likewise
+        """Break it off."""
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        """Put it away."""
+        self._work.close()
+
+    async def __aenter__(self) -> T_co:
+        """Carry the call out and enter what it gives."""
+        self._entered = await self._work
+        await self._entered.__aenter__()
+        return self._entered  # type: ignore[no-any-return]
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave it."""
+        await self._entered.__aexit__(kind, error, trace)
+
+
+class Call(Generic[P, T]):
+    """Turns a method that describes a call into one that makes it."""
+
+    def __init__(self, describe: Callable[Concatenate[Any, P], Steps[T]]) -> None:
+        """Take the description: a generator function."""
+        self._describe = describe
+        functools.update_wrapper(self, describe)  # type: ignore[arg-type]  # typeshed wants the same call
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Handle[Sync], owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, instance: Handle[Async], owner: type) -> Callable[P, Pending[T]]: ...
+    def __get__(self, instance: Handle[Any] | None, owner: type) -> Any:
+        """Return the method of a handle."""
+        if instance is None:
+            return self
+
+        @functools.wraps(self._describe)
+        def method(*arguments: P.args, **members: P.kwargs) -> Any:  # noqa: ANN401 - see the overloads
+            __tracebackhide__ = True
+            return instance._executor.run(self._describe(instance, *arguments, **members))  # noqa: SLF001 - a friend
+
+        return method

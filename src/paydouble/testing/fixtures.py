@@ -1,0 +1,130 @@
+"""What the plugin's fixtures do; loaded when a test asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+import pytest
+
+from paydouble.core.errors import UsageError
+from paydouble.testing.calls import Sync
+from paydouble.testing.errors import ControlRefused, ServerGone
+from paydouble.testing.sandboxes import SandboxHandle
+from paydouble.testing.servers import Paydouble
+from paydouble.testing.timeline import timeline
+from paydouble.testing.webhook_receiver import WebhookReceiver
+
+_SANDBOX: Final = pytest.StashKey[SandboxHandle[Sync]]()
+_RECEIVER: Final = pytest.StashKey[WebhookReceiver]()
+_FAILED: Final = pytest.StashKey[bool]()
+# What the marker takes, and the sandbox's call behind it.
+_MEMBERS: Final = ("scenario", "clock", "seed", "settings", "notification_url", "webhook_secret")
+
+
+def server(config: pytest.Config) -> Iterator[Paydouble]:
+    """Yield the session's server."""
+    url = _option(config, "url")
+    try:
+        if url is None:
+            running = Paydouble.start()
+        else:
+            running = Paydouble.connect(url, _option(config, "token"))
+            running.health()
+    except UsageError as error:
+        raise _failure(f"--paydouble-url: {error}") from None
+    except (ServerGone, ControlRefused) as error:
+        raise _failure(f"{error} Start it with `paydouble serve`, or leave --paydouble-url out.") from None
+    with running:
+        yield running
+
+
+def sandbox(node: pytest.Item, config: pytest.Config, server: object) -> Iterator[SandboxHandle[Sync]]:
+    """Yield a test's sandbox."""
+    if not isinstance(server, Paydouble):
+        _clash("paydouble_server", server, "a Paydouble")
+    members = {"clock": "manual", "seed": _seed(config), **_marked(node)}
+    try:
+        made = server.sandbox(**members)
+    except ControlRefused as error:
+        hint = "; give --paydouble-token" if error.status == 401 else ""  # noqa: PLR2004 - HTTP
+        raise _failure(f"the test's sandbox cannot be made: {error}{hint}") from None
+    except (ServerGone, TypeError) as error:
+        raise _failure(f"the test's sandbox cannot be made: {error}") from None
+    node.stash[_SANDBOX] = made
+    yield made
+    del node.stash[_SANDBOX]
+    try:
+        made.delete()
+    except ControlRefused:
+        pass  # the test itself has let it go
+    except ServerGone as error:
+        if not node.stash.get(_FAILED, False):  # a test that has failed with it has said so
+            raise _failure(str(error)) from None
+
+
+def receiver(node: pytest.Item, sandbox: object) -> Iterator[WebhookReceiver]:
+    """Yield a receiver of a sandbox's events."""
+    if not isinstance(sandbox, SandboxHandle):
+        _clash("paydouble", sandbox, "a sandbox")
+    with WebhookReceiver(sandbox.webhook_secret) as listening:
+        try:
+            sandbox.change(notification_url=listening.url)
+        except (ControlRefused, ServerGone) as error:
+            raise _failure(f"the sandbox cannot be pointed to the test's receiver: {error}") from None
+        node.stash[_RECEIVER] = listening
+        yield listening
+        del node.stash[_RECEIVER]
+
+
+def explain(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Add the sandbox's timeline, its seed and the receiver's own trouble to a failed test's report."""
+    item.stash[_FAILED] = True
+    box = item.stash.get(_SANDBOX, None)
+    if box is None:
+        return
+    lines = [f"sandbox {box.id}, seed {box.seed}; repeat it with --paydouble-seed={box.seed}"]
+    try:
+        lines += timeline(box)
+    except (ServerGone, ControlRefused) as error:
+        lines.append(f"what happened cannot be shown: {error}")
+    listening = item.stash.get(_RECEIVER, None)
+    if listening is not None:
+        lines += [f"the test's own receiver function has raised {failure!r}" for failure in listening.failures]
+    report.sections.append(("paydouble timeline", "\n".join(lines)))
+
+
+def _marked(node: pytest.Item) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for marker in node.iter_markers("paydouble"):  # the closest first
+        unknown = [name for name in marker.kwargs if name not in _MEMBERS]
+        if marker.args or unknown:
+            what = f"{unknown[0]!r} is not known" if unknown else "members are given by name"
+            raise _failure(f"@pytest.mark.paydouble: {what}; there are: {', '.join(_MEMBERS)}")
+        members = {**marker.kwargs, **members}
+    return members
+
+
+def _seed(config: pytest.Config) -> int:
+    text = _option(config, "seed") or "0"
+    try:
+        return int(text)
+    except ValueError:
+        raise _failure(f"--paydouble-seed: {text!r} is not a whole number") from None
+
+
+def _option(config: pytest.Config, name: str) -> str | None:
+    return config.getoption(f"paydouble_{name}") or config.getini(f"paydouble_{name}") or None
+
+
+def _clash(name: str, found: object, wanted: str) -> NoReturn:
+    raise _failure(
+        f"the fixture {name!r} gave {type(found).__name__}, and paydouble's plugin needs {wanted}: another plugin or a "
+        f"conftest.py has a fixture of that name. `pytest --fixtures -v` shows where; rename that one or let it give "
+        f"{wanted}."
+    )
+
+
+def _failure(message: str) -> BaseException:
+    """Return the failure of a test as one message, without a traceback."""
+    return pytest.fail.Exception(message, pytrace=False)

@@ -1,0 +1,253 @@
+"""What a test does to a sandbox: its clock, faults, quota, scenarios, webhook and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from paydouble.core.errors import UsageError
+from paydouble.testing.calls import Call, Handle, M, Steps, ask, ask_all, given, segment
+from paydouble.testing.journals import Span, duration
+from paydouble.testing.records import Event
+from paydouble.testing.results import (
+    Advanced,
+    ClockState,
+    Document,
+    Fault,
+    Resource,
+    Scenario,
+    WebhookState,
+)
+
+# Moving a clock over three days of retries takes its time.
+_ADVANCE_PATIENCE_SECONDS: Final = 600.0
+_OF_A_FAULT: Final = frozenset(
+    {"id", "name", "enabled", "skip", "times", "probability", "ttl", "compose", "on", "phase"}
+)
+_OF_A_MATCH: Final = frozenset(
+    {
+        "external_identifier",
+        "object_id",
+        "scenario",
+        "operation",
+        "method",
+        "path",
+        "idempotency_key",
+        "event_type",
+        "attempt",
+    }
+)
+
+
+def declare(effect: str | Mapping[str, Any], members: Mapping[str, Any]) -> Document:
+    """Return a fault's declaration from flat members.
+
+    Each goes where its name belongs: to the fault (`times`), to its match (`operation`), or else to the effect
+    (`status`). A trailing underscore keeps a name out of Python's way (`for_`). An effect given as a mapping takes
+    attributes whose names a match has too.
+    """
+    shaped = {"type": effect} if isinstance(effect, str) else dict(effect)
+    document: Document = {"effect": shaped}
+    match: Document = {}
+    for name, value in members.items():
+        plain = name.removesuffix("_")
+        if plain == "match":
+            match.update(value)
+        elif plain in _OF_A_FAULT:
+            document[plain] = value
+        elif plain in _OF_A_MATCH:
+            match[plain] = value
+        else:
+            shaped[plain] = value
+    if match:
+        document["match"] = match
+    return document
+
+
+class Clock(Handle[M]):
+    """The time of a sandbox."""
+
+    @Call
+    def read(self) -> Steps[ClockState]:
+        """Return where it stands and what it waits for."""
+        return ClockState.read((yield from ask("GET", self._path)))
+
+    @Call
+    def set(self, mode: str, *, start: datetime | str | None = None, rate: float | None = None) -> Steps[ClockState]:
+        """Put another clock in (`real`, `manual`, `auto`); it goes on where this one stands unless it has a start."""
+        body = given(mode=mode, start=... if start is None else start, rate=... if rate is None else rate)
+        return ClockState.read((yield from ask("PUT", self._path, body)))
+
+    @Call
+    def advance(
+        self,
+        by: Span | None = None,
+        *,
+        to: datetime | str | None = None,
+        until_idle: bool = False,
+        limit: int | None = None,
+    ) -> Steps[Advanced]:
+        """Move it by a length of time (`72h`, seconds), to an instant, or until nothing is left to happen.
+
+        Returns when everything due on the way has settled; `limit` is the most timers that may go off.
+        """
+        body = given(
+            by=... if by is None else duration(by, "by"),
+            to=... if to is None else to,
+            until_idle=True if until_idle else ...,
+            limit=... if limit is None else limit,
+        )
+        return Advanced.read(
+            (yield from ask("POST", f"{self._path}/advance", body, patience=_ADVANCE_PATIENCE_SECONDS))
+        )
+
+
+class Faults(Handle[M]):
+    """What goes wrong on purpose."""
+
+    @Call
+    def add(self, /, effect: str | Mapping[str, Any], **members: Any) -> Steps[Fault]:  # noqa: ANN401 - JSON is any
+        """Arm a fault: its effect, and flat members of the fault, of its match and of the effect.
+
+        `add("connection_reset", operation="deposit-creation", phase="after_commit", times=1)`,
+        `add("error", status=503, skip=2)`.
+        """
+        return Fault.read((yield from ask("POST", self._path, declare(effect, members))))
+
+    @Call
+    def list(self) -> Steps[list[Fault]]:
+        """Return all, in the order in which they are asked."""
+        items = yield from ask_all(self._path)
+        return [Fault.read(each) for each in items]
+
+    @Call
+    def get(self, fault_id: str) -> Steps[Fault]:
+        """Return one, with its counts."""
+        return Fault.read((yield from ask("GET", f"{self._path}/{segment(fault_id)}")))
+
+    @Call
+    def change(self, /, fault_id: str, **members: Any) -> Steps[Fault]:  # noqa: ANN401 - JSON is any
+        """Lay members of the declaration over a fault; its counts stay, and None takes one back to its default."""
+        return Fault.read((yield from ask("PATCH", f"{self._path}/{segment(fault_id)}", members)))
+
+    @Call
+    def remove(self, fault_id: str) -> Steps[int]:
+        """Disarm one; returns how often it has fired."""
+        answer = yield from ask("DELETE", f"{self._path}/{segment(fault_id)}")
+        fired: int = answer["times_fired"]
+        return fired
+
+    @Call
+    def clear(self) -> Steps[int]:
+        """Disarm all; returns how many those were."""
+        deleted: int = (yield from ask("DELETE", self._path))["deleted"]
+        return deleted
+
+
+class RateLimit(Handle[M]):
+    """A real quota."""
+
+    @Call
+    def set(
+        self, limit: int, window: Span = "60s", *, reset_unit: str | None = None, headers: str | None = None
+    ) -> Steps[Document]:
+        """Put a quota in place: so many requests a window; returns it as it is now."""
+        body = given(
+            limit=limit,
+            window=duration(window, "window"),
+            reset_unit=... if reset_unit is None else reset_unit,
+            headers=... if headers is None else headers,
+        )
+        return (yield from ask("PUT", self._path, body))
+
+    @Call
+    def clear(self) -> Steps[None]:
+        """Take the quota away."""
+        yield from ask("DELETE", self._path)
+
+
+class Scenarios(Handle[M]):
+    """The lives that pay-ins lead."""
+
+    @Call
+    def list(self) -> Steps[list[Scenario]]:
+        """Return all, by name."""
+        items = yield from ask_all(self._path)
+        return [Scenario.read(each) for each in items]
+
+    @Call
+    def upload(self, scenario: str | Mapping[str, Any]) -> Steps[Scenario]:
+        """Put a scenario over any other of its name; a mapping, or the text of a YAML file."""
+        body = {"yaml": scenario} if isinstance(scenario, str) else scenario
+        return Scenario.read((yield from ask("POST", self._path, body)))
+
+    @Call
+    def activate(self, name: str) -> Steps[Scenario]:
+        """Let every new pay-in play it."""
+        return Scenario.read((yield from ask("PUT", f"{self._path}/active", {"name": name})))
+
+    @Call
+    def deactivate(self) -> Steps[str | None]:
+        """Let the e-mail and the setting choose again; returns what was active."""
+        name: str | None = (yield from ask("DELETE", f"{self._path}/active"))["deleted"]
+        return name
+
+    @Call
+    def play(self, /, name: str, **deposit: Any) -> Steps[Resource]:  # noqa: ANN401 - JSON is any
+        """Make a pay-in that plays it; `amount=…`, `external_identifier=…` and so on say what the deposit is to be."""
+        body = {"deposit": deposit} if deposit else {}
+        return Resource.read((yield from ask("POST", f"{self._path}/{segment(name)}/play", body)))
+
+
+class Webhook(Handle[M]):
+    """Where events go and what signs them."""
+
+    @Call
+    def read(self) -> Steps[WebhookState]:
+        """Return target and secret."""
+        return WebhookState.read((yield from ask("GET", self._path)))
+
+    @Call
+    def change(self, *, notification_url: Any = ..., secret: Any = ...) -> Steps[WebhookState]:  # noqa: ANN401
+        """Aim events elsewhere (None: nowhere), or set the secret at once."""
+        body = given(notification_url=notification_url, secret=secret)
+        return WebhookState.read((yield from ask("PATCH", self._path, body)))
+
+    @Call
+    def rotate_secret(self, grace: Span = "0s") -> Steps[WebhookState]:
+        """Make a new secret; during the grace the old one signs along."""
+        body = {"grace": duration(grace, "grace")}
+        return WebhookState.read((yield from ask("POST", f"{self._path}/rotate-secret", body)))
+
+    @Call
+    def test(self, type: str = "pay-in.succeeded") -> Steps[Event]:  # noqa: A002 - as the control API calls it
+        """Send a sample event of a documented type; its object exists in the event alone."""
+        return Event.read((yield from ask("POST", f"{self._path}/test", {"type": type})))
+
+
+class Objects(Handle[M]):
+    """Pay-ins, refunds, disputes or payouts, whose outcome a test forces."""
+
+    @Call
+    def transition(
+        self, object_id: str, to: str, *, failure: Mapping[str, str] | None = None, force: bool = False
+    ) -> Steps[Resource]:
+        """Move one to a state now; `failure` has `code` and `message`, `force` goes where no arrow leads."""
+        body = given(to=to, failure=... if failure is None else failure, force=True if force else ...)
+        return Resource.read((yield from ask("POST", f"{self._path}/{segment(object_id)}/transition", body)))
+
+
+class PayIns(Objects[M]):
+    """Pay-ins, about which disputes can arrive too."""
+
+    @Call
+    def dispute(
+        self, pay_in_id: str, *, amount: Decimal | int | None = None, reason: str | None = None
+    ) -> Steps[Resource]:
+        """Let a dispute arrive from the provider, about the whole amount when none is given."""
+        if isinstance(amount, float):
+            raise UsageError("money is never a float; give a Decimal or an int", member="amount")
+        body = given(amount=... if amount is None else amount, reason=... if reason is None else reason)
+        return Resource.read((yield from ask("POST", f"{self._path}/{segment(pay_in_id)}/disputes", body)))

@@ -1,0 +1,212 @@
+"""What happened in a sandbox: requests, events and deliveries; and whether it is what a test expects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from paydouble.core.durations import parse_duration
+from paydouble.core.errors import UsageError
+from paydouble.testing.calls import PATIENCE_SECONDS, Call, Handle, M, Steps, ask, ask_all, given, segment
+from paydouble.testing.errors import NotAsExpected
+from paydouble.testing.records import Delivery, Event, Request
+from paydouble.testing.results import Document
+
+Match = Mapping[str, Any]
+Span = str | float | timedelta
+"""A length of time: a text such as `72h`, seconds, or a `timedelta`."""
+_DEFAULT_TIMEOUT: Final = "5s"
+
+
+def duration(span: Span, member: str) -> str:
+    """Return a length of time as the control API reads it; `UsageError` names the member."""
+    if isinstance(span, timedelta):
+        return f"{span // timedelta(milliseconds=1)}ms"
+    if isinstance(span, int | float):
+        return f"{round(span * 1000)}ms"
+    try:
+        parse_duration(span)
+    except ValueError as error:
+        raise UsageError(str(error), member=member) from None
+    return span
+
+
+def expect(what: str, question: Mapping[str, Any], verdict: Document) -> int:
+    """Return how many were found, or raise `NotAsExpected` with what came closest."""
+    __tracebackhide__ = True
+    count: int = verdict["count"]
+    if verdict["passed"]:
+        return count
+    within = f" within {question['timeout']}" if verdict.get("timed_out") else ""
+    lines = [f"expected {verdict['expected']} of the {what}{_asked(question)}, found {count}{within}"]
+    for miss in verdict["closest"]:
+        rest = " ".join(str(value) for name, value in miss.items() if name not in {"id", "at", "differences"})
+        lines.append(f"  close: {miss['id']} {rest}")
+        lines += [
+            f"    {each['member']}: wanted {_shown(each['wanted'])}, got {_shown(each['got'])}"
+            for each in miss["differences"]
+        ]
+    if not verdict["closest"] and not count:
+        lines.append(f"  there are no {what} at all")
+    if "note" in verdict:
+        lines.append(f"  {verdict['note']}")
+    raise NotAsExpected("\n".join(lines))
+
+
+def _asked(question: Mapping[str, Any]) -> str:
+    if "sequence" in question:
+        return ""
+    match = question["match"]
+    return " with " + ", ".join(f"{name} {_shown(value)}" for name, value in match.items()) if match else ""
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class _Journal(Handle[M]):
+    """A journal that can be asked."""
+
+    _what: str
+
+    def _question(
+        self, members: Mapping[str, Any], sequence: Sequence[Match] | None, match: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        question = {name: value for name, value in members.items() if value is not None}
+        if sequence is None:
+            return {**question, "match": dict(match)}
+        if match:
+            raise UsageError("a sequence stands alone; put what is to match into its members", member="sequence")
+        return {**question, "sequence": [dict(each) for each in sequence]}
+
+    @Call
+    def verify(
+        self,
+        /,
+        *,
+        count: int | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        sequence: Sequence[Match] | None = None,
+        **match: Any,  # noqa: ANN401 - the members of a match, whose values are JSON
+    ) -> Steps[int]:
+        """Return how many match, or raise `NotAsExpected`; at least one is expected when nothing is said.
+
+        What matches is given by the members of a match (`operation=…`, `status=…`), or by a `sequence` of matches that
+        must be met in this order.
+        """
+        __tracebackhide__ = True
+        members = {"count": count, "at_least": at_least, "at_most": at_most}
+        question = self._question(members, sequence, match)
+        verdict = yield from ask("POST", f"{self._path}/verify", question)
+        return expect(self._what, question, verdict)
+
+    @Call
+    def wait(
+        self,
+        /,
+        *,
+        count: int | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        timeout: Span = _DEFAULT_TIMEOUT,
+        sequence: Sequence[Match] | None = None,
+        **match: Any,  # noqa: ANN401 - likewise
+    ) -> Steps[int]:
+        """Like `verify`, as soon as it holds; `NotAsExpected` after `timeout` of real time (seconds, or `2s`)."""
+        __tracebackhide__ = True
+        span = duration(timeout, "timeout")
+        members = {"count": count, "at_least": at_least, "at_most": at_most, "timeout": span}
+        question = self._question(members, sequence, match)
+        patience = PATIENCE_SECONDS + parse_duration(span) / 1000
+        verdict = yield from ask("POST", f"{self._path}/wait", question, patience=patience)
+        return expect(self._what, question, verdict)
+
+
+class Requests(_Journal[M]):
+    """The requests of the API.
+
+    A match takes `operation`, `method`, `path`, `status`, `external_identifier`, `object_id`, `idempotency_key`,
+    `verdict`, `headers` and `body`.
+    """
+
+    _what = "requests"
+
+    @Call
+    def list(self) -> Steps[list[Request]]:
+        """Return all that are kept, oldest first."""
+        items = yield from ask_all(self._path)
+        return [Request.read(each) for each in items]
+
+    @Call
+    def clear(self) -> Steps[int]:
+        """Forget them; returns how many those were."""
+        answer = yield from ask("DELETE", self._path)
+        removed: int = answer["removed"]
+        return removed
+
+
+class Deliveries(_Journal[M]):
+    """The deliveries of events. A match takes `type` (or `event_type`), `object_id`, `status` and `attempt_count`."""
+
+    _what = "deliveries"
+
+    @Call
+    def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002 - as the control API calls it
+        object_id: str | None = None,
+        status: str | None = None,
+    ) -> Steps[list[Delivery]]:
+        """Return those that are asked for, oldest first."""
+        items = yield from ask_all(self._path, {"event_type": type, "object_id": object_id, "status": status})
+        return [Delivery.read(each) for each in items]
+
+    @Call
+    def get(self, delivery_id: str) -> Steps[Delivery]:
+        """Return one, with every attempt."""
+        return Delivery.read((yield from ask("GET", f"{self._path}/{segment(delivery_id)}")))
+
+    @Call
+    def redeliver(self, delivery_id: str) -> Steps[Delivery]:
+        """Send one once more, now, whatever became of it."""
+        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/redeliver")))
+
+    @Call
+    def redeliver_failed(self, since: datetime | str | None = None) -> Steps[tuple[str, ...]]:
+        """Send again whatever has failed, or failed since an instant of the sandbox's clock; returns the ids."""
+        body = given(since=... if since is None else since)
+        return tuple((yield from ask("POST", f"{self._path}/redeliver", body))["redelivered"])
+
+    @Call
+    def hold(self, delivery_id: str) -> Steps[Delivery]:
+        """Keep one back."""
+        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/hold")))
+
+    @Call
+    def release(self, delivery_id: str) -> Steps[Delivery]:
+        """Let a held one go, now."""
+        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/release")))
+
+
+class Events(Handle[M]):
+    """The events."""
+
+    @Call
+    def list(self, *, type: str | None = None, object_id: str | None = None) -> Steps[list[Event]]:  # noqa: A002
+        """Return those that are asked for, oldest first."""
+        items = yield from ask_all(self._path, {"type": type, "object_id": object_id})
+        return [Event.read(each) for each in items]
+
+    @Call
+    def get(self, event_id: str) -> Steps[Event]:
+        """Return one."""
+        return Event.read((yield from ask("GET", f"{self._path}/{segment(event_id)}")))
+
+    @Call
+    def emit(self, type: str, object_id: str) -> Steps[Event]:  # noqa: A002 - as the control API calls it
+        """Emit an event of any documented type for an object that exists, with the object as it is now."""
+        return Event.read((yield from ask("POST", self._path, {"type": type, "object_id": object_id})))

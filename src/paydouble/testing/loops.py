@@ -1,0 +1,77 @@
+"""An event loop in a thread of its own, for what must go on while a test's own thread waits or blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def in_daemon_thread(work: Callable[[], T]) -> T:
+    """Run a function beside the event loop and return its result.
+
+    Not in the loop's own pool, whose threads are waited for when a process ends: a function that hangs for ever must
+    not keep a whole test run from ending.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.done():
+            return  # nobody waits any more
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]  # without an error there is one
+
+    def main() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:  # noqa: BLE001 - it is raised where it is awaited
+            error = raised
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=main, name="paydouble-answer", daemon=True).start()
+    return await done
+
+
+class LoopThread:
+    """A daemon thread that runs an event loop until `stop`."""
+
+    def __init__(self, name: str) -> None:
+        """Start it; the name is shown by debuggers."""
+        started: Future[asyncio.AbstractEventLoop] = Future()
+        self._end: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._main, args=(started,), name=name, daemon=True)
+        self._thread.start()
+        self._loop = started.result()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there and return its result; an error is raised here."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def stop(self) -> None:
+        """End the loop and wait for the thread."""
+        if self._end is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join()
+
+    def _main(self, started: Future[asyncio.AbstractEventLoop]) -> None:
+        try:
+            asyncio.run(self._until_stopped(started))
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)  # whoever waits for the start hears of it
+
+    async def _until_stopped(self, started: Future[asyncio.AbstractEventLoop]) -> None:
+        self._end = asyncio.Event()
+        started.set_result(asyncio.get_running_loop())
+        await self._end.wait()

@@ -1,0 +1,186 @@
+"""A sandbox of a running server, as a test holds it; and the calls about the server as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from paydouble.testing.calls import Async, Call, Executor, Handle, M, Steps, Sync, ask, ask_all, given, segment
+from paydouble.testing.errors import ServerGone
+from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
+from paydouble.testing.handles import Clock, Faults, Objects, PayIns, RateLimit, Scenarios, Webhook
+from paydouble.testing.journals import Deliveries, Events, Requests
+from paydouble.testing.results import Credentials, Document, Health, SandboxState
+
+
+class SandboxHandle(Handle[M]):
+    """An isolated business of a server. As a context manager it is let go at the end."""
+
+    def __init__(self, executor: Executor, address: Address, shown: Document) -> None:
+        """Hold a sandbox that the server has shown."""
+        self.id: str = shown["id"]
+        super().__init__(executor, f"/sandboxes/{segment(self.id)}")
+        self._address = address
+        self._shown = shown
+        self.base_url = f"{address.api_url}/api/v1"
+        """Where the API is for this test, which need not be where the server thinks that it is."""
+        self.auth = Credentials(shown["business_key"], shown["business_secret"])
+        """What the code under test authenticates with; its key picks this sandbox."""
+        self.business_key = self.auth.key
+        self.business_secret = self.auth.secret
+        self.webhook_secret: str = shown["webhook_secret"]
+        """What signs its events, unless a test has rotated it since."""
+        self.seed: int = shown["seed"]
+        self.clock: Clock[M] = Clock(executor, f"{self._path}/clock")
+        self.faults: Faults[M] = Faults(executor, f"{self._path}/faults")
+        self.rate_limit: RateLimit[M] = RateLimit(executor, f"{self._path}/rate-limit")
+        self.requests: Requests[M] = Requests(executor, f"{self._path}/requests")
+        self.events: Events[M] = Events(executor, f"{self._path}/events")
+        self.deliveries: Deliveries[M] = Deliveries(executor, f"{self._path}/deliveries")
+        self.scenarios: Scenarios[M] = Scenarios(executor, f"{self._path}/scenarios")
+        self.webhook: Webhook[M] = Webhook(executor, f"{self._path}/webhook")
+        self.pay_ins: PayIns[M] = PayIns(executor, f"{self._path}/pay-ins")
+        self.refunds: Objects[M] = Objects(executor, f"{self._path}/refunds")
+        self.disputes: Objects[M] = Objects(executor, f"{self._path}/disputes")
+        self.payouts: Objects[M] = Objects(executor, f"{self._path}/payouts")
+
+    def __repr__(self) -> str:
+        return f"<paydouble sandbox {self.id!r} at {self._address.url}>"
+
+    @property
+    def asynchronous(self) -> SandboxHandle[Async]:
+        """Return a handle of the same sandbox whose calls are awaited; it needs no closing."""
+        return SandboxHandle(AsyncExecutor(self._address), self._address, self._shown)
+
+    @Call
+    def read(self) -> Steps[SandboxState]:
+        """Return it as it is now."""
+        return SandboxState.read((yield from ask("GET", self._path)))
+
+    @Call
+    def change(
+        self,
+        *,
+        notification_url: Any = ...,  # noqa: ANN401 - a text, None, or what stands for left out
+        scenario: Any = ...,  # noqa: ANN401 - likewise
+        settings: Any = ...,  # noqa: ANN401 - likewise
+    ) -> Steps[SandboxState]:
+        """Change it: where events go (None: nowhere), the default scenario, settings laid over the present ones."""
+        body = given(notification_url=notification_url, scenario=scenario, settings=settings)
+        return SandboxState.read((yield from ask("PATCH", self._path, body)))
+
+    @Call
+    def reset(self, *scope: str) -> Steps[dict[str, int]]:
+        """Forget everything, or what is named (`state`, `faults`, `requests`, `deliveries`, `clock`, `scenarios`).
+
+        Pending work is cancelled. Returns how much of each was removed.
+        """
+        answer = yield from ask("POST", f"{self._path}/reset", {"scope": scope} if scope else {})
+        removed: dict[str, int] = answer["removed"]
+        return removed
+
+    @Call
+    def delete(self) -> Steps[None]:
+        """Let it go, with everything that it still meant to do."""
+        yield from ask("DELETE", self._path)
+
+    def __enter__(self: SandboxHandle[Sync]) -> SandboxHandle[Sync]:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self: SandboxHandle[Sync],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let it go; a server that has died meanwhile is not complained of a second time."""
+        try:
+            self.delete()
+        except ServerGone:
+            if error is None:
+                raise
+
+    async def __aenter__(self: SandboxHandle[Async]) -> SandboxHandle[Async]:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self: SandboxHandle[Async],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let it go; a server that has died meanwhile is not complained of a second time."""
+        try:
+            await self.delete()
+        except ServerGone:
+            if error is None:
+                raise
+
+
+class ServerHandle(Handle[M]):
+    """A server, here or elsewhere."""
+
+    _executor: SyncExecutor | AsyncExecutor
+
+    def __init__(self, executor: SyncExecutor | AsyncExecutor) -> None:
+        """Speak through an executor."""
+        super().__init__(executor)
+        self._address = executor.address
+
+    @property
+    def url(self) -> str:
+        """Return where it is reached, without a path."""
+        return self._address.url
+
+    @Call
+    def health(self) -> Steps[Health]:
+        """Return how it is; `ServerGone` when nobody answers."""
+        return Health.read((yield from ask("GET", "/health")))
+
+    @Call
+    def sandbox(  # noqa: PLR0913 - what a sandbox can be asked to be
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 - as the control API calls it
+        seed: int | None = None,
+        clock: str | Mapping[str, Any] | None = None,
+        notification_url: str | None = None,
+        scenario: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        business_key: str | None = None,
+        business_secret: str | None = None,
+        webhook_secret: str | None = None,
+    ) -> Steps[SandboxHandle[M]]:
+        """Make an isolated business; what is left out is chosen by the server. `with` lets it go at the end."""
+        members = {
+            "id": id,
+            "seed": seed,
+            "clock": clock,
+            "notification_url": notification_url,
+            "scenario": scenario,
+            "settings": settings,
+            "business_key": business_key,
+            "business_secret": business_secret,
+            "webhook_secret": webhook_secret,
+        }
+        body = {name: value for name, value in members.items() if value is not None}
+        shown = yield from ask("POST", "/sandboxes", body)
+        return SandboxHandle(self._executor, self._address, shown)
+
+    @Call
+    def find(self, sandbox_id: str = "default") -> Steps[SandboxHandle[M]]:
+        """Return a sandbox that exists already; `ControlRefused` when there is none of that id."""
+        shown = yield from ask("GET", f"/sandboxes/{segment(sandbox_id)}")
+        return SandboxHandle(self._executor, self._address, shown)
+
+    @Call
+    def sandboxes(self) -> Steps[list[SandboxHandle[M]]]:
+        """Return all sandboxes."""
+        items = yield from ask_all("/sandboxes")
+        return [SandboxHandle(self._executor, self._address, each) for each in items]
+
+    def __repr__(self) -> str:
+        return f"<paydouble at {self.url}>"

@@ -1,0 +1,255 @@
+"""The plugin in a merchant's test runs: plain, async in every fashion, unittest, parallel and in random order."""
+
+from __future__ import annotations
+
+import re
+
+from children import Child
+
+from paydouble.testing import Paydouble
+
+PLAIN = """
+def test_each_test_has_its_own_sandbox(paydouble):
+    pay(paydouble)
+    assert paydouble.requests.verify(operation="deposit-creation", count=1) == 1
+
+
+def test_events_come_to_the_receiver(paydouble, webhook_receiver):
+    webhook_receiver.answer_next(500)
+    pay_in = pay(paydouble)
+    paydouble.clock.advance("72h")
+    received = webhook_receiver.wait(5)
+    assert {each.event["data"]["object"]["id"] for each in received} == {pay_in}
+    assert all(each.verified for each in received)
+    paydouble.deliveries.verify(status="delivered", count=4)
+
+
+@pytest.mark.paydouble(scenario="card-declined", seed=7, settings={"created_status": 201})
+class TestMarked:
+    @pytest.mark.paydouble(seed=8, clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
+    def test_the_closest_marker_decides(self, paydouble):
+        state = paydouble.read()
+        assert (state.scenario, state.seed, state.settings["created_status"]) == ("card-declined", 8, 201)
+        assert state.clock.now.year == 2026
+
+    def test_a_class_can_be_marked(self, paydouble):
+        assert paydouble.seed == 7
+
+
+def test_the_server_is_the_session_s(paydouble_server, paydouble):
+    assert paydouble.id in [each.id for each in paydouble_server.sandboxes()]
+    paydouble.delete()  # a test may let its sandbox go itself
+"""
+
+
+def test_a_plain_run_passes(child: Child) -> None:
+    """Fixtures, marker and receiver, with every warning an error."""
+    run = child(PLAIN)
+
+    assert run.counts == {"passed": 5}, run.text
+
+
+def test_a_failure_shows_what_happened(child: Child) -> None:
+    """The timeline of the test's own sandbox in order, the seed that repeats it, the faults, and the receiver's bug."""
+    run = child(
+        """
+        @pytest.mark.paydouble(clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
+        def test_fails(paydouble, webhook_receiver):
+            paydouble.faults.add("html_error", times=1, id="proxy")
+            webhook_receiver.answer_next(lambda received: 1 / 0)
+            try:
+                pay(paydouble)
+            except urllib.error.HTTPError:
+                pay_in = pay(paydouble)
+            paydouble.clock.advance("1m")
+            paydouble.pay_ins.transition(pay_in, "failed", force=True)
+            paydouble.requests.verify(count=3)
+
+
+        def test_nothing_happened(paydouble):
+            assert False
+        """,
+        "--paydouble-seed=11",
+        plugins=(),
+    )
+    report = run.text.partition("paydouble timeline")[2]
+
+    assert run.counts == {"failed": 2}, run.text
+    assert "expected exactly 3 of the requests, found 2" in run.text
+    assert "seed 11; repeat it with --paydouble-seed=11" in report
+    steps = (
+        r"00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 502 \[proxy\]\n"
+        r".*00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 200 new\n"
+        r".*00:00:00\.000  event    pay-in\.created payin_\w+\n"
+        r".*00:00:00\.000  attempt  1 of pay-in\.created to http://127\.0\.0\.1:\d+/: 500\n"
+        r".*00:00:02\.000  event    pay-in\.pending payin_\w+\n"
+    )
+    assert re.search(steps, report), report
+    assert "fault proxy (html_error) has fired 1 times" in report
+    assert "the test's own receiver function has raised ZeroDivisionError" in report
+    assert "nothing has happened: no request came, and no event was made" in report
+
+
+def test_a_long_story_is_shortened(child: Child) -> None:
+    """The newest lines are those that tell why."""
+    run = child(
+        """
+        def test_fails(paydouble):
+            for _ in range(250):
+                paydouble.webhook.test()
+            assert False
+        """
+    )
+
+    assert "50 earlier lines are left out" in run.text
+    assert run.text.count("event    pay-in.succeeded") == 200
+
+
+def test_a_passing_test_says_nothing(child: Child) -> None:
+    """A report is longer only when a test fails, in its set-up too."""
+    run = child(
+        """
+        def test_ok(paydouble):
+            pay(paydouble)
+
+        @pytest.fixture
+        def paid(paydouble):
+            pay(paydouble)
+            raise LookupError
+
+        def test_set_up(paid):
+            pass
+        """,
+        "-rA",
+    )
+
+    assert run.counts == {"passed": 1, "error": 1}, run.text
+    assert run.text.count("paydouble timeline") == 1
+    assert "request  POST" in run.text
+
+
+ASYNC = """
+async def story(box, receiver):
+    import asyncio
+    waiting = asyncio.ensure_future(box.asynchronous.requests.wait(count=1))
+    await asyncio.to_thread(pay, box)
+    assert await waiting == 1
+    await box.asynchronous.clock.advance("1h")
+    receiver.wait(4)
+"""
+
+
+def test_pytest_asyncio_is_at_ease(child: Child) -> None:
+    """In either of its modes, under its default loop scope."""
+    source = ASYNC + "\nasync def test_it(paydouble, webhook_receiver):\n    await story(paydouble, webhook_receiver)\n"
+    ini = "asyncio_default_fixture_loop_scope = function\n"
+
+    auto = child(source, ini=ini + "asyncio_mode = auto\n", plugins=("asyncio",))
+    strict = child("pytestmark = pytest.mark.asyncio\n" + source, ini=ini, plugins=("asyncio",))
+
+    assert (auto.counts, strict.counts) == ({"passed": 1}, {"passed": 1}), auto.text + strict.text
+
+
+def test_anyio_is_at_ease(child: Child) -> None:
+    """With its own runner."""
+    source = (
+        ASYNC
+        + """
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+@pytest.mark.anyio
+async def test_it(paydouble, webhook_receiver):
+    await story(paydouble, webhook_receiver)
+"""
+    )
+    run = child(source, plugins=("anyio",))
+
+    assert run.counts == {"passed": 1}, run.text
+
+
+def test_pytest_aiohttp_is_at_ease(child: Child) -> None:
+    """Beside its loop, its client, and a merchant's application in it."""
+    source = (
+        ASYNC
+        + """
+from aiohttp import web
+
+async def test_it(paydouble, webhook_receiver, aiohttp_client):
+    async def shop(request):
+        return web.Response(text="open")
+    app = web.Application()
+    app.router.add_get("/", shop)
+    client = await aiohttp_client(app)
+    assert await (await client.get("/")).text() == "open"
+    await story(paydouble, webhook_receiver)
+"""
+    )
+    ini = "asyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    run = child(source, ini=ini, plugins=("asyncio", "aiohttp"))
+
+    assert run.counts == {"passed": 1}, run.text
+
+
+def test_unittest_is_at_ease(child: Child) -> None:
+    """Fixtures reach its classes the usual way, and so does the timeline."""
+    run = child(
+        """
+        import unittest
+
+        class TestShop(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def _double(self, paydouble):
+                self.paydouble = paydouble
+
+            def test_passes(self):
+                pay(self.paydouble)
+                self.paydouble.requests.verify(count=1)
+
+            def test_fails(self):
+                pay(self.paydouble)
+                self.fail("on purpose")
+        """
+    )
+
+    assert run.counts == {"passed": 1, "failed": 1}, run.text
+    assert run.text.count("request  POST") == 1
+
+
+def test_workers_and_random_order_meet_nobody(child: Child) -> None:
+    """Under xdist and in any order, on one shared server even: each test sees its own sandbox alone."""
+    source = """
+    @pytest.mark.parametrize("number", range(12))
+    def test_alone(paydouble, number):
+        pay(paydouble)
+        paydouble.clock.advance("1h")
+        paydouble.requests.verify(count=1)
+        assert len(paydouble.events.list()) == 4
+
+    def test_fails(paydouble):
+        pay(paydouble)
+        assert False
+    """
+    with Paydouble.start() as server:
+        shared = child(source, "-n2", f"--paydouble-url={server.url}", plugins=("xdist", "random"))
+        left = [each.id for each in server.sandboxes()]
+    own = child(source, "-n2", plugins=("xdist", "random"))
+
+    assert (shared.counts, own.counts) == ({"passed": 12, "failed": 1},) * 2, shared.text + own.text
+    assert left == ["default"]
+    assert "paydouble timeline" in own.text
+
+
+def test_a_remote_server_is_named_in_the_ini_file_too(child: Child) -> None:
+    """With its token and a seed; an option goes before."""
+    source = """
+    def test_it(paydouble, paydouble_server):
+        assert (paydouble_server.find().seed, paydouble.seed) == (OWN, 5)
+    """
+    with Paydouble.start(token="secret", seed=4) as server:
+        own = server.find().seed
+        ini = f"paydouble_url = {server.url}\npaydouble_token = secret\npaydouble_seed = 4\n"
+        run = child(source.replace("OWN", str(own)), "--paydouble-seed=5", ini=ini)
+
+    assert run.counts == {"passed": 1}, run.text
