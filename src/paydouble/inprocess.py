@@ -1,0 +1,169 @@
+"""The double without sockets and without waiting: one sandbox, its pipeline, and a pump that a caller turns.
+
+It is the same pipeline and the same deliveries as the server's; only the shell is another one. A request is answered
+by `handle` at once. What is due to a receiver leaves when the caller says so (`deliver`) or when the clock is moved
+(`advance`), so that a test decides whether a webhook overtakes a reply. A receiver is a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paydouble.api.operations import operations
+from paydouble.api.pipeline import Pipeline
+from paydouble.api.values import Delayed, Reply, Request
+from paydouble.config import Settings
+from paydouble.core.clock import Clock
+from paydouble.core.errors import UsageError
+from paydouble.core.instants import LATEST_MS, write_instant
+from paydouble.sandbox import Registry, Sandbox
+from paydouble.sandbox.business import Identity
+from paydouble.scenarios.library import Library
+from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
+
+# 2026-01-01T00:00:00Z: where a clock that nobody has set begins.
+START_MS: Final = 1_767_225_600_000
+RECEIVER_URL: Final = "http://receiver.test/webhooks"
+_DEFAULT: Final = Settings.model_construct()
+
+
+@dataclass(slots=True, frozen=True)
+class Webhook:
+    """One attempt, as a receiver meets it."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    delivery: Delivery
+    number: int
+    """1 for the first attempt."""
+
+
+class Unreachable(Exception):
+    """A receiver raises it for an answer that never came: refused, timed out, broken off."""
+
+    def __init__(self, kind: str = "refused", message: str = "the receiver is down") -> None:
+        """Take a stable kind (`refused`, `timeout`, `reset`, …) and a sentence."""
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+Receiver = Callable[[Webhook], int]
+"""Takes a webhook and returns the HTTP status of its answer, or raises `Unreachable`."""
+
+
+class InProcess:
+    """One sandbox of its own, in this very thread."""
+
+    def __init__(  # noqa: PLR0913 - what a sandbox is made with
+        self,
+        settings: Settings = _DEFAULT,
+        *,
+        seed: int = 0,
+        start: int = START_MS,
+        receiver: Receiver | None = None,
+        notification_url: str | None = RECEIVER_URL,
+        library: Library | None = None,
+        identity: Identity | None = None,
+        wall: Callable[[], int] | None = None,
+        paths: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start at an instant (milliseconds), on a clock that stands until it is moved.
+
+        Without a `receiver` nothing takes events, and they wait. `wall` gives the machine's time for signatures
+        (milliseconds); without it the sandbox's own instant signs, so that two runs are the same to the byte.
+        """
+        self.identity = identity or Identity("default", seed, "sandbox_key", "sandbox_secret", "whsec_sandbox")
+        self.receiver = receiver
+        self._wall = wall
+        self.registry = Registry()
+        self.pipeline = Pipeline(self.registry, operations(paths or {}), defaults=settings, seed=seed)
+        self.sandbox = Sandbox(
+            self.identity,
+            settings,
+            lambda: Clock(lambda: start, mode="manual", start=start),
+            notification_url=notification_url,
+            library=library,
+        )
+        self.registry.add(self.sandbox)
+        self.attempts = 0
+
+    def handle(self, request: Request) -> Reply:
+        """Answer a request. Real time is not waited for; the reply says how long it would have been kept back.
+
+        Deliveries that a fault lets overtake the reply have arrived when this returns.
+        """
+        step = self.pipeline.handle(request)
+        while not isinstance(step, Reply):
+            # Nothing is in flight beside this call, so what joins has somebody else's claim that is settled already.
+            step = self.pipeline.execute(step.call) if isinstance(step, Delayed) else self.pipeline.rejoin(step)
+        if step.overtaken:
+            self.deliver()
+        return step
+
+    def deliver(self, limit: int | None = None) -> int:
+        """Send what is due, in order, until nothing is or `limit` attempts were made; returns how many were made."""
+        before = self.attempts
+        self.sandbox.tick()
+        while self.receiver is not None:
+            endpoints = self.sandbox.outbox.idle_endpoints()
+            if not endpoints:
+                break
+            for endpoint in endpoints:
+                if limit is not None and self.attempts - before >= limit:
+                    return self.attempts - before
+                self._attempt(endpoint, self.receiver)
+        return self.attempts - before
+
+    def advance(self, *, by: int | None = None, to: int | None = None, limit: int = 1_000_000) -> int:
+        """Move the clock by or to (milliseconds), or with neither until nothing is left to happen.
+
+        What is due happens instant by instant, and what it sends is delivered before the next. Returns how many timers
+        went off; `limit` is the number after which it stops where it is. `UsageError` for an instant that cannot be.
+        """
+        sandbox = self.sandbox
+        now = sandbox.tick()
+        if by is not None:
+            to = now + by
+        if to is not None and not now <= to < LATEST_MS:
+            where = "in the past" if to < now else "after the year 9998"
+            raise UsageError(f"that is {where}; the clock stands at {write_instant(now)}", member="to")
+        before = sandbox.fired
+        self.deliver()
+        while sandbox.fired - before < limit:
+            due = sandbox.timers.next_due()
+            if due is None or due >= LATEST_MS or (to is not None and due > to):
+                break
+            sandbox.clock.jump(due)
+            sandbox.tick()
+            self.deliver()
+        else:
+            to = None
+        if to is not None:
+            sandbox.clock.jump(to)
+            sandbox.tick()
+        return sandbox.fired - before
+
+    def _attempt(self, endpoint: str, receiver: Receiver) -> None:
+        sandbox = self.sandbox
+        taken = sandbox.next_attempt(endpoint, sandbox.now if self._wall is None else self._wall())
+        if taken is None:
+            return
+        delivery, attempt = taken
+        self.attempts += 1
+        sent_at = sandbox.now if self._wall is None else self._wall()
+        sandbox.settle(delivery, attempt, _ask(receiver, delivery, attempt, sent_at))
+
+
+def _ask(receiver: Receiver, delivery: Delivery, attempt: Attempt, sent_at: int) -> Outcome:
+    if attempt.transport.kind == "reset":
+        error = AttemptError("reset", "a fault reset the connection in the middle of the request")
+        return Outcome(sent_at, 0.0, error=error)
+    webhook = Webhook(attempt.url, attempt.headers, attempt.body, delivery, attempt.number)
+    try:
+        return Outcome(sent_at, 0.0, status=receiver(webhook))
+    except Unreachable as unreachable:
+        return Outcome(sent_at, 0.0, error=AttemptError(unreachable.kind, unreachable.message))
