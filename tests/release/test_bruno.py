@@ -25,7 +25,10 @@ def sent() -> dict[Path, tuple[str, str]]:
             r"^(get|post|put|patch|delete) \{\n  url: \{\{server\}\}(\S+)$", path.read_text(), re.MULTILINE
         )
         if call:
-            found[path] = call[1].upper(), re.sub(r"\{\{\w+\}\}|(?<=/scenarios/)[\w-]+(?=/play)", "{}", call[2])
+            found[path] = (
+                call[1].upper(),
+                re.sub(r"\{\{\w+\}\}|(?<=/scenarios/)(?!active$)[\w-]+(?=/play|$)", "{}", call[2]),
+            )
     return found
 
 

@@ -33,12 +33,20 @@ _LONGEST_SENTENCE: Final = 300
 def complaints(error: ValidationError, data: object) -> list[Complaint]:
     """Return what is wrong with the data of a file, at most one thing of a value or of a missing key."""
     made: dict[tuple[Place, str], Complaint] = {}
+    idle: list[Problem] = []
     for problem in problems(error, data):
         if len(made) == MOST_COMPLAINTS:
             break
-        if not problem.is_idle:
+        if problem.is_idle:
+            idle.append(problem)
+        else:
             told = _tell(problem, data)
             made.setdefault((told.place, told.absent), told)
+    for problem in idle:
+        # What it was taken to follow from is not there: no member of the union takes a mapping at all.
+        if not any(place[: len(problem.place)] == problem.place for place, _ in made):
+            told = _tell(problem, data)
+            made[told.place, told.absent] = told
     # Who has misspelt a key need not be told that it is missing, too.
     misspelt = {(each.place[:-1], each.meant) for each in made.values() if each.of_key}
     return [each for each in made.values() if (each.place, each.absent) not in misspelt]

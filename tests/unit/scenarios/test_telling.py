@@ -12,7 +12,7 @@ from paydouble.core.errors import UsageError
 from paydouble.core.json_text import Number
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.outline import keys_at, required_at
-from paydouble.scenarios.reading import validated
+from paydouble.scenarios.reading import parse_scenario, validated
 from paydouble.scenarios.telling import complaints, named
 
 
@@ -86,3 +86,12 @@ def test_another_model_is_refused_at_its_member() -> None:
     """The bodies of control calls are told as everywhere."""
     with pytest.raises(UsageError, match=r"^name: Field required$"):
         validated(Scenario, {"summary": "x"})
+
+
+@pytest.mark.parametrize("answer", [{}, {"status": 200}, True, "x", 7])
+def test_a_union_that_takes_no_mapping_complains_of_one(answer: object) -> None:
+    """Whatever stands where an answer belongs is told of, once, at its place."""
+    with pytest.raises(UsageError) as caught:
+        parse_scenario({"name": "mine", "summary": "x", "answers": [200, answer]})
+
+    assert caught.value.member == "answers.1"
