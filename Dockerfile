@@ -1,4 +1,4 @@
-# The double as an image: `docker build -t paydouble . && docker run --rm --read-only -p 8080:8080 paydouble`
+# The double as an image: `docker build -t paydouble . && docker run --rm --read-only -p 127.0.0.1:8080:8080 paydouble`
 # Written for old builders too: no RUN heredocs, no COPY --link or --exclude, no HEALTHCHECK --start-interval.
 ARG PYTHON_VERSION=3.13
 
@@ -25,13 +25,17 @@ LABEL org.opencontainers.image.title="paydouble" \
       org.opencontainers.image.vendor="The paydouble authors"
 COPY --from=build /opt/venv /opt/venv
 # PAYDOUBLE_INSECURE_CONTROL: a container must listen on all of its addresses to be reached at all, and who reaches it is
-# decided where its port is published; on a shared network unset it and give a control token instead.
+# decided where its port is published. A PAYDOUBLE_CONTROL_TOKEN is asked for all the same, and is what a shared network
+# wants (docs/decisions/0010-control-in-the-image.md).
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     PAYDOUBLE_HOST=0.0.0.0 \
     PAYDOUBLE_PORT=8080 \
-    PAYDOUBLE_INSECURE_CONTROL=1
+    PAYDOUBLE_INSECURE_CONTROL=1 \
+    PAYDOUBLE_SCENARIOS=/scenarios
+# Where a folder of your own scenarios is mounted. It is there, and empty, when nothing is: a missing one is an error.
+WORKDIR /scenarios
 # A number, so that an orchestrator can tell that it is not root. Nothing is written: the root may be read-only.
 USER 65532:65532
 EXPOSE 8080

@@ -1,4 +1,4 @@
-"""What we ship: the wheel holds what it must, and the image builds, runs, turns healthy and stops."""
+"""What we ship: the wheel holds what it must and works alone, and the image builds, runs, turns healthy and stops."""
 
 from __future__ import annotations
 
@@ -8,31 +8,35 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import clean_room
 from outcome import Outcome, Verdict, failed, ok, run_command, skipped
+from paydouble.version import __version__
 
 IMAGE = "paydouble:proof"
 # Builds and runs the image without a daemon, where the repository is checked out beside it.
 PROOF = Path("../shared/tools/prove-image")
+# What a user's type checker makes of the installed package: an error, unless the package is typed.
+TYPED = "import paydouble\nheader: str = paydouble.sign(b'', 'whsec')\nwrong: int = paydouble.sign(b'', 'whsec')\n"
 
 
 def check_wheel() -> Outcome:
-    """Build the wheel with the locked build backend and look inside."""
-    with tempfile.TemporaryDirectory(dir=".cache") as folder:
-        build = [
-            "uv",
-            "build",
-            "--quiet",
-            "--wheel",
-            "--no-build-isolation",
-            "--python",
-            sys.executable,
-            "--out-dir",
-            folder,
-        ]
-        if (built := run_command(build)).verdict is Verdict.FAILED:
+    """Build what a release builds, look inside, and use the wheel where there is nothing else."""
+    with tempfile.TemporaryDirectory(dir=".cache") as name:
+        folder = Path(name)
+        if (built := clean_room.build(folder)).verdict is Verdict.FAILED:
             return built
-        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            held = set(wheel.namelist())
+        wheel = clean_room.wheel_in(folder)
+        held = check_contents(wheel)
+        if held.verdict is Verdict.FAILED:
+            return held
+        used = check_alone(wheel, folder / "environment")
+        return held if used.verdict is Verdict.OK else used
+
+
+def check_contents(wheel: Path) -> Outcome:
+    """Compare the wheel's files with what must be in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
     library = {
         f"paydouble/scenarios/library/{path.relative_to('scenarios')}" for path in Path("scenarios").rglob("*.yaml")
     }
@@ -41,17 +45,46 @@ def check_wheel() -> Outcome:
         return failed("the wheel lacks files; see [tool.hatch.build] in pyproject.toml", "\n".join(missing))
     if not library:
         return failed("there is no scenario in scenarios/ to ship")
+    if not wheel.name.startswith(f"paydouble-{__version__}-"):
+        return failed(f"{wheel.name} is not of version {__version__}, which src/paydouble/version.py says")
     return ok(f"{len(held)} files, {len(library)} scenarios")
+
+
+def check_alone(wheel: Path, environment: Path) -> Outcome:
+    """Install the wheel into an empty environment: its version, its demonstration, its scenarios and its types."""
+    if (installed := clean_room.install(wheel, environment)).verdict is not Verdict.OK:
+        return installed
+    version = clean_room.run_in(environment, "version")
+    if version.verdict is Verdict.OK and __version__ not in version.output:
+        return failed(f"the installed wheel says it is {version.output.strip()!r}, not {__version__}")
+    for outcome in (version, clean_room.run_in(environment, "demo"), check_typed(environment)):
+        if outcome.verdict is Verdict.FAILED:
+            return outcome
+    return ok()
+
+
+def check_typed(environment: Path) -> Outcome:
+    """A type checker knows the installed package: it accepts what is right and finds what is wrong."""
+    source = environment / "typed.py"
+    source.write_text(TYPED)
+    python = clean_room.interpreter(environment)
+    options = ["--strict", "--config-file=", f"--python-executable={python}", "--cache-dir=.cache/mypy-wheel"]
+    done = run_command([sys.executable, "-m", "mypy", *options, str(source)])
+    if done.output.count("error:") == 1 and "typed.py:3: error:" in done.output:
+        return ok()
+    return failed("a type checker does not find its way in the installed wheel", done.output)
 
 
 def check_image() -> Outcome:
     """Prove the image with the tool for that, or build it with a container daemon, or say why neither is possible."""
     if PROOF.is_file():
-        return run_command(["bash", str(PROOF), ".", IMAGE])
+        # The tool brings podman, and storage of its own, which what runs inside of it inherits.
+        proof = f"{sys.executable} tools/image_proof.py podman localhost/{IMAGE}"
+        return run_command(["env", f"PROVE_RUN={proof}", "bash", str(PROOF), ".", IMAGE])
     if not shutil.which("docker"):
         return skipped("no docker here")
     if run_command(["docker", "info"]).verdict is Verdict.FAILED:
         return skipped("docker is installed, but its daemon does not answer")
     if (built := run_command(["docker", "build", "--quiet", "--tag", IMAGE, "."])).verdict is Verdict.FAILED:
         return built
-    return run_command(["docker", "run", "--rm", "--read-only", "--cap-drop=ALL", IMAGE, "version"])
+    return run_command([sys.executable, "tools/image_proof.py", "docker", IMAGE])

@@ -5,11 +5,8 @@ A setting's description is the text under it in the source, so the page cannot s
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +16,17 @@ from paydouble import config
 from paydouble.api.operations import OPERATIONS, PREFIX
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
+from paydouble.scenarios.schema import PATH as SCHEMA
+from paydouble.scenarios.schema import attribute_docs, build, written
 from paydouble.web.control.models import DeliveryMatch, RequestMatch
 from paydouble.web.control.routes import ROUTES
+from reference_assumptions import assumptions_section, link
+from reference_cli import command_line_page
+from reference_errors import errors_page
 from reference_faults import faults_page
+from reference_scenarios import scenarios_page
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
-
-
-def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text that stands under each member of a model in its source."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(body, ast.ClassDef)  # noqa: S101 - getsource of a class is one
-    found: dict[str, str] = {}
-    for member, text in zip(body.body, body.body[1:], strict=False):
-        if (
-            isinstance(member, ast.AnnAssign)
-            and isinstance(member.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-        ):
-            found[member.target.id] = str(text.value.value)
-    return found
 
 
 def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -57,7 +44,7 @@ def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
             continue
         kind = _kind(schema["properties"][name])
         shown = json.dumps(values[name], ensure_ascii=False) if not field.is_required() else "required"
-        rows.append(f"| `{prefix}{name}` | {kind} | `{shown}` | {docs[name]} |")
+        rows.append(f"| `{prefix}{name}` | {kind} | `{shown}` | {docs[name]} | {link(prefix + name)} |")
     return rows
 
 
@@ -90,11 +77,18 @@ Every assumption that a real deployment could contradict is a setting of a sandb
 `POST /_paydouble/sandboxes`, and change them on a living one with `PATCH /_paydouble/sandboxes/{{s}}`. A duration is
 written `250ms`, `2s`, `5m`, `1h30m`, `3d`.
 
-| setting | value | default | meaning |
-|---|---|---|---|
+| setting | value | default | meaning | assumption |
+|---|---|---|---|---|
 {rows}
 
 The paths of assumed operations are settings of the server: `paths:` in the file of `--config`, by operation name.
+
+## Every assumption
+
+The service's contract leaves these questions open. [What is documented and what is assumed](../explanation/documented-and-assumed.md)
+says how the double keeps the difference in sight.
+
+{assumptions_section()}
 """
 
 
@@ -136,7 +130,9 @@ def _chart(kind: str) -> str:
 
 def control_page() -> str:
     """Return the page of the control API."""
-    rows = "\n".join(f"| {row.method} `{row.path}` | {_members(row.payload)} | {row.summary} |" for row in ROUTES)
+    rows = "\n".join(
+        f"| {row.method} `{row.path}` | {_members(row.payload, row.name)} | {row.summary} |" for row in ROUTES
+    )
     return f"""# Control API
 
 JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API, never
@@ -200,6 +196,18 @@ sends a sample whose object exists in the event alone. `hold` keeps back what is
 go now, `redeliver` sends one more attempt now, whatever became of it; `POST …/deliveries/redeliver` does that for everything
 whose latest attempt has failed, or failed since an instant of the sandbox's clock.
 
+## Scenarios
+
+A new pay-in plays, in this order: the active scenario of the sandbox (`PUT …/scenarios/active`), the one that its customer's
+e-mail names (`card-declined@scenario.test`), the first whose `match` it fits, the one that the setting `scenario` names. `play`
+makes a pay-in of its own that plays a scenario, with the scenario's `deposit` unless the call's `deposit` says otherwise.
+An upload stands over any other scenario of its name, for the pay-ins to come; a pay-in keeps the life that it began.
+
+A scenario's `faults` are armed for each order that plays it, with counts of their own, as soon as its deposit is asked for;
+the list of faults shows them as `NAME-ORDER.PLACE`. Whoever clears the faults clears those too, for the orders that there
+are. Its `settings` are the sandbox's while it is active or the setting's, or once a pay-in begins to play it, until another
+scenario with settings takes their place.
+
 ## The stream
 
 `GET …/stream` sends Server-Sent Events: `request`, `event`, `attempt`, `delivery`, `clock`, `fault` and `reset`, each with its
@@ -219,24 +227,31 @@ def _listed(model: type[BaseModel]) -> str:
     return f"{', '.join(names)} and {last}"
 
 
-def _members(payload: type[BaseModel | dict[str, Any]] | None) -> str:
+def _members(payload: type[BaseModel | dict[str, Any]] | None, name: str) -> str:
     if payload is None:
         return ""
     if not issubclass(payload, BaseModel):
-        return "those of a fault"
+        return (
+            "those of a [fault](faults.md)"
+            if name.startswith("fault")
+            else "a [scenario](scenarios.md), or `yaml`: its file's text"
+        )
     return ", ".join(f"`{name}{'' if field.is_required() else '?'}`" for name, field in payload.model_fields.items())
 
 
 def main() -> int:
-    """Write the pages, or with `--check` say which are out of date."""
+    """Write the pages and the schema of scenarios, or with `--check` say which are out of date."""
     stale = []
-    for name, text in {
-        "settings": settings_page(),
-        "api": operations_page(),
-        "control-api": control_page(),
-        "faults": faults_page(attribute_docs),
+    for path, text in {
+        PAGES / "command-line.md": command_line_page(),
+        PAGES / "errors.md": errors_page(),
+        PAGES / "settings.md": settings_page(),
+        PAGES / "api.md": operations_page(),
+        PAGES / "control-api.md": control_page(),
+        PAGES / "faults.md": faults_page(attribute_docs),
+        PAGES / "scenarios.md": scenarios_page(),
+        SCHEMA: written(build()),
     }.items():
-        path = PAGES / f"{name}.md"
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text("utf-8") != text:
                 stale.append(str(path.relative_to(PAGES.parents[1])))

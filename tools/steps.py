@@ -8,11 +8,25 @@ from functools import partial
 from pathlib import Path
 
 from audit import audit_locks
+from bruno import check_bruno
 from outcome import Outcome, Verdict, failed, ok, run_command
 from package import check_image, check_wheel
+from sbom import check_sbom
 
 # The synchronous core: it can be tested without a socket, so every branch of it is.
-CORE = ("core", "config", "payments", "webhooks", "guards", "journal", "scenarios", "sandbox", "api")
+CORE = (
+    "core",
+    "config",
+    "payments",
+    "webhooks",
+    "guards",
+    "journal",
+    "scenarios",
+    "sandbox",
+    "api",
+    "inprocess",
+    "rehearsal",
+)
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
 WORKERS = 2
@@ -65,10 +79,18 @@ STEPS = (
     Step("mypy", "strict types", check_types),
     Step("imports", "the layers", command("lint-imports --no-logo --cache-dir .cache/import-linter")),
     Step("reference", "reference pages are those of the code", command("python tools/reference.py --check")),
-    Step("wheel", "what the wheel holds", check_wheel),
+    Step(
+        "scenarios",
+        "every shipped scenario is right, and plays as it says",
+        command("paydouble scenario check --play scenarios"),
+    ),
+    Step("picture", "the picture of the README shows what the demo prints", command("python tools/picture.py --check")),
+    Step("wheel", "what the wheel holds, and that it works alone", check_wheel),
+    Step("bruno", "the Bruno collection against a running server", check_bruno),
     Step("pytest", "all tests, in random order, with branch coverage", run_tests, shows_itself=True),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
     Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
     Step("audit", "known vulnerabilities in the locks", audit_locks),
+    Step("sbom", "the bill of materials of what a release installs", check_sbom),
     Step("image", "the image builds, runs read-only, turns healthy and stops", check_image),
 )

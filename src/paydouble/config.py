@@ -7,9 +7,10 @@ frozen pydantic models, so their schema is also the reference page's, and a bad 
 from __future__ import annotations
 
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -199,13 +200,21 @@ class Settings(_Model):
         return None if self.allowed_addresses is None else tuple(ip_network(each) for each in self.allowed_addresses)
 
 
+UNKNOWN_MEMBER: Final = "this member is not known"
+_INNER: Final[dict[str, type[BaseModel]]] = {
+    "rate_limit": RateLimit,
+    "webhooks": WebhookSettings,
+    "disputes": DisputeSettings,
+}
+
+
 def explain(error: ValidationError) -> tuple[str, str]:
     """Return the path and the message of a pydantic error's first finding."""
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     text = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        text = "this member is not known"
+        text = UNKNOWN_MEMBER
     return place, text
 
 
@@ -216,7 +225,16 @@ def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa:
         return Settings.model_validate(merged)
     except ValidationError as error:
         member, message = explain(error)
+        message += _nearest(member) if message == UNKNOWN_MEMBER else ""
         raise UsageError(message, member=f"settings.{member}" if member else "settings") from None
+
+
+def _nearest(member: str) -> str:
+    """Return the hint for a setting that does not exist: the one that may be meant."""
+    *above, name = member.split(".")
+    model = _INNER.get(".".join(above), Settings)
+    near = get_close_matches(name, model.model_fields, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from paydouble.core.errors import UsageError
 from paydouble.core.instants import LATEST_MS, write_instant
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
+from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
 
 # 2026-01-01T00:00:00Z: where a clock that nobody has set begins.
@@ -65,6 +66,7 @@ class InProcess:
         start: int = START_MS,
         receiver: Receiver | None = None,
         notification_url: str | None = RECEIVER_URL,
+        library: Library | None = None,
         identity: Identity | None = None,
         wall: Callable[[], int] | None = None,
         paths: Mapping[str, str] | None = None,
@@ -84,6 +86,7 @@ class InProcess:
             settings,
             lambda: Clock(lambda: start, mode="manual", start=start),
             notification_url=notification_url,
+            library=library,
         )
         self.registry.add(self.sandbox)
         self.attempts = 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
@@ -12,6 +13,7 @@ from aiohttp import http_parser, web
 
 from paydouble.core.errors import UsageError
 from paydouble.runtime.host import Host, HostOptions, SandboxSpec
+from paydouble.runtime.watching import watch
 from paydouble.sandbox import Sandbox
 from paydouble.web.app import front
 from paydouble.web.control.access import Access
@@ -37,6 +39,10 @@ class ServerOptions:
     control_token: str | None = None
     insecure_control: bool = False
     allowed_hosts: Collection[str] = ()
+    watch: bool = False
+    """Read changed scenario files again."""
+    say: Callable[[str], None] | None = None
+    """Takes lines for the person at the terminal, such as what `watch` has read; without it nobody is told."""
     default_sandbox: SandboxSpec = DEFAULT_SANDBOX
     shared: HostOptions = field(default_factory=HostOptions)
 
@@ -55,6 +61,7 @@ class Server:
         self.host = Host(options.shared)
         self.default: Sandbox | None = None
         self._runners: list[web.ServerRunner] = []
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def base_url(self) -> str:
@@ -72,12 +79,17 @@ class Server:
                 self.control_port = await self._bind(control, options.control_port, "--control-port", with_api=False)
             self.host.base_url = f"http://{_reachable(options.host)}:{self.port}"
             self.default = self.host.create(options.default_sandbox)
+            if options.watch:
+                self._watching = asyncio.create_task(watch(options.shared.library, options.say or _nobody))
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
         """Break off deliveries, answer nobody any more, and free the ports."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
         for runner in self._runners:
             for site in tuple(runner.sites):
                 await site.stop()
@@ -108,6 +120,10 @@ class Server:
             raise UsageError(f"{self.options.host}:{port} cannot be used ({reason}){hint}", member=option) from None
         sockets = runner.addresses
         return int(sockets[0][1]) if sockets else port
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody."""
 
 
 def _check_control(options: ServerOptions) -> None:

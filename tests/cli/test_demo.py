@@ -15,8 +15,7 @@ from paydouble.cli.demo import demo
 from paydouble.cli.demo_timeline import offset
 from paydouble.cli.terminal import Terminal
 from paydouble.core.errors import ApiError
-from paydouble.scenarios.library import library
-from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.library import Library, shipped
 from paydouble.testing import Receiver
 
 
@@ -116,9 +115,7 @@ def test_one_lost_answer_spoils_its_act_alone(receiver_made: Callable[[Callable[
 
 def test_an_outcome_other_than_promised_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A double whose deposits fail does not get away with it."""
-    declined = library()["card-declined"]
-    broken: dict[str, Scenario] = {**library(), "happy-path": declined}
-    monkeypatch.setattr("paydouble.sandbox.repertoire.library", lambda: broken)
+    monkeypatch.setattr(Library, "get", lambda _, name: shipped("card-declined" if name == "happy-path" else name))
 
     result = _run()
 

@@ -120,3 +120,17 @@ def test_small_commands_import_no_server(arguments: list[str]) -> None:
     )
 
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    """`paydouble demo | head` ends with 0 and without a word."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "paydouble", "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+
+    assert (process.returncode, errors) == (0, b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from drive import deposit_body
 from servers import Box, Client
 
 MINE = {
@@ -50,10 +51,10 @@ async def test_a_yaml_text_is_taken(client: Client) -> None:
 @pytest.mark.parametrize(
     ("body", "member", "text"),
     [
-        ({}, "name", "Field required"),
-        ({**MINE, "name": "Mine"}, "name", "String should match"),
+        ({}, "name", "the key 'name' is missing"),
+        ({**MINE, "name": "Mine"}, "name", "did you mean 'mine'?"),
         ({**MINE, "lifecycle": {"pay_in": [{"after": 1, "to": "failed"}]}}, "lifecycle.pay_in.0.after", "duration"),
-        ({**MINE, "lifecycle": {"dispute": [{"after": "1s", "to": "won", "force": 1}]}}, "lifecycle.dispute.0", "bool"),
+        ({**MINE, "lifecycle": {"dispute": [{"after": "1s", "to": "won", "force": 1}]}}, "lifecycle", "or false"),
         ({"yaml": 7}, "yaml", "valid string"),
         ({"yaml": YAML, "name": "mine"}, "name", "not known"),
         ({"yaml": "a: b: c"}, "yaml", "line 1, column 5"),
@@ -150,6 +151,35 @@ async def test_a_play_takes_the_members_of_a_deposit(client: Client) -> None:
     assert (shown["amount"], shown["external_identifier"], shown["metadata"]) == (12, "order-1", {"cart": "7"})
     assert shown["customer"]["last_name"] == "Lovelace"
     assert (await _types(box))[-1] == "pay-in.failed"
+
+
+async def test_a_play_starts_from_the_scenarios_own_deposit(client: Client) -> None:
+    """What the file says of its deposit holds unless the call says otherwise."""
+    box = await client.sandbox()
+    await box.control("POST", "/scenarios", {**MINE, "deposit": {"amount": 1500, "currency": "JPY"}})
+
+    first = await box.control("POST", "/scenarios/mine/play", {})
+    second = await box.control("POST", "/scenarios/mine/play", {"deposit": {"amount": 700}})
+
+    shown = [(answer.document["amount"], answer.document["currency"]) for answer in (first, second)]
+    assert shown == [(1500, "JPY"), (700, "JPY")]
+
+
+async def test_a_scenario_brings_its_faults_and_settings(client: Client) -> None:
+    """Over HTTP as in the core: a 503 for the order's first call alone, envelopes that alternate while it is active."""
+    box = await client.sandbox()
+    fault = {"match": {"operation": "deposit-creation"}, "times": 1, "effect": {"type": "error", "status": 503}}
+    await box.control("POST", "/scenarios", {**MINE, "faults": [fault], "settings": {"envelope": "alternate"}})
+    await box.control("PUT", "/scenarios/active", {"name": "mine"})
+
+    statuses = [(await box.api("POST", "/pay-in/deposit-creation", deposit_body())).status for _ in range(2)]
+    during = (await box.get())["settings"]["envelope"]
+    await box.control("DELETE", "/scenarios/active")
+
+    assert (statuses, during) == ([503, 200], "alternate")
+    assert (await box.get())["settings"]["envelope"] == "by_layer"
+    (shown,) = (await box.get("/faults"))["items"]
+    assert (shown["id"], shown["times_fired"], shown["active"]) == ("mine-1.1", 1, False)
 
 
 @pytest.mark.parametrize(

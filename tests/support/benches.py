@@ -11,6 +11,7 @@ from paydouble.core.clock import Clock, ClockMode
 from paydouble.payments.resources import Customer, PayIn, PaymentMethod
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import Identity
+from paydouble.scenarios.library import Library
 from paydouble.scenarios.model import Scenario
 
 START = 1_767_225_600_000
@@ -48,7 +49,7 @@ def bench(
         load_settings(settings),
         lambda: Clock(machine, mode=mode, start=START),
         notification_url=url,
-        scenarios=scenarios,
+        library=Library(given=scenarios.values()) if scenarios else None,
     )
 
 

@@ -13,8 +13,8 @@ from receivers import Answer, Received, Receiver, receiving
 from servers import Box, Client
 
 import paydouble
+from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
-from paydouble.faults.table import Armed
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.webhooks.deliveries import Delivery

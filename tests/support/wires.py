@@ -12,8 +12,8 @@ from drive import DEPOSITS, START, deposit_body, key
 from servers import Box, Client
 
 from paydouble.core.instants import write_instant
+from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
-from paydouble.faults.table import Armed
 from paydouble.journal import RequestEntry
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox

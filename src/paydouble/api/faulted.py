@@ -15,17 +15,19 @@ from paydouble.api import envelopes
 from paydouble.api.values import Call, Reply
 from paydouble.config import RateLimit
 from paydouble.core import json_text
-from paydouble.core.errors import ApiError
+from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import to_minor
 from paydouble.faults.plan import Answer, Limited, Plan
 from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import headers as limit_headers
 from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+from paydouble.sandbox.repertoire import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
     from paydouble.faults.base import Effect
 
 RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
+_DOMAIN: Final = SCENARIO_DOMAIN.encode()
 _ON_POST = frozenset({"sticky_5xx", "lost_record", "force_conflict"})
 _ON_OPERATION = {
     "amount_drift": frozenset({"deposit-creation"}),
@@ -80,7 +82,7 @@ class RequestContext:
     def scenario(self) -> str | None:
         """Return the life of the pay-in that it is about."""
         pay_in = self._pay_in()
-        return pay_in.scenario if pay_in else None
+        return pay_in.scenario if pay_in else self.call.scenario
 
     def _can_be_stored(self) -> bool:
         # Under a key that is not known yet, or that this request has put there; any other has an answer already.
@@ -126,6 +128,26 @@ def known_claim(call: Call) -> Claim | None:
     """Return what is known of a request's key, looked up without a check of its form."""
     key = call.request.headers.get("Idempotency-Key", "").lower()
     return call.sandbox.keys.look_up(key, call.sandbox.now, call.sandbox.settings.idempotency_validity)
+
+
+def prepare(call: Call) -> None:
+    """Put in place what the scenario of a deposit needs before anything is decided about it.
+
+    Only where its choice can matter that early: looking costs a parse of a body that may be refused unread.
+    """
+    box = call.sandbox
+    if not (box.scenarios.stages(box.settings.scenario) or _DOMAIN in call.request.body):
+        return
+    deposit = call.body().parsed
+    identifier = deposit.get("external_identifier") if isinstance(deposit, dict) else None
+    if not isinstance(identifier, str):
+        return
+    try:
+        scenario = box.choose_scenario(deposit)
+    except UsageError:
+        return  # the operation refuses it in its turn
+    call.scenario = scenario.name
+    box.prepare(scenario, identifier)
 
 
 def plan(call: Call, lane: str) -> Plan | None:

@@ -66,6 +66,8 @@ class Pipeline:
         sandbox.journal.requests.add(entry)
         call = Call(request, operation, sandbox, entry, params)
         try:
+            if operation.name == "deposit-creation":
+                faulted.prepare(call)
             if sandbox.faults.busy("before"):
                 call.plan = faulted.plan(call, "before")
                 if call.plan is not None and call.plan.speaks:

@@ -80,6 +80,8 @@ class Call:
     made: str | None = None
     """The id of the object that it has made, or that the request it replays has made."""
     overtaken: tuple[tuple[Delivery, int], ...] = ()
+    scenario: str | None = None
+    """The life that a deposit is going to lead, when that was looked for beforehand."""
     body_read: Body | None = None
 
     def body(self) -> Body:

@@ -11,7 +11,8 @@ _LONGEST_SECONDS = 3600
 @click.option("--server", "url", envvar="PAYDOUBLE_SERVER", help="Where it is; by default this machine's own server.")
 @click.option(
     "--port",
-    envvar="PAYDOUBLE_PORT",
+    # Where the control API has a port of its own, that one answers.
+    envvar=["PAYDOUBLE_CONTROL_PORT", "PAYDOUBLE_PORT"],
     type=click.IntRange(1, 65535),
     default=8080,
     show_default=True,

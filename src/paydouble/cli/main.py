@@ -17,10 +17,13 @@ from paydouble.core.errors import PaydoubleError
 COMMANDS: Final = {
     "serve": ("serve", "Run the double until it is told to stop."),
     "demo": ("demo", "Show it all in a few seconds: deposits, a refund, a dispute, 50 hours of outage."),
+    "scenario": ("scenario", "List, show, check and draw scenarios: lives of payments as small files."),
+    "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),
     "openapi": ("openapi", "Print the OpenAPI document."),
     "healthcheck": ("healthcheck", "Exit with 0 when a server is well."),
+    "completion": ("completion", "Print the completion script of a shell."),
     "version": ("version", "Print the version."),
 }
 
@@ -76,8 +79,13 @@ def run(arguments: list[str] | None = None) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; Python would complain once more when it flushes at exit.
-        sys.stdout = None
-        return 0
+    except SystemExit as error:
+        # click puts a wrapper in place of a pipe that has been closed, and ends with 1; but its reader has seen enough,
+        # and nothing went wrong.
+        closed = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
+        return 0 if closed else _status(error)
     return result if isinstance(result, int) else 0
+
+
+def _status(error: SystemExit) -> int:
+    return error.code if isinstance(error.code, int) else int(error.code is not None)

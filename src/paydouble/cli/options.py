@@ -58,7 +58,10 @@ def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> P
         if name in {"settings", "paths"}:
             ctx.meta[f"paydouble.{name}"] = content
         elif name in known:
-            defaults[name] = content if isinstance(content, list | bool | type(None)) else _as_text(content)
+            plain = content if isinstance(content, list | bool | type(None)) else _as_text(content)
+            # One value for an option that takes several: a text would be taken letter by letter.
+            several = isinstance(known[name], click.Option) and known[name].multiple and not isinstance(plain, list)
+            defaults[name] = [plain] if several and plain is not None else plain
         else:
             names = sorted([*(name.replace("_", "-") for name in known), "settings", "paths"])
             raise click.UsageError(f"{value}: {key!r} is not known; there are: {', '.join(names)}.")

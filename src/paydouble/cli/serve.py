@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import click
 from paydouble.cli.options import load_config, option, parse_settings
 
 if TYPE_CHECKING:
+    from paydouble.cli.live import LiveLog
+    from paydouble.scenarios.library import Library
     from paydouble.server import Server, ServerOptions
 
 
@@ -33,6 +36,13 @@ if TYPE_CHECKING:
 @option("--notification-url", help="Where the default sandbox's events go.")
 @option("--scenario", help="Life of a new pay-in that nothing else chooses for.")
 @option(
+    "--scenarios",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder of scenario files beside the shipped ones; may be repeated, later ones win.",
+)
+@option("--watch", is_flag=True, help="Read changed scenario files again.")
+@option(
     "--clock", type=click.Choice(["real", "manual", "auto"]), default="real", show_default=True, help="How time goes."
 )
 @option("--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="Sandbox time per real time (real clock).")
@@ -44,19 +54,64 @@ if TYPE_CHECKING:
 @option("--ca-file", type=click.Path(path_type=Path), help="PEM certificates to trust for https targets.")
 @option("--insecure-targets", is_flag=True, help="Do not check the certificates of https targets.")
 @option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as envelope=alternate.")
-@option("--quiet", "-q", is_flag=True, help="Print no banner.")
+@option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the live log: a timeline, or a JSON object a line.",
+)
+@option("--quiet", "-q", is_flag=True, help="Print no banner and no log.")
 @click.pass_context
 def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  # noqa: ANN401 - one member an option
-    """Run the double until it is told to stop (SIGTERM, SIGINT)."""
+    """Run the double until it is told to stop (SIGTERM, SIGINT).
+
+    \b
+    Each option is also an environment variable, and a key of the file that --config names:
+      paydouble serve --notification-url http://127.0.0.1:8081/     events go to `paydouble receive`
+      paydouble serve --clock manual --start 2026-01-01T00:00:00Z   time stands until a test moves it
+      paydouble serve --scenario card-declined                      every payment is declined
+      paydouble serve --scenarios ./scenarios --watch               your own lives, read again when saved
+      paydouble serve --set envelope=alternate --set webhooks.timeout=2s
+    """  # noqa: D301 - \b is the character that tells click to keep the lines
     import asyncio
 
     settings = parse_settings(values["settings"], ctx.meta.get("paydouble.settings"), f"{config}: settings")
-    options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {})
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_run(options, quiet=values["quiet"]))
+    library = open_folders(values["scenarios"], watch=values["watch"])
+    log = None
+    if not values["quiet"] and sys.stderr is not None:
+        from paydouble.cli.live import LiveLog
+
+        log = LiveLog(sys.stderr, values["log_format"], default="default")
+    try:
+        options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_run(options, quiet=values["quiet"]))
+        if log is not None and sys.stderr.isatty():
+            log.say("stopped")
+    finally:
+        if log is not None:
+            log.close()
 
 
-def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object) -> ServerOptions:
+def open_folders(folders: tuple[Path, ...], *, watch: bool) -> Library:
+    """Return the scenarios of a user's folders over the shipped ones, having told what stands over what."""
+    from paydouble.core.errors import UsageError
+    from paydouble.scenarios.library import Library, open_library
+
+    if watch and not folders:
+        raise UsageError("needs a folder to look at; give --scenarios", member="--watch")
+    if not folders:
+        return Library()
+    library, notices = open_library(folders)
+    for notice in notices:
+        click.echo(notice, err=True)
+    return library
+
+
+def make_options(
+    values: dict[str, Any], settings: dict[str, Any], paths: object, library: Library, log: LiveLog | None = None
+) -> ServerOptions:
     """Return what a server is made of from what the command line, environment and file say."""
     from paydouble.config import Settings, load_settings
     from paydouble.core.errors import UsageError
@@ -88,6 +143,8 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
         control_token=values["control_token"] or None,
         insecure_control=values["insecure_control"],
         allowed_hosts=values["allowed_host"],
+        watch=values["watch"],
+        say=log.say if log is not None else None,
         default_sandbox=SandboxSpec(
             id="default",
             notification_url=values["notification_url"],
@@ -102,6 +159,8 @@ def make_options(values: dict[str, Any], settings: dict[str, Any], paths: object
             paths=paths,
             ca_file=values["ca_file"],
             insecure_targets=values["insecure_targets"],
+            library=library,
+            follow=log.follow if log is not None else None,
         ),
     )
 
@@ -146,7 +205,9 @@ def banner(server: Server) -> str:
     options = server.options
     box = options.default_sandbox
     control = f"http://127.0.0.1:{server.control_port}" if server.control_port is not None else server.base_url
-    target = box.notification_url or "none yet; give --notification-url, or run `paydouble receive` for one"
+    target = (
+        box.notification_url or "nobody yet; run `paydouble receive` and give --notification-url http://127.0.0.1:8081/"
+    )
     return "\n".join(
         (
             f"paydouble serves at   {server.base_url}/api/v1",
@@ -155,6 +216,7 @@ def banner(server: Server) -> str:
             f"  webhook secret      {box.webhook_secret}",
             f"  events go to        {target}",
             f"  clock               {options.shared.clock.mode}",
+            f"  control API         {control}/_paydouble",
             f"  documentation       {control}/_paydouble/docs",
         )
     )

@@ -14,16 +14,19 @@ class Roll:
     draws: Draws
     fault_id: str
     number: int
+    subject: str = ""
+    """What the draws depend on in place of the fault's id, when they do."""
 
     def unit(self, purpose: str) -> float:
         """Return a number in [0, 1)."""
-        return self.draws.unit(f"fault-{purpose}", self.fault_id, self.number)
+        return self.draws.unit(f"fault-{purpose}", self.subject or self.fault_id, self.number)
 
     def order(self, purpose: str, count: int) -> list[int]:
         """Return a permutation of 0 … count - 1."""
-        keys = [self.draws.whole(f"fault-{purpose}-{index}", self.fault_id, self.number) for index in range(count)]
+        subject = self.subject or self.fault_id
+        keys = [self.draws.whole(f"fault-{purpose}-{index}", subject, self.number) for index in range(count)]
         return sorted(range(count), key=keys.__getitem__)
 
     def text(self, purpose: str) -> str:
         """Return 48 hexadecimal digits."""
-        return self.draws.digest(f"fault-{purpose}", self.fault_id, self.number).hex()
+        return self.draws.digest(f"fault-{purpose}", self.subject or self.fault_id, self.number).hex()

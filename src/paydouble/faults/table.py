@@ -8,14 +8,16 @@ on the seed, its id and the number of the match alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.globs import fits, matcher
+from paydouble.faults.armed import Armed, tests_of
 from paydouble.faults.roll import Roll
+from paydouble.faults.stages import Stages
 
 if TYPE_CHECKING:
     from paydouble.faults.base import Effect
@@ -46,27 +48,6 @@ class Context(Protocol):
         """Return whether an effect has something to act on here."""
 
 
-@dataclass(slots=True, eq=False)
-class Armed:
-    """A fault with its counts. `matched` counts what it was asked about and fits, `fired` what it acted on."""
-
-    fault: Fault
-    id: str
-    sequence: int
-    created_at: int
-    tests: tuple[tuple[str, str | int, bool], ...]
-    """Member, value or pattern, and whether it is a pattern."""
-    matched: int = 0
-    fired: int = 0
-
-    def alive(self, now: int) -> bool:
-        """Return whether it can still fire."""
-        fault = self.fault
-        if not fault.enabled or (fault.times is not None and self.fired >= fault.times):
-            return False
-        return fault.ttl is None or now - self.created_at < fault.ttl
-
-
 @dataclass(slots=True)
 class _Lane:
     exact: dict[str, dict[str | int, list[Armed]]] = field(default_factory=dict)
@@ -77,7 +58,7 @@ class _Lane:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_draws", "_lanes", "_made")
+    __slots__ = ("_armed", "_draws", "_lanes", "_made", "stages")
 
     def __init__(self, draws: Draws) -> None:
         """Start without any."""
@@ -85,35 +66,37 @@ class FaultTable:
         self._armed: dict[str, Armed] = {}
         self._lanes: dict[str, _Lane] = {}
         self._made = 0
+        self.stages = Stages()
+        """The faults of scenarios, by order."""
 
     def __iter__(self) -> Iterator[Armed]:
-        """Iterate in the order in which they were added."""
-        return iter(tuple(self._armed.values()))
+        """Iterate in the order in which they were added; those of scenarios come last."""
+        return iter((*self._armed.values(), *self.stages))
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._armed)
+        return len(self._armed) + len(self.stages)
 
     def busy(self, lane: str) -> bool:
         """Return whether any fault is asked at this point; the quick way past for everybody without faults."""
-        return lane in self._lanes
+        return lane in self._lanes or self.stages.busy(lane)
 
     def get(self, fault_id: str) -> Armed:
         """Return a fault by id."""
-        try:
-            return self._armed[fault_id]
-        except KeyError:
-            raise UnknownThing(f"There is no fault {fault_id[:64]!r}.") from None
+        armed = self._armed.get(fault_id) or self.stages.get(fault_id)
+        if armed is None:
+            raise UnknownThing(f"There is no fault {fault_id[:64]!r}.")
+        return armed
 
     def add(self, fault: Fault, now: int) -> Armed:
         """Arm a fault; `UsageError` when its id is taken or the table is full."""
-        if fault.id is not None and fault.id in self._armed:
+        if fault.id is not None and (fault.id in self._armed or self.stages.get(fault.id)):
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
         if len(self._armed) >= MOST_FAULTS:
             raise UsageError(f"there are {MOST_FAULTS} faults already; delete some")
         self._made += 1
         fault_id = fault.id or self._free_id()
-        armed = Armed(fault, fault_id, self._made, now, _tests(fault))
+        armed = Armed(fault, fault_id, self._made, now, tests_of(fault))
         self._armed[fault_id] = armed
         self._index(armed)
         return armed
@@ -121,19 +104,30 @@ class FaultTable:
     def change(self, fault_id: str, fault: Fault) -> Armed:
         """Put another declaration under an id; its counts and its place stay."""
         armed = self.get(fault_id)
+        if armed.stage is not None:
+            self.stages.change(armed, fault)
+            return armed
         armed.fault = fault
-        armed.tests = _tests(fault)
+        armed.tests = tests_of(fault)
         self._rebuild()
         return armed
 
+    def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int) -> None:
+        """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
+        self._made += self.stages.arm((identifier, scenario), faults, now, self._made)
+
     def remove(self, fault_id: str) -> None:
         """Disarm one."""
-        del self._armed[self.get(fault_id).id]
+        armed = self.get(fault_id)
+        if armed.stage is not None:
+            self.stages.remove(armed)
+            return
+        del self._armed[armed.id]
         self._rebuild()
 
     def clear(self) -> int:
         """Disarm all; returns how many those were."""
-        count = len(self._armed)
+        count = len(self._armed) + self.stages.clear()
         self._armed.clear()
         self._lanes.clear()
         return count
@@ -148,7 +142,7 @@ class FaultTable:
             armed.matched += 1
             if armed.matched <= fault.skip:
                 continue
-            roll = Roll(self._draws, armed.id, armed.matched)
+            roll = Roll(self._draws, armed.id, armed.matched, armed.draws_as)
             if fault.probability < 1 and roll.unit("probability") >= fault.probability:
                 continue
             armed.fired += 1
@@ -158,10 +152,14 @@ class FaultTable:
         return fired
 
     def _candidates(self, lane_name: str, context: Context) -> list[Armed]:
+        found: list[Armed] = []
+        if self.stages.busy(lane_name):
+            identifier = context.value("external_identifier")
+            found += self.stages.candidates(lane_name, str(identifier)) if identifier is not None else ()
         lane = self._lanes.get(lane_name)
         if lane is None:
-            return []
-        found = list(lane.rest)
+            return found
+        found += lane.rest
         for member, by_value in lane.exact.items():
             value = context.value(member)
             if value is not None and value in by_value:
@@ -197,11 +195,6 @@ class FaultTable:
         while f"fault-{number}" in self._armed:
             number += 1
         return f"fault-{number}"
-
-
-def _tests(fault: Fault) -> tuple[tuple[str, str | int, bool], ...]:
-    given = fault.match.model_dump(exclude_none=True)
-    return tuple((member, value, isinstance(value, str) and "*" in value) for member, value in given.items())
 
 
 def _matches(armed: Armed, value_of: Callable[[str], str | int | None]) -> bool:

@@ -22,6 +22,7 @@ from paydouble.runtime.signals import Signal
 from paydouble.runtime.wall import wall_ms
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
+from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class HostOptions:
     paths: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
     insecure_targets: bool = False
+    library: Library = field(default_factory=Library)
+    follow: Callable[[Sandbox], None] | None = None
+    """Told of each new sandbox, such as a log that follows them."""
 
 
 class Host:
@@ -123,10 +127,13 @@ class Host:
             clock.make,
             notification_url=spec.notification_url,
             checkout_base=f"{self.base_url}/_paydouble/checkout/",
+            library=self.options.library,
         )
         self.registry.add(sandbox)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
+        if self.options.follow is not None:
+            self.options.follow(sandbox)
         return sandbox
 
     def pump(self, sandbox: Sandbox) -> Pump:

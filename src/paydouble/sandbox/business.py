@@ -30,7 +30,9 @@ from paydouble.sandbox import delivering, emission
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
 from paydouble.sandbox.life import Life
+from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.repertoire import Repertoire
+from paydouble.scenarios.library import Library
 from paydouble.scenarios.model import Scenario
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
@@ -57,7 +59,7 @@ class Sandbox:
         *,
         notification_url: str | None = None,
         checkout_base: str = "/_paydouble/checkout/",
-        scenarios: Mapping[str, Scenario] | None = None,
+        library: Library | None = None,
     ) -> None:
         """Start a business with empty books; `make_clock` is called again by a reset.
 
@@ -70,9 +72,10 @@ class Sandbox:
         self.cause: RequestEntry | None = None
         self.draws = Draws(identity.seed)
         self.ids = Ids(self.draws)
-        self.scenarios = Repertoire(scenarios)
+        self.scenarios = Repertoire(library or Library())
         self.check_scenario(settings.scenario)
         self._first_scenario = settings.scenario
+        self.overlay = Overlay(self)
         self._make_clock = make_clock
         self.journal = Journal(settings.journal_limit)
         self.outbox = Outbox(settings.journal_limit)
@@ -83,6 +86,8 @@ class Sandbox:
         self.overtaking: list[tuple[Delivery, int]] = []
         """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
         self._start()
+        if settings.scenario != Settings.model_fields["scenario"].default:
+            self.overlay.follow()  # a start with the default, which needs no settings, reads no file
 
     def _start(self) -> None:
         self.clock = self._make_clock()
@@ -96,7 +101,7 @@ class Sandbox:
         self.errors = 0
         self.fired = 0
         self.ledger = Ledger(self.ids, Stamps(seconds=self.settings.timestamps == "seconds"), self._emit)
-        self.life = Life(self.ledger, self.timers, self.settings)
+        self.life = Life(self.ledger, self.timers, self.settings, self.scenarios)
 
     # Time
 
@@ -146,12 +151,20 @@ class Sandbox:
     def create_pay_in(self, scenario: str | None = None, **members: Any) -> tuple[PayIn, Document]:  # noqa: ANN401
         """Open a deposit that plays a scenario; the members are those of `Ledger.create_pay_in`."""
         chosen = self.scenario(scenario or self.active_scenario or self.settings.scenario)
+        self.prepare(chosen, members["external_identifier"])
         pay_in, document = self.ledger.create_pay_in(
             self.now, checkout_base=self.checkout_base, scenario=chosen.name, **members
         )
         self.scenarios.begin(pay_in, chosen)
         self.life.begin_pay_in(pay_in, chosen, self.now)
         return pay_in, document
+
+    def prepare(self, scenario: Scenario, external_identifier: str) -> None:
+        """Put in place what a scenario needs beside its steps, for an order that is about to play it."""
+        if scenario.settings is not None:
+            self.overlay.lay(scenario)
+        if scenario.faults:
+            self.faults.stage(external_identifier, scenario.name, scenario.faults, self.now)
 
     def cancel_pay_in(self, pay_in: PayIn) -> None:
         """Cancel a pay-in on the merchant's wish; `IllegalTransition` when it is too late."""
@@ -169,11 +182,7 @@ class Sandbox:
 
     def open_dispute(self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent") -> Dispute:
         """A chargeback arrives from the provider."""
-        dispute = self.ledger.open_dispute(
-            self.now, pay_in, amount=amount, reason=reason, window_ms=self.settings.disputes.response_window
-        )
-        self.life.begin_dispute(dispute, self.scenarios.of(pay_in), self.now)
-        return dispute
+        return self.life.open_dispute(pay_in, amount=amount, reason=reason, now=self.now)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
         """Take evidence; the review then decides."""
@@ -203,6 +212,11 @@ class Sandbox:
         """Change the settings of a living sandbox."""
         self.tick()
         self.check_scenario(settings.scenario)
+        self.put(settings)
+        self.overlay.follow()
+
+    def put(self, settings: Settings) -> None:
+        """Put settings in place, whoever wants them."""
         self.settings = self.life.settings = settings
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds")
         self.journal.requests.resize(settings.journal_limit)
@@ -273,6 +287,7 @@ class Sandbox:
             waiting = self.timers.pending()
             clock, ids = self.clock, self.ids
             self.scenarios.restart()
+            self.faults.stages.forget()
             self._start()
             # What is kept keeps its ids, so new events and requests must not be given them again.
             kept = (("evt", "deliveries"), ("req", "requests"))
@@ -300,8 +315,8 @@ class Sandbox:
         uploads, active = self.scenarios.clear()
         if self.settings.scenario not in self.scenarios.names():
             # The setting named an upload; deposits go on with the life that the sandbox was made with.
-            settings = self.settings.model_copy(update={"scenario": self._first_scenario})
-            self.settings = self.life.settings = settings
+            self.put(self.settings.model_copy(update={"scenario": self._first_scenario}))
+        self.overlay.follow()
         return {"scenarios": uploads, "active_scenario": active}
 
     # Delivery, driven by the shell
@@ -335,6 +350,19 @@ class Sandbox:
     def scenario(self, name: str) -> Scenario:
         """Return a scenario by name, an uploaded one first; `UsageError` when there is none."""
         return self.scenarios.get(name)
+
+    def choose_scenario(self, deposit: Mapping[str, Any]) -> Scenario:
+        """Return the life that a deposit asks for, by its parsed request; `UsageError` for a name that is unknown."""
+        return self.scenarios.choose(deposit, self.settings.scenario)
+
+    def activate_scenario(self, name: str | None) -> None:
+        """Let every new pay-in play a scenario, or with None let each choose again; `UsageError` for an unknown one."""
+        self.tick()
+        if name is None:
+            self.scenarios.active = None
+        else:
+            self.scenarios.activate(name)
+        self.overlay.follow()
 
     @property
     def active_scenario(self) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from paydouble.scenarios.model import Step
+from paydouble.scenarios.steps import Step
 
 
 class PlayStep(NamedTuple):

@@ -7,18 +7,34 @@ keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
-from paydouble.core.errors import IllegalTransition
+from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.timers import Timers
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import is_final
 from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
 from paydouble.sandbox.commands import Command, DecideDispute, ExpirePayIn, MissEvidence, PlayStep
-from paydouble.scenarios.model import FailureSpec, PayoutStep, RefundStep, Scenario, Step
+from paydouble.sandbox.conditions import holds
+from paydouble.sandbox.repertoire import Repertoire
+from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.portions import minor_units_of
+from paydouble.scenarios.steps import (
+    BRANCHES,
+    REPEATS,
+    TRANSITIONS,
+    Branch,
+    OpenDispute,
+    OpenRefund,
+    PayInStep,
+    PayoutStep,
+    RefundStep,
+    Step,
+    Transition,
+    expand,
+)
 
 # Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
@@ -34,27 +50,45 @@ PAYOUT_STEPS: Final = (
 class Life:
     """The timers of one sandbox's resources."""
 
-    __slots__ = ("_ledger", "_timers", "settings")
+    __slots__ = ("_ledger", "_scenarios", "_timers", "settings", "stories")
 
-    def __init__(self, ledger: Ledger, timers: Timers[Command], settings: Settings) -> None:
+    def __init__(self, ledger: Ledger, timers: Timers[Command], settings: Settings, scenarios: Repertoire) -> None:
         """Work on a sandbox's ledger and timers."""
         self._ledger = ledger
         self._timers = timers
+        self._scenarios = scenarios
         self.settings = settings
+        self.stories: dict[str, list[str]] = {}
+        """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
 
     def begin_pay_in(self, pay_in: PayIn, scenario: Scenario, now: int) -> None:
         """Set the expiry and the first step."""
         self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
+        if scenario.asks_when:
+            self.stories[pay_in.id] = ["pay-in.created"]
         self._next_step(pay_in.id, scenario.lifecycle.pay_in, 0, now)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
         """Set the first step."""
-        script = scenario.lifecycle.refund
+        script: tuple[Step, ...] | None = scenario.lifecycle.refund
         self._next_step(refund.id, REFUND_STEPS if script is None else script, 0, now)
 
     def begin_payout(self, payout: Payout, now: int) -> None:
         """Set the first step."""
         self._next_step(payout.id, PAYOUT_STEPS, 0, now)
+
+    def note(self, kind: str, resource: Living) -> None:
+        """Go on with the story of a pay-in, where one is kept."""
+        story = self.stories.get(getattr(resource, "payin_id", resource.id))
+        if story is not None:
+            story.append(kind)
+
+    def open_dispute(self, pay_in: PayIn, *, amount: int | None, reason: str, now: int) -> Dispute:
+        """Let a chargeback arrive; ApiError when the pay-in cannot have one."""
+        window = self.settings.disputes.response_window
+        dispute = self._ledger.open_dispute(now, pay_in, amount=amount, reason=reason, window_ms=window)
+        self.begin_dispute(dispute, self._scenarios.of(pay_in), now)
+        return dispute
 
     def begin_dispute(self, dispute: Dispute, scenario: Scenario, now: int) -> None:
         """Set the first step, or the day on which a dispute without evidence is lost."""
@@ -91,12 +125,61 @@ class Life:
             case DecideDispute(object_id):
                 self._step(object_id, self.settings.disputes.decision, now)
 
-    def _play(self, object_id: str, steps: Sequence[Step], index: int, now: int) -> None:
-        step = steps[index]
-        spec: FailureSpec | None = getattr(step, "failure", None)
+    def _play(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
+        step = steps[place]
+        match step:
+            case OpenDispute():
+                done = self._arrive(object_id, step, now)
+            case OpenRefund():
+                done = self._give_back(object_id, step, now)
+            case _ if isinstance(step, BRANCHES):
+                done = True
+                steps, place = (*self._decide(object_id, step), *steps[place + 1 :]), -1
+            case _:
+                assert isinstance(step, TRANSITIONS)  # noqa: S101 - what repeats is never on the clock (`_next_step`)
+                done = self._take(object_id, step, now)
+        if done:
+            self._next_step(object_id, steps, place + 1, now)
+
+    def _take(self, object_id: str, step: Transition, now: int) -> bool:
+        spec = getattr(step, "failure", None)
         failure = Failure(spec.code, spec.message) if spec else None
-        if self._step(object_id, step.to, now, failure=failure, force=step.force):
-            self._next_step(object_id, steps, index + 1, now)
+        if isinstance(step, PayInStep) and step.amount is not None:
+            pay_in = self._ledger.get(PayIn, object_id)
+            pay_in.settles_at = minor_units_of(step.amount, pay_in.amount, pay_in.digits)
+        return self._step(object_id, step.to, now, failure=failure, force=step.force)
+
+    def _decide(self, object_id: str, branch: Branch) -> tuple[Step, ...]:
+        resource = self._ledger.find(object_id)
+        pay_in = self._ledger.get(PayIn, getattr(resource, "payin_id", object_id))
+        story = self.stories.get(pay_in.id, [])
+        return branch.then if holds(branch.when, pay_in, self._ledger, story) else branch.otherwise
+
+    def _arrive(self, pay_in_id: str, step: OpenDispute, now: int) -> bool:
+        pay_in = self._ledger.get(PayIn, pay_in_id)
+        spec = step.dispute
+        amount = pay_in.amount
+        if spec.amount is not None:
+            amount = min(amount, minor_units_of(spec.amount, amount, pay_in.digits))
+        try:
+            self.open_dispute(pay_in, amount=amount, reason=spec.reason, now=now)
+        except ApiError:
+            return False
+        return True
+
+    def _give_back(self, pay_in_id: str, step: OpenRefund, now: int) -> bool:
+        pay_in = self._ledger.get(PayIn, pay_in_id)
+        spec = step.refund
+        rest = pay_in.amount - pay_in.refund_reserved
+        amount = rest if spec.amount is None else min(rest, minor_units_of(spec.amount, pay_in.amount, pay_in.digits))
+        try:
+            refund = self._ledger.create_refund(
+                now, pay_in, amount=amount, reason=spec.reason, external_identifier=None
+            )
+        except ApiError:
+            return False
+        self.begin_refund(refund, self._scenarios.of(pay_in), now)
+        return True
 
     def _step(self, object_id: str, to: str, now: int, *, failure: Failure | None = None, force: bool = False) -> bool:
         resource = self._ledger.find(object_id)
@@ -109,9 +192,16 @@ class Life:
         self._tidy(resource, now)
         return True
 
-    def _next_step(self, object_id: str, steps: Sequence[Step], index: int, now: int) -> None:
-        if index < len(steps):
-            self._timers.schedule(now + steps[index].after, PlayStep(object_id, tuple(steps), index), object_id)
+    def _next_step(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
+        while place < len(steps):
+            step = steps[place]
+            if isinstance(step, REPEATS):
+                steps, place = expand(steps[place:]), 0
+            elif isinstance(step, BRANCHES) and not step.after:
+                steps, place = (*self._decide(object_id, step), *steps[place + 1 :]), 0
+            else:
+                self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
+                return
 
     def _tidy(self, resource: Living, now: int) -> None:
         # Money that is being verified cannot expire any more, and nothing happens to what is final, unless its script
@@ -120,8 +210,8 @@ class Life:
         paid = isinstance(resource, PayIn) and resource.status == "processing"
         for timer in self._timers.of(resource.id):
             command = timer.command
-            forced = isinstance(command, PlayStep) and command.steps[command.place].force
-            if (final and not forced) or (paid and isinstance(command, ExpirePayIn)):
+            goes_on = isinstance(command, PlayStep) and _outlives(command.steps[command.place])
+            if (final and not goes_on) or (paid and isinstance(command, ExpirePayIn)):
                 self._timers.cancel(timer)
         # A pay-in that was reopened in time expires like any other.
         if isinstance(resource, PayIn) and resource.status in ("created", "pending") and resource.expires_at > now:
@@ -139,3 +229,8 @@ class Life:
                 if due <= now:  # reopened late: without a window of its own it would be lost before anybody saw it
                     due = now + self.settings.disputes.response_window
                 self._timers.schedule(due, MissEvidence(resource.id), resource.id)
+
+
+def _outlives(step: Step) -> bool:
+    # What is not a transition may begin something else; the pay-in itself stays as it is.
+    return step.force if isinstance(step, TRANSITIONS) else True

@@ -1,16 +1,21 @@
-"""The scenarios that are shipped: read from YAML the first time one is asked for."""
+"""Where scenarios come from: the shipped files, and folders of a user's own laid over them.
+
+A shipped file is read when its name is first asked for, so that a start costs nothing; a user's folders are read at
+once, since their files may match new pay-ins and may be wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from paydouble.config import explain
 from paydouble.core.errors import UsageError
 from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.reading import read_scenario
+
+_Stamp = tuple[int, int, int]
 
 
 def shipped_folder() -> Path:
@@ -19,42 +24,127 @@ def shipped_folder() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "scenarios"
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Return the scenario of a file; `UsageError` says what is wrong and where."""
-    import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
-
-    try:
-        data = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-        return Scenario.model_validate(data)
-    except OSError as error:
-        raise UsageError(f"cannot be read ({error.strerror})", member=str(path)) from None
-    except ValidationError as error:
-        place, message = explain(error)
-        raise UsageError(message, member=f"{path}: {place}" if place else str(path)) from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: bytes that are not UTF-8, a date that is none
-        raise UsageError(f"is not YAML: {' '.join(str(error).split())}", member=str(path)) from None
+@cache
+def shipped_files() -> Mapping[str, Path]:
+    """Return the shipped files by scenario, in order; none is read for it, since a file is called like its scenario."""
+    return {path.stem: path for path in sorted(shipped_folder().rglob("*.yaml"), key=lambda path: path.stem)}
 
 
 @cache
-def names() -> tuple[str, ...]:
-    """Return the names of the shipped scenarios without reading them: a file is called like its scenario."""
-    return tuple(sorted(path.stem for path in shipped_folder().rglob("*.yaml")))
+def shipped(name: str) -> Scenario | None:
+    """Return a shipped scenario, always the same object, or None."""
+    path = shipped_files().get(name)
+    return None if path is None else read_named(path)
 
 
-@cache
-def library() -> Mapping[str, Scenario]:
-    """Return the shipped scenarios by name."""
-    return read_folder(shipped_folder())
+def read_named(path: Path) -> Scenario:
+    """Return the scenario of a file that has its name; `UsageError` says what is wrong and where."""
+    scenario = read_scenario(path)
+    if scenario.name != path.stem:
+        raise UsageError(f"is called {scenario.name!r} inside; file and scenario share their name", member=str(path))
+    return scenario
 
 
-def read_folder(folder: Path) -> dict[str, Scenario]:
-    """Return the scenarios of a folder and those below it, by name; `UsageError` names a file that is wrong."""
-    found: dict[str, Scenario] = {}
-    for path in sorted(folder.rglob("*.yaml")):
-        scenario = read_scenario(path)
-        if scenario.name != path.stem:
-            raise UsageError(
-                f"is called {scenario.name!r} inside; file and scenario share their name", member=str(path)
-            )
-        found[scenario.name] = scenario
-    return found
+@dataclass(slots=True)
+class Changes:
+    """What a look at the folders has found; names and sentences for a person."""
+
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    """Which file stands over which other."""
+    problems: list[str] = field(default_factory=list)
+    """Files that cannot be used; what they held before stays."""
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to tell."""
+        return bool(self.changed or self.removed or self.problems)
+
+
+def open_library(folders: Sequence[Path]) -> tuple[Library, list[str]]:
+    """Return a library with a user's folders read, and what stands over what; `UsageError` names all that is wrong."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder} is not a folder", member="--scenarios")
+    library = Library(folders)
+    changes = library.look()
+    if changes.problems:
+        raise UsageError("\n".join(changes.problems))
+    return library, changes.notices
+
+
+class Library:
+    """The scenarios of a process. Reading again changes none that a pay-in plays: scenarios never change, names do."""
+
+    def __init__(self, folders: Sequence[Path] = (), given: Iterable[Scenario] = ()) -> None:
+        """Lay scenarios that are `given`, and then folders, over the shipped files; `look` reads the folders."""
+        self._folders = tuple(folders)
+        self._given = {scenario.name: scenario for scenario in given}
+        self._stamps: dict[Path, _Stamp] = {}
+        self._read: dict[Path, Scenario] = {}
+        self._own: dict[str, Scenario] = {}
+        self.matching: tuple[Scenario, ...] = ()
+        """Scenarios with a `match`, in the order in which they are asked. No shipped file has one."""
+        self._choose()
+
+    def names(self) -> list[str]:
+        """Return all names, in order."""
+        return sorted({*self._own, *shipped_files()})
+
+    def get(self, name: str) -> Scenario | None:
+        """Return a scenario, or None."""
+        return self._own.get(name) or shipped(name)
+
+    def lasting(self, scenario: Scenario) -> bool:
+        """Return whether a scenario's name will always mean this very object."""
+        return scenario.name not in self._own and shipped(scenario.name) is scenario
+
+    def source(self, name: str) -> str:
+        """Return where a scenario comes from: the path of its file, `given`, or `shipped`."""
+        own = self._own.get(name)
+        if own is None:
+            return "shipped"
+        return next((str(path) for path, each in self._read.items() if each is own), "given")
+
+    def look(self) -> Changes:
+        """Read what is new or has changed in the folders; a file that is wrong keeps what it held before."""
+        changes = Changes()
+        found = list(self._files())
+        for path, stamp in found:
+            if self._stamps.get(path) == stamp:
+                continue
+            self._stamps[path] = stamp
+            try:
+                self._read[path] = read_named(path)
+                changes.changed.append(path.stem)
+            except UsageError as error:
+                changes.problems.append(str(error))
+        for path in self._stamps.keys() - {path for path, _ in found}:
+            del self._stamps[path]
+            if self._read.pop(path, None) is not None:
+                changes.removed.append(path.stem)
+        if changes:
+            self._choose(changes)
+        return changes
+
+    def _files(self) -> Iterable[tuple[Path, _Stamp]]:
+        for folder in self._folders:
+            for path in sorted(folder.rglob("*.yaml")):
+                try:
+                    status = path.stat()
+                except OSError:
+                    continue  # removed between the listing and now
+                yield path, (status.st_mtime_ns, status.st_size, status.st_ino)
+
+    def _choose(self, changes: Changes | None = None) -> None:
+        own: dict[str, tuple[Path, Scenario]] = {}
+        # In the folders' order, and by path in each: what comes later stands over what came before.
+        for folder in self._folders:
+            for path in sorted(path for path in self._read if path.is_relative_to(folder)):
+                earlier = own.get(path.stem)
+                over = str(earlier[0]) if earlier else "the shipped one" if path.stem in shipped_files() else None
+                if over and changes is not None and path.stem in changes.changed:
+                    changes.notices.append(f"{path}: scenario {path.stem} stands over {over}")
+                own[path.stem] = (path, self._read[path])
+        self._own = {**self._given, **{name: scenario for name, (_, scenario) in own.items()}}
+        self.matching = tuple(scenario for scenario in self._own.values() if scenario.match is not None)

@@ -1,75 +1,112 @@
-"""A scenario as a value: which life a pay-in, its refunds and its disputes lead (design of the file format in docs)."""
+"""A scenario as a value: one file, from its name to what is expected of it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationError
 
-from paydouble.config import Duration, Flag
+from paydouble.core.errors import UsageError
+from paydouble.scenarios.base import FileModel, PlacedErrors
+from paydouble.scenarios.conditions import Moment
+from paydouble.scenarios.matching import Match
+from paydouble.scenarios.play import Action, Answer, Case, Deposit, Expected
+from paydouble.scenarios.steps import BRANCHES, REPEATS, Lifecycle, Step
 
+if TYPE_CHECKING:
+    from paydouble.faults.model import Fault
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class FailureSpec(_Model):
-    """What the API shows of a failed pay-in or refund."""
-
-    code: str = Field("declined", min_length=1, max_length=64)
-    message: str = Field("The payment was declined.", min_length=1, max_length=500)
-
-
-class PayInStep(_Model):
-    """One transition of a pay-in, some time after the one before it."""
-
-    after: Duration
-    to: Literal["created", "pending", "processing", "succeeded", "failed", "cancelled"]
-    failure: FailureSpec | None = None
-    force: Flag = False
+NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 
 
-class RefundStep(_Model):
-    """One transition of a refund."""
+def _settings(value: object) -> dict[str, Any]:
+    """Return what a scenario changes of the settings, as plain data; each member is checked."""
+    if not isinstance(value, dict):
+        message = "is a mapping of settings, such as {envelope: alternate}"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
+    from paydouble.config import Settings  # noqa: PLC0415 - most scenarios change none
 
-    after: Duration
-    to: Literal["created", "processing", "succeeded", "failed"]
-    failure: FailureSpec | None = None
-    force: Flag = False
-
-
-class DisputeStep(_Model):
-    """One transition of a dispute."""
-
-    after: Duration
-    to: Literal["needs_response", "under_review", "won", "lost", "accepted"]
-    force: Flag = False
-
-
-class PayoutStep(_Model):
-    """One transition of a payout; no file scripts these yet."""
-
-    after: Duration
-    to: Literal["created", "processing", "succeeded", "failed", "returned"]
-    failure: FailureSpec | None = None
-    force: Flag = False
+    if "scenario" in value:
+        raise PlacedErrors([(("scenario",), "a scenario cannot name the scenario of new pay-ins")])
+    try:
+        Settings.model_validate(value)
+    except ValidationError as error:
+        raise PlacedErrors([(each["loc"], _message(each)) for each in error.errors(include_url=False)]) from None
+    return dict(value)
 
 
-Step = PayInStep | RefundStep | DisputeStep | PayoutStep
+def _faults(value: object) -> tuple[Fault, ...]:
+    """Return the faults of a scenario; `PlacedErrors` names each that is wrong."""
+    if not isinstance(value, list | tuple):
+        message = "is a list of faults, as the control API takes them"
+        raise ValueError(message)  # noqa: TRY004 - as above
+    from paydouble.faults.model import ApiFault, WebhookFault, parse_fault  # noqa: PLC0415 - most scenarios have none
+
+    faults: list[Fault] = []
+    errors: list[tuple[tuple[int | str, ...], str]] = []
+    for number, each in enumerate(value):
+        try:
+            faults.append(each if isinstance(each, ApiFault | WebhookFault) else parse_fault(each))
+        except UsageError as error:
+            place = tuple(int(part) if part.isdigit() else part for part in error.member.split(".") if part)
+            errors.append(((number, *place), error.message))
+    if errors:
+        raise PlacedErrors(errors)
+    return tuple(faults)
 
 
-class Lifecycle(_Model):
-    """The scripts; a refund or a dispute without one leads its default life."""
-
-    pay_in: tuple[PayInStep, ...] = ()
-    refund: tuple[RefundStep, ...] | None = None
-    dispute: tuple[DisputeStep, ...] = ()
+def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's mapping of one error
+    if error["type"] == "extra_forbidden":
+        return "this member is not known"
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
-class Scenario(_Model):
+def _written(faults: tuple[Fault, ...]) -> list[dict[str, Any]]:
+    from paydouble.faults.model import document  # noqa: PLC0415 - most scenarios have none
+
+    return [document(fault) for fault in faults]
+
+
+class Scenario(FileModel):
     """One file."""
 
-    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
+    name: str = Field(pattern=NAME_PATTERN, max_length=64)
+    """What it is called by; the file has the same name, with `.yaml`."""
     summary: str = Field(min_length=1, max_length=300)
-    lifecycle: Lifecycle
-    expect: tuple[str, ...] = ()
+    """One or two sentences: what happens, and which mistake of a merchant it exposes."""
+    match: Match | None = None
+    """Which new pay-ins play it; without it only those for which it was chosen."""
+    settings: Annotated[dict[str, Any], PlainValidator(_settings)] | None = None
+    """Settings of the sandbox that it needs, laid over those that there are once it is chosen."""
+    deposit: Deposit | None = None
+    """The deposit with which it is tried out."""
+    lifecycle: Lifecycle = Lifecycle()
+    """What happens to the pay-in, to its refunds and to its disputes."""
+    faults: Annotated[tuple[Any, ...], PlainValidator(_faults), PlainSerializer(_written)] = ()
+    """Faults as the control API takes them; each pay-in that plays the scenario has its own, with their own counts."""
+    merchant: tuple[Action, ...] = ()
+    """What the merchant does while it is tried out."""
+    answers: tuple[Answer, ...] | None = None
+    """What the merchant's calls get when it is tried out, in order, repeated calls included."""
+    expect: tuple[Expected, ...] = ()
+    """What a receiver that always answers 200 gets, in order."""
+    cases: tuple[Case, ...] = ()
+    """Other ways to try it out, one for each branch that it has."""
+
+    @cached_property
+    def asks_when(self) -> bool:
+        """Return whether a branch asks about the order in which things happened."""
+        life = self.lifecycle
+        return any(_asks_when(script or ()) for script in (life.pay_in, life.refund, life.dispute))
+
+
+def _asks_when(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        if isinstance(step, BRANCHES):
+            if isinstance(step.when.refund, Moment) or _asks_when(step.then) or _asks_when(step.otherwise):
+                return True
+        elif isinstance(step, REPEATS) and _asks_when(step.steps):
+            return True
+    return False

@@ -1,25 +1,167 @@
-"""Scenarios that arrive over the wire: a JSON object, or the text of one YAML document."""
+"""Files and texts that hold a scenario: everything that is wrong with one is found at once, each at its place."""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from paydouble.config import explain
 from paydouble.core.errors import UsageError
+from paydouble.scenarios.complaints import Complaint
+from paydouble.scenarios.findings import Finding, Span, finding, in_file, lines_of
 from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.telling import MOST_COMPLAINTS, complaints
+from paydouble.scenarios.tree import LARGEST_TEXT, Node, read_tree
 
 M = TypeVar("M", bound=BaseModel)
-LARGEST_TEXT: Final = 2**20
-"""Bytes of a YAML text."""
-DEEPEST: Final = 50
-"""Levels of a YAML text; a scenario has five, and whoever builds a tree must not run out of stack."""
+_NOWHERE: Final = Span(0, 0, 0)
+_TOO_LARGE: Final = f"this is larger than {LARGEST_TEXT} bytes"
+# What YAML 1.2 has no place for: control characters, halves of surrogate pairs.
+_UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What became of a text: a scenario, or findings; and where it has which key."""
+
+    path: str
+    text: str = ""
+    tree: Node | None = None
+    scenario: Scenario | None = None
+    findings: list[Finding] = field(default_factory=list)
+    """In the order of the text; errors alone, unless rules have been asked as well."""
+
+    @property
+    def wrong(self) -> bool:
+        """Return whether anything is wrong, warnings aside."""
+        return any(not each.complaint.warning for each in self.findings)
+
+    def complain(self, found: Iterable[Complaint]) -> None:
+        """Take what is wrong with the scenario as a whole, or with it among others."""
+        if self.tree is not None:
+            self.add([_finding(each, self.tree) for each in found])
+
+    def add(self, found: list[Finding]) -> None:
+        """Take findings, and put all into the order of the text."""
+        self.findings = in_file([*self.findings, *found], self.path, self.text, MOST_COMPLAINTS)
+
+
+def read_file(path: Path) -> Reading:
+    """Return what became of a file; that it cannot be read, or is no text, is a finding too."""
+    reading = Reading(str(path))
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_TEXT + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        reason = getattr(error, "strerror", None) or str(error)
+        reading.add([finding(_NOWHERE, f"this cannot be read ({reason[:1].lower()}{reason[1:]})")])
+        return reading
+    if len(content) > LARGEST_TEXT:
+        reading.add([finding(_NOWHERE, _TOO_LARGE)])
+        return reading
+    try:
+        return read_text(content.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        span = _end_of(content[: error.start].decode("utf-8"))
+        found = f"byte {error.start + 1} of this file, 0x{content[error.start]:02x}, is not UTF-8"
+        reading.add([finding(span, found, advice="save it as UTF-8, if it is a text")])
+        return reading
+
+
+def read_text(text: str, path: str = "") -> Reading:
+    """Return what became of a text."""
+    reading = Reading(path, text.removeprefix("\ufeff"))
+    if len(reading.text.encode(errors="surrogatepass")) > LARGEST_TEXT:
+        reading.text = ""
+        reading.add([finding(_NOWHERE, _TOO_LARGE)])
+        return reading
+    unprintable = _UNPRINTABLE.search(reading.text)
+    if unprintable:
+        message = f"the character U+{ord(unprintable[0]):04X} cannot stand in a YAML file"
+        advice = 'in double quotes it is written "\\u…"; is this a text at all?'
+        reading.add([finding(_end_of(reading.text[: unprintable.start()]), message, advice=advice)])
+        return reading
+    reading.tree, found = read_tree(reading.text)
+    if reading.tree is not None:
+        found += _validate(reading, reading.tree, found)
+    reading.add(found)
+    return reading
+
+
+def _validate(reading: Reading, tree: Node, found: Sequence[Finding]) -> list[Finding]:
+    """Keep the scenario of a tree, if nothing is wrong with it; returns what the models find."""
+    try:
+        scenario = Scenario.model_validate(tree.value)
+    except ValidationError as error:
+        # What is refused as YAML already has no value that the models could judge.
+        refused = {each.span[:2] for each in found}
+        told = [_finding(each, tree) for each in complaints(error, tree.value)]
+        return [each for each in told if each.span[:2] not in refused]
+    reading.scenario = None if found else scenario
+    return []
+
+
+def _end_of(text: str) -> Span:
+    """Return the place of the first character behind a text."""
+    lines = lines_of(text)
+    return Span(len(lines) - 1, len(lines[-1]), 1)
+
+
+def check_file(path: Path) -> Reading:
+    """Return what became of a file, with what is wrong with its scenario as a whole, warnings included."""
+    from paydouble.scenarios.rules import broken  # noqa: PLC0415 - a server trusts a file that its models take
+
+    reading = read_file(path)
+    if reading.scenario is not None:
+        found = broken(reading.scenario)
+        if reading.scenario.name != path.stem:
+            message = f"the scenario is called {reading.scenario.name!r}, its file {path.stem!r}"
+            found.append(Complaint(("name",), message, meant=path.stem, advice="they share their name"))
+        reading.complain(found)
+    return reading
+
+
+def _finding(complaint: Complaint, tree: Node) -> Finding:
+    node = tree.find(complaint.place)
+    return Finding(node.key if complaint.of_key and node.key else node.shown, complaint)
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Return the scenario of a file; `UsageError` says what is wrong first, and where."""
+    reading = read_file(path)
+    if reading.scenario is None:
+        first = reading.findings[0]
+        raise UsageError(first.sentence, member=first.place)
+    return reading.scenario
+
+
+def parse_text(text: str) -> Scenario:
+    """Return the scenario of a YAML text; `UsageError` names the member that is wrong, its line and its column."""
+    reading = read_text(text)
+    if reading.scenario is None:
+        first = reading.findings[0]
+        where = f"line {first.span.line + 1}, column {first.span.column + 1}"
+        message = (
+            f"{first.sentence} (at {where} of the YAML text)"
+            if first.complaint.member
+            else f"{where}: {first.sentence}"
+        )
+        raise UsageError(message, member=first.complaint.member or "yaml")
+    return reading.scenario
 
 
 def parse_scenario(data: object) -> Scenario:
     """Return the scenario of a plain mapping; `UsageError` names the member that is wrong."""
-    return validated(Scenario, data)
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        first = complaints(error, data)[0]
+        raise UsageError(first.sentence, member=first.member) from None
 
 
 def validated(model: type[M], data: object) -> M:
@@ -29,63 +171,3 @@ def validated(model: type[M], data: object) -> M:
     except ValidationError as error:
         place, message = explain(error)
         raise UsageError(message, member=place) from None
-
-
-def parse_text(text: str) -> Scenario:
-    """Return the scenario of a YAML text; `UsageError` names the member that is wrong, its line and its column."""
-    import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
-
-    if len(text.encode()) > LARGEST_TEXT:
-        raise UsageError(f"is larger than {LARGEST_TEXT} bytes", member="yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        _check_shape(yaml.parse(text, Loader=loader))
-        node = yaml.compose(text, Loader=loader)
-        data = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
-    except yaml.MarkedYAMLError as error:
-        place = _place(error.problem_mark or error.context_mark)
-        raise UsageError(f"{place}: {error.problem or error.context}", member="yaml") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
-        raise UsageError(f"is not YAML: {' '.join(str(error).split())}", member="yaml") from None
-    try:
-        return Scenario.model_validate(data)
-    except ValidationError as error:
-        place, message = explain(error)
-        mark = _find(node, error.errors(include_url=False, include_context=False)[0]["loc"])
-        raise UsageError(f"{message} (at {_place(mark)} of the YAML text)", member=place or "yaml") from None
-
-
-def _check_shape(events: Any) -> None:  # noqa: ANN401 - PyYAML has no types
-    import yaml  # noqa: PLC0415 - see `parse_text`
-
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.AliasEvent):
-            # A few lines of aliases can stand for more than any memory holds.
-            place = _place(event.start_mark)
-            raise UsageError(f"{place}: aliases are not taken; write it out", member="yaml")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > DEEPEST:
-            raise UsageError(f"{_place(event.start_mark)}: is nested more than {DEEPEST} deep", member="yaml")
-
-
-def _find(node: Any, path: tuple[int | str, ...]) -> Any:  # noqa: ANN401 - PyYAML has no types
-    """Return the mark of the deepest node on a path; a member that is missing has its owner's."""
-    import yaml  # noqa: PLC0415 - see `parse_text`
-
-    for part in path:
-        if isinstance(node, yaml.MappingNode):
-            below = next((value for key, value in node.value if key.value == part), None)
-        else:
-            below = node.value[part] if isinstance(node, yaml.SequenceNode) and isinstance(part, int) else None
-        if below is None:
-            break
-        node = below
-    return None if node is None else node.start_mark
-
-
-def _place(mark: Any) -> str:  # noqa: ANN401 - PyYAML has no types
-    return "line 1, column 1" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"

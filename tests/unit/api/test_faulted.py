@@ -10,8 +10,8 @@ import pytest
 from drive import DAY, DEPOSITS, Business, deposit_body, key, settled
 
 from paydouble.api.values import Call, Delayed, Joined
+from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
-from paydouble.faults.table import Armed
 
 
 def _arm(business: Business, kind: str, *, phase: str | None = None, **attributes: Any) -> Armed:  # noqa: ANN401 - JSON is any

@@ -112,6 +112,8 @@ def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
     [
         ({"webhook": {}}, "settings.webhook: this member is not known"),
         ({"webhooks": {"retries": 3}}, "settings.webhooks.retries: this member is not known"),
+        ({"webhooks": {"timout": "2s"}}, "settings.webhooks.timout: this member is not known; did you mean 'timeout'?"),
+        ({"envelop": "A"}, "settings.envelop: this member is not known; did you mean 'envelope'?"),
         ({"processing_time": "5"}, "settings.processing_time: '5' is not a duration (did you mean '5s'?); write it"),
         ({"allowed_addresses": ["x"]}, "settings.allowed_addresses.0: 'x' is neither an address nor a network such"),
         ({"webhooks": {"signature_header": ""}}, "settings.webhooks.signature_header: '' is not a header name"),

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.faults import table as table_module
+from paydouble.faults.armed import Armed
 from paydouble.faults.base import Effect
 from paydouble.faults.model import parse_fault
-from paydouble.faults.table import Armed, FaultTable
+from paydouble.faults.table import FaultTable
 
 NOW = 1_000_000
 

@@ -1,9 +1,15 @@
-"""Scenarios that arrive as plain data or as text."""
+"""Scenarios that arrive as files, as plain data or as text."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paydouble.core.errors import UsageError
-from paydouble.scenarios.reading import DEEPEST, LARGEST_TEXT, parse_scenario, parse_text
+from paydouble.core.json_text import Number
+from paydouble.scenarios.findings import render
+from paydouble.scenarios.reading import check_file, parse_scenario, parse_text, read_scenario, read_text
+from paydouble.scenarios.tree import LARGEST_TEXT
 
 GOOD = "name: mine\nsummary: My own.\nlifecycle: {}\n"
 
@@ -13,32 +19,33 @@ def test_a_text_is_the_object_that_it_describes() -> None:
     assert parse_text(GOOD) == parse_scenario({"name": "mine", "summary": "My own.", "lifecycle": {}})
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_a_text() -> None:
+    """What some editors put in front of a file changes nothing."""
+    assert parse_text(f"\ufeff{GOOD}") == parse_text(GOOD)
+
+
 @pytest.mark.parametrize(
     ("text", "member", "message"),
     [
-        ("a: b: c", "yaml", "line 1, column 5: "),
-        ("a: &x 1\nb: *x", "yaml", "line 2, column 4: aliases are not taken; write it out"),
-        ("a: *x", "yaml", "line 1, column 4: aliases are not taken; write it out"),
-        (f"{GOOD}---\n{GOOD}", "yaml", "line 4, column 1: but found another document"),
-        ("a: !!python/object:os.system {}", "yaml", "line 1, column 4: could not determine a constructor"),
-        ("name: 2026-13-45", "yaml", "is not YAML: month must be in 1..12"),
-        ("name: \x07", "yaml", "is not YAML: "),
-        ("[" * (DEEPEST + 1), "yaml", f"line 1, column {DEEPEST + 1}: is nested more than {DEEPEST} deep"),
-        ("x" * (LARGEST_TEXT + 1), "yaml", f"is larger than {LARGEST_TEXT} bytes"),
-        ("", "yaml", "Input should be a valid dictionary or instance of Scenario (at line 1, column 1 of the YAML"),
+        ("a: b: c", "yaml", "line 1, column 5: a value cannot have a value of its own on the same line; put a text"),
+        (f"{GOOD}deposit: &x {{}}\n", "yaml", "line 4, column 10: the anchor &x is not taken; leave it out"),
+        (f"{GOOD}---\n{GOOD}", "yaml", "line 4, column 1: a second document begins here; one file holds one"),
+        ("name: \x07", "yaml", "line 1, column 7: the character U+0007 cannot stand in a YAML file; in double"),
+        ("name: \ud800", "yaml", "line 1, column 7: the character U+D800 cannot stand in a YAML file"),
+        ("x" * (LARGEST_TEXT + 1), "yaml", f"line 1, column 1: this is larger than {LARGEST_TEXT} bytes"),
+        ("", "yaml", "line 1, column 1: there is nothing in here; a scenario begins with 'name: my-scenario'"),
+        ("- mine", "yaml", "line 1, column 1: expected a mapping with name and summary, found a list"),
+        ("name: mine\nlifecycle: {}", "summary", "the key 'summary' is missing; summary: one or two sentences"),
+        (f"{GOOD}colour: red\n", "colour", "the key 'colour' is not known here; expected match, "),
+        (f"{GOOD[:-3]}{{pay_in: 7}}\n", "lifecycle.pay_in", "expected a list, found the number 7; begin each"),
         (
-            "- mine",
-            "yaml",
-            "Input should be a valid dictionary or instance of Scenario (at line 1, column 1 of the YAML",
-        ),
-        ("name: mine\nlifecycle: {}", "summary", "Field required (at line 1, column 1 of the YAML text)"),
-        (
-            f"{GOOD[:-3]}\n  pay_in:\n    - {{after: 1s, to: paid}}\n",
+            f"{GOOD[:-3]}\n  pay_in:\n    - {{after: 1s, to: penidng}}\n",
             "lifecycle.pay_in.0.to",
-            "Input should be 'created'",
+            (
+                "'penidng' cannot stand here; expected created, pending, processing, succeeded, failed or cancelled; "
+                "did you mean 'pending'? (at line 5, column 23 of the YAML text)"
+            ),
         ),
-        (f"{GOOD}colour: red\n", "colour", "this member is not known (at line 4, column 9 of the YAML text)"),
-        (f"{GOOD[:-3]}{{pay_in: 7}}\n", "lifecycle.pay_in", "Input should be a valid tuple (at line 3, column 21"),
     ],
 )
 def test_a_text_that_is_no_scenario_is_refused_at_its_place(text: str, member: str, message: str) -> None:
@@ -49,9 +56,105 @@ def test_a_text_that_is_no_scenario_is_refused_at_its_place(text: str, member: s
     assert (caught.value.member, caught.value.message[: len(message)]) == (member, message)
 
 
-def test_a_bad_object_is_refused_at_its_member() -> None:
+@pytest.mark.parametrize(
+    ("data", "member", "message"),
+    [
+        ({"lifecycle": {"payin": []}}, "lifecycle.payin", "the key 'payin' is not known here; expected pay_in, refund"),
+        (
+            {"lifecycle": {"pay_in": [{"repeat": 2, "steps": [{"after": 5, "to": "failed"}]}]}},
+            "lifecycle.pay_in.0.steps.0.after",
+            "a duration is a text with a unit, such as '2s' or '1h30m', not 5",
+        ),
+        (
+            {"lifecycle": {"pay_in": [{"after": "1s", "dispute": {"amount": Number("1e999999999")}}]}},
+            "lifecycle.pay_in.0.dispute.amount",
+            "1E+999999999 is not an amount; write a number such as 45.00",
+        ),
+        ({"summary": None}, "summary", "expected a text, found nothing"),
+        ({"faults": [{"effect": {"type": "drop", "x": 1}}]}, "faults.0.effect.x", "the key 'x' is not known here"),
+    ],
+)
+def test_a_bad_object_is_refused_at_its_member(data: dict[str, Any], member: str, message: str) -> None:
     """Plain data has no lines, but members."""
     with pytest.raises(UsageError) as caught:
-        parse_scenario({"name": "mine", "summary": "x", "lifecycle": {"payin": []}})
+        parse_scenario({"name": "mine", "summary": "x", **data})
 
-    assert str(caught.value) == "lifecycle.payin: this member is not known"
+    assert (caught.value.member, caught.value.message[: len(message)]) == (member, message)
+
+
+def test_what_is_no_mapping_is_refused() -> None:
+    """A list is told from a scenario."""
+    with pytest.raises(UsageError, match=r"^expected a mapping with name and summary, found a list$"):
+        parse_scenario([])
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    """A refusal says its file, line and column, and how to mend it."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD, "utf-8")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(f"{GOOD}expct: []\n", "utf-8")
+
+    assert read_scenario(path) == parse_text(GOOD)
+    with pytest.raises(UsageError) as caught:
+        read_scenario(wrong)
+
+    expected = "the key 'expct' is not known here; expected match, settings, deposit, faults, merchant, answers, expect"
+    assert str(caught.value) == f"{wrong}:4:1: {expected} or cases; did you mean 'expect'?"
+
+
+def test_a_file_is_checked_as_a_whole(tmp_path: Path) -> None:
+    """Beside what its models refuse: what it cannot mean, and a name that is not the file's."""
+    path = tmp_path / "mien.yaml"
+    path.write_text(f"{GOOD}expect: [pay-in.failed]\n", "utf-8")
+
+    reading = check_file(path)
+
+    assert [render(each) for each in reading.findings] == [
+        [
+            f"{path}:1:7: error: the scenario is called 'mine', its file 'mien'",
+            "  1 | name: mine",
+            "    |       ^^^^",
+            "    = did you mean 'mien'?",
+            "    = they share their name",
+        ],
+        [
+            f"{path}:4:10: error: pay-in.failed never comes here",
+            "  4 | expect: [pay-in.failed]",
+            "    |          ^^^^^^^^^^^^^",
+            "    = expected pay-in.created or pay-in.cancelled",
+        ],
+    ]
+    assert reading.wrong
+    assert reading.scenario is not None
+
+
+def test_a_warning_is_no_error(tmp_path: Path) -> None:
+    """A file that only may be wrong is right."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD, "utf-8")
+
+    reading = check_file(path)
+
+    assert [each.severity for each in reading.findings] == ["warning"]
+    assert not reading.wrong
+
+
+def test_what_is_refused_as_yaml_is_told_once() -> None:
+    """A value that is no value has no other faults, but what stands beside it may."""
+    reading = read_text("name: mine\nsummary: *x\ndeposit: {amount: 010, expires_in: 3}\n")
+
+    assert [each.sentence.partition(";")[0] for each in reading.findings] == [
+        "the alias *x is not taken",
+        "010 begins with 0, and readers of YAML disagree about such numbers",
+        "the number 3 is too little",
+    ]
+
+
+def test_nothing_can_be_added_to_what_has_no_tree() -> None:
+    """A text that is no YAML has no members to complain of."""
+    reading = read_text("a: [")
+
+    reading.complain([])
+
+    assert len(reading.findings) == 1

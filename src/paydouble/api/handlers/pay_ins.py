@@ -19,21 +19,14 @@ if TYPE_CHECKING:
     from paydouble.faults.plan import Plan
     from paydouble.sandbox import Sandbox
 
-SCENARIO_DOMAIN = "@scenario.test"
-
 
 def create_deposit(call: Call) -> Document:
     """Create a deposit; emits pay-in.created."""
-    return open_deposit(call.sandbox, call.payload, call.plan)
+    return open_deposit(call.sandbox, call.payload, _chosen(call), call.plan)
 
 
-def open_deposit(
-    sandbox: Sandbox, wanted: DepositRequest, plan: Plan | None = None, *, scenario: str | None = None
-) -> Document:
-    """Open a deposit and return it as it is shown.
-
-    It plays the scenario that is given, else the sandbox's active one, else that of its e-mail, else the setting's.
-    """
+def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: str, plan: Plan | None = None) -> Document:
+    """Open a deposit that plays a scenario, and return it as it is shown."""
     amount = minor_units(wanted.amount, wanted.currency)
     if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
@@ -42,7 +35,7 @@ def open_deposit(
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
     customer = wanted.customer
     pay_in, document = sandbox.create_pay_in(
-        scenario=scenario or sandbox.active_scenario or _named_scenario(sandbox, customer.email),
+        scenario=scenario,
         external_identifier=wanted.external_identifier,
         amount=amount,
         currency=wanted.currency,
@@ -170,11 +163,8 @@ def _plain(value: Decimal) -> str:
     return format(value, "f")
 
 
-def _named_scenario(sandbox: Sandbox, email: str) -> str | None:
-    # A form in a browser can choose a life without code: declined@… would do nothing, card-declined@scenario.test does.
-    if not email.endswith(SCENARIO_DOMAIN):
-        return None
+def _chosen(call: Call) -> str:
     try:
-        return sandbox.scenario(email.removesuffix(SCENARIO_DOMAIN)).name
+        return call.sandbox.choose_scenario(call.body().parsed).name
     except UsageError as error:
         raise ApiError("VALIDATION_ERROR", f"customer.email: {error.message}.") from None

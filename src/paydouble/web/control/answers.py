@@ -46,7 +46,8 @@ def _listing(items: str) -> Schema:
     return _object({"items": _list(_ref(items)), "next_cursor": _or_null(_TEXT), "evicted": _COUNT})
 
 
-_SCENARIO: Final = {"name": _TEXT, "summary": _TEXT, "source": {"enum": ["shipped", "uploaded"]}, "active": _FLAG}
+_SOURCE: Final[Schema] = {"type": "string", "description": "`shipped`, `uploaded`, or the path of its file."}
+_SCENARIO: Final = {"name": _TEXT, "summary": _TEXT, "source": _SOURCE, "active": _FLAG}
 _DELIVERY: Final = {
     "id": _TEXT,
     "event_id": _TEXT,
@@ -156,7 +157,10 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
         }
     ),
     "ScenarioSummary": _object(_SCENARIO),
-    "UploadedScenario": _object({**_SCENARIO, "lifecycle": {"type": "object"}, "expect": _list(_TEXT)}),
+    "WholeScenario": {
+        **_object(_SCENARIO),
+        "description": "What it is, where it is from, and every member of its file that is given.",
+    },
     "Verdict": _object(
         {
             "passed": _FLAG,
@@ -229,7 +233,9 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     "payout-transition": _ref("Resource"),
     "dispute-open": _ref("Resource"),
     "scenario-list": _listing("ScenarioSummary"),
-    "scenario-add": _ref("UploadedScenario"),
+    "scenario-add": _ref("WholeScenario"),
+    "scenario-active": _object({"name": _or_null(_TEXT)}),
+    "scenario-read": _ref("WholeScenario"),
     "scenario-activate": _ref("ScenarioSummary"),
     "scenario-deactivate": _object({"deleted": _or_null(_TEXT)}),
     "scenario-play": _ref("Resource"),

@@ -7,7 +7,7 @@ from types import ModuleType
 from paydouble.config import RateLimit
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import write_instant
-from paydouble.faults.table import Armed
+from paydouble.faults.armed import Armed
 from paydouble.sandbox import Sandbox
 from paydouble.web.control import views
 from paydouble.web.control.models import Quota

@@ -211,6 +211,7 @@ ROUTES: Final = (
         queries=_PAGE,
     ),
     Row("scenario-add", "POST", _BOX + "/scenarios", "Upload a scenario.", scenarios.upload, dict, 201),
+    Row("scenario-active", "GET", _BOX + "/scenarios/active", "Which scenario is active.", scenarios.read_active),
     Row(
         "scenario-activate",
         "PUT",
@@ -226,6 +227,7 @@ ROUTES: Final = (
         "Let the e-mail and the setting choose again.",
         scenarios.deactivate,
     ),
+    Row("scenario-read", "GET", _BOX + "/scenarios/{name}", "One scenario, with its steps.", scenarios.read),
     Row(
         "scenario-play",
         "POST",

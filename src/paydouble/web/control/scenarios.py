@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from paydouble.core.errors import ApiError, UnknownThing, UsageError
 from paydouble.payments.resources import Document
+from paydouble.sandbox import Sandbox
+from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text, validated
+from paydouble.scenarios.writing import plain
 from paydouble.web.control import views
-from paydouble.web.control.scenario_bodies import ActiveScenario, PlayScenario, ScenarioText
+from paydouble.web.control.scenario_bodies import ActiveScenario, PlayedDeposit, PlayScenario, ScenarioText
 from paydouble.web.control.values import ControlCall
 
 
@@ -22,20 +25,30 @@ def upload(call: ControlCall) -> Document:
     wanted: Document = call.body
     scenario = parse_text(validated(ScenarioText, wanted).yaml) if "yaml" in wanted else parse_scenario(wanted)
     box.scenarios.upload(scenario)
-    return {**views.scenario(box, scenario.name), **scenario.model_dump(mode="json", exclude_none=True)}
+    return _whole(box, scenario)
+
+
+def read_active(call: ControlCall) -> Document:
+    """Show which scenario every new pay-in plays, if one does."""
+    return {"name": call.sandbox.active_scenario}
+
+
+def read(call: ControlCall) -> Document:
+    """Show all of a scenario."""
+    return _whole(call.sandbox, call.sandbox.scenario(_known(call)))
 
 
 def activate(call: ControlCall) -> Document:
     """Let every new pay-in play a scenario."""
     wanted: ActiveScenario = call.body
-    call.sandbox.scenarios.activate(wanted.name)
+    call.sandbox.activate_scenario(wanted.name)
     return views.scenario(call.sandbox, wanted.name)
 
 
 def deactivate(call: ControlCall) -> Document:
     """Let the e-mail and the setting choose again."""
     name = call.sandbox.active_scenario
-    call.sandbox.scenarios.active = None
+    call.sandbox.activate_scenario(None)
     return {"deleted": name}
 
 
@@ -43,22 +56,32 @@ def play(call: ControlCall) -> Document:
     """Make a pay-in that plays a scenario."""
     from paydouble.api.handlers.pay_ins import open_deposit  # noqa: PLC0415 - a server starts without the operations
 
-    name = call.params["name"]
+    name = _known(call)
     box = call.sandbox
-    if name not in box.scenarios.names():
-        message = f"There is no scenario {name[:64]!r} in sandbox {box.identity.id}."
-        raise UnknownThing(message)
     box.tick()
     wanted: PlayScenario = call.body
-    deposit = wanted.deposit
     number = box.scenarios.plays + 1
-    if "external_identifier" not in deposit.model_fields_set:
-        deposit = deposit.model_copy(update={"external_identifier": f"scenario-{name}-{number}"})
+    own = box.scenario(name).deposit
+    members = {} if own is None else own.model_dump(exclude_unset=True)
+    members = {"external_identifier": f"scenario-{name}-{number}", **members}
+    deposit = validated(PlayedDeposit, {**members, **wanted.deposit.model_dump(exclude_unset=True)})
     try:
-        document = call.host.act(box, lambda: open_deposit(box, deposit, scenario=name))
+        document = call.host.act(box, lambda: open_deposit(box, deposit, name))
     except ApiError as error:
         # What the API says of a deposit begins with the deposit's member.
         member, _, message = error.message.partition(": ")
         raise UsageError(message, member=f"deposit.{member}") from None
     box.scenarios.plays = number
     return document
+
+
+def _known(call: ControlCall) -> str:
+    name, box = call.params["name"], call.sandbox
+    if name not in box.scenarios.names():
+        message = f"There is no scenario {name[:64]!r} in sandbox {box.identity.id}."
+        raise UnknownThing(message)
+    return name
+
+
+def _whole(box: Sandbox, scenario: Scenario) -> Document:
+    return {**views.scenario(box, scenario.name), **plain(scenario)}

@@ -51,7 +51,7 @@ def scenario(box: Sandbox, name: str) -> Document:
     return {
         "name": name,
         "summary": box.scenario(name).summary,
-        "source": "uploaded" if name in box.scenarios.uploaded else "shipped",
+        "source": "uploaded" if name in box.scenarios.uploaded else box.scenarios.library.source(name),
         "active": name == box.active_scenario,
     }
 

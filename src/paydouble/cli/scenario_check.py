@@ -1,0 +1,100 @@
+"""`paydouble scenario check`: the files that are meant, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+
+from paydouble.cli.terminal import Terminal
+from paydouble.scenarios.complaints import Complaint
+from paydouble.scenarios.findings import Finding, render
+from paydouble.scenarios.reading import Reading, check_file
+from paydouble.scenarios.telling import MOST_COMPLAINTS
+
+_ENDINGS: Final = (".yaml", ".yml")
+
+
+def yaml_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the files that are meant, each once: those named, and those in folders; `click.UsageError` for no file."""
+    files: dict[Path, None] = {}
+    for path in paths:
+        found = [path]
+        if path.is_dir():
+            found = sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS and not each.is_dir())
+            if not found:
+                raise click.UsageError(f"there is no file *.yaml in {path}.")
+        files |= dict.fromkeys(found)
+    return list(files)
+
+
+def check_files(paths: Sequence[Path]) -> list[Reading]:
+    """Return what became of each file, alone and beside the others."""
+    readings = [check_file(path) for path in paths]
+    first: dict[str, Reading] = {}
+    for path, reading in zip(paths, readings, strict=True):
+        if reading.scenario is None:
+            continue
+        other = first.setdefault(reading.scenario.name, reading)
+        if other is not reading:
+            reading.complain(
+                [Complaint(("name",), f"{other.path} has the same name", advice="the later one would hide it")]
+            )
+        if path.suffix == ".yml":
+            message = "no server looks for files that end in .yml"
+            reading.complain([Complaint((), message, advice=f"call it {path.stem}.yaml", warning=True)])
+    return readings
+
+
+def report(readings: Sequence[Reading], out: Terminal) -> None:
+    """Print the findings, and a line that sums them up."""
+    for reading in readings:
+        for finding in reading.findings:
+            _show(finding, out)
+        if len(reading.findings) == MOST_COMPLAINTS:
+            out.say(out.dim(f"{reading.path}: there may be more; these are the first {MOST_COMPLAINTS}"))
+    files = _counted(len(readings), "file")
+    findings = [finding for reading in readings for finding in reading.findings]
+    warnings = sum(finding.complaint.warning for finding in findings)
+    told = f", {_counted(warnings, 'warning')}" if warnings else ""
+    errors = len(findings) - warnings
+    if errors:
+        wrong = sum(reading.wrong for reading in readings)
+        out.say(out.red(f"{out.bad} {files}: {_counted(errors, 'error')} in {wrong}{told}."))
+    else:
+        out.say(out.green(f"{out.good} {files}: no errors{told}."))
+
+
+def as_json(readings: Sequence[Reading]) -> str:
+    """Return the findings of all files as a JSON list; lines and columns count from 1."""
+    findings = [
+        {
+            "path": finding.path,
+            "line": finding.span.line + 1,
+            "column": finding.span.column + 1,
+            "length": finding.span.length,
+            "severity": finding.severity,
+            "member": finding.complaint.member,
+            "message": finding.complaint.message,
+            "notes": finding.complaint.notes,
+        }
+        for reading in readings
+        for finding in reading.findings
+    ]
+    return orjson.dumps(findings, option=orjson.OPT_INDENT_2).decode()
+
+
+def _show(finding: Finding, out: Terminal) -> None:
+    first, *others = render(finding)
+    severity = finding.severity if finding.complaint.warning else out.red(finding.severity)
+    out.say(first.replace(f"{finding.place}: {finding.severity}", f"{out.bold(finding.place)}: {severity}", 1))
+    for line in others:
+        mark = line.lstrip(" |")
+        out.say(out.red(line) if mark and not mark.strip("^") else line)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,142 @@
+"""`paydouble trigger`: play a scenario against a running server, and print the timeline as it happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from paydouble.cli.terminal import Terminal
+    from paydouble.cli.trigger_server import Box
+    from paydouble.cli.trigger_stage import LiveStage
+    from paydouble.rehearsal import Difference
+    from paydouble.rehearsal.merchant import Merchant
+    from paydouble.scenarios.model import Scenario
+    from paydouble.scenarios.play import Case
+
+
+@click.command()
+@click.argument("scenario")
+@click.option(
+    "--server",
+    "url",
+    envvar="PAYDOUBLE_SERVER",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    help="Where the server is.",
+)
+@click.option("--token", envvar="PAYDOUBLE_CONTROL_TOKEN", show_envvar=True, help="Its control token, if it has one.")
+@click.option("--sandbox", default="default", show_default=True, help="The sandbox to play in.")
+@click.option("--notification-url", metavar="URL", help="First aim the sandbox's events at this URL.")
+@click.option("--case", "case_name", metavar="NAME", help="Play one of the scenario's cases.")
+@click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
+def trigger(
+    *,
+    scenario: str,
+    url: str,
+    token: str | None,
+    sandbox: str,
+    notification_url: str | None,
+    case_name: str | None,
+    no_color: bool,
+) -> int:
+    """Play SCENARIO, a name that the server knows or the path of a file, and print what happens as it happens.
+
+    A manual clock is moved on; a real one is waited for. Exits with 0 when the life came to its end as the file
+    expects, with 1 when not.
+    """
+    from contextlib import closing
+    from uuid import uuid4
+
+    from paydouble.cli.terminal import Terminal
+    from paydouble.cli.trigger_scenario import find_case, find_scenario
+    from paydouble.cli.trigger_server import Box
+    from paydouble.cli.trigger_stage import LiveStage
+    from paydouble.rehearsal.merchant import Merchant
+    from paydouble.sandbox.repertoire import SCENARIO_DOMAIN
+
+    out = Terminal(no_color=no_color)
+    box = Box(url, token, sandbox)
+    found = find_scenario(box, scenario)
+    case = find_case(found, case_name)
+    if notification_url is not None:
+        box.control("PATCH", "/webhook", {"notification_url": notification_url})
+    with closing(LiveStage(box, out)) as stage:
+        merchant = Merchant(
+            stage,
+            found,
+            case,
+            make_key=lambda _: str(uuid4()),
+            order=f"{found.name}-{uuid4().hex[:8]}",  # an order that nobody has seen
+            email=found.name + SCENARIO_DOMAIN,
+        )
+        try:
+            sends = _introduce(box, found, stage, out)
+            merchant.act()
+            stage.finish()
+            _tidy(box, found)
+        except KeyboardInterrupt:
+            click.echo("paydouble trigger: stopped; what is still to come goes on in the server", err=True)
+            return 130
+        return _judge(found, case, merchant, stage, out, sends=sends)
+
+
+def _introduce(box: Box, scenario: Scenario, stage: LiveStage, out: Terminal) -> bool:
+    """Say what is about to happen; returns whether events are sent anywhere."""
+    from paydouble.core.durations import format_duration
+    from paydouble.scenarios.drawing import usual_length
+
+    out.say(out.bold(f"{scenario.name}: {scenario.summary}"))
+    target: str | None = box.control("GET", "/webhook")["notification_url"]
+    sent = f"events go to {target}" if target else "events have no endpoint (give one with --notification-url)"
+    if stage.mode == "real":
+        real = format_duration(int(usual_length(scenario) / stage.rate / 100) * 100)
+        time = f"its clock is real, so this takes about {real}, and longer if an event has to be sent again"
+    else:
+        time = f"its clock is {stage.mode}, and is moved on"
+    out.say(out.dim(f"  Sandbox {box.id}: {time}; {sent}."))
+    if stage.pending:
+        out.say(out.dim(f"  Timers of other things: {stage.pending}; those happen too."))
+    return target is not None
+
+
+def _tidy(box: Box, scenario: Scenario) -> None:
+    """Give back the settings that the scenario has brought along, unless the sandbox plays it anyway."""
+    if scenario.settings is not None:
+        playing = any(each["active"] for each in box.control("GET", "/scenarios?limit=1000")["items"])
+        if not playing:
+            box.control("DELETE", "/scenarios/active")
+
+
+def _judge(
+    scenario: Scenario, case: Case | None, merchant: Merchant, stage: LiveStage, out: Terminal, *, sends: bool
+) -> int:
+    """Compare what came with what the file expects, and say so; returns the exit status."""
+    from paydouble.cli.differences import count, print_difference
+    from paydouble.core.durations import format_duration
+    from paydouble.rehearsal.comparing import compare_answers, compare_events
+
+    told: Case | Scenario = case or scenario
+    expects = case is not None or "expect" in scenario.model_fields_set
+    # Without a receiver only the events themselves can be compared, unless the file wants their delivery distorted.
+    comparable = sends or not any(fault.on == "webhooks" for fault in scenario.faults)
+    differences: list[Difference | None] = []
+    if expects and comparable:
+        got = stage.arrivals if sends else stage.events
+        differences.append(compare_events(told.expect, got, began=stage.began))
+    if told.answers is not None:
+        differences.append(compare_answers(told.answers, merchant.answers))
+    wrong = [each for each in differences if each is not None]
+    for each in wrong:
+        print_difference(each, "", out)
+    made = f"{count(len(stage.events), 'event')} and {count(len(merchant.answers), 'call')}"
+    ended = f"The life ended after {format_duration(stage.since(stage.now))} with {made}"
+    if wrong:
+        out.say(out.red(f"{out.bad} {ended}, not as its file expects."))
+        return 1
+    if expects and not comparable:
+        out.say(f"{ended}; nothing was sent, so there is nothing to compare with what its file expects.")
+    else:
+        out.say(out.green(f"{out.good} {ended}{', as its file expects' if expects else ''}."))
+    return 0

@@ -1,0 +1,210 @@
+"""The stage of `trigger`: a sandbox of a running server, its clock, and a timeline that is printed as things happen."""
+
+from __future__ import annotations
+
+import base64
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+from paydouble.cli.demo_timeline import Row, print_row, succeeded
+from paydouble.cli.terminal import Terminal
+from paydouble.cli.trigger_server import Box, Document, Refused
+from paydouble.core.durations import format_duration
+from paydouble.core.errors import UsageError
+from paydouble.core.instants import parse_instant, write_instant
+from paydouble.core.json_text import JsonTextError, loads
+from paydouble.rehearsal import Arrival
+from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.rehearsing import moment_of
+
+# Longer than a server under load takes to send what has happened already.
+_PATIENCE_SECONDS: Final = 20.0
+_GRAIN_MS: Final = 100
+_BREATH_SECONDS: Final = 0.05
+_LONGEST_LOOK_SECONDS: Final = 1.0
+# A pause that a person begins to wonder about.
+_TELLING_SECONDS: Final = 3.0
+
+
+class LiveStage:
+    """Where the merchant of `trigger` acts."""
+
+    def __init__(self, box: Box, terminal: Terminal) -> None:
+        """Play in a sandbox, and print to a terminal."""
+        self._box = box
+        self._out = terminal
+        self._stream = box.follow()
+        self._ours: set[str] = set()
+        """The order numbers and the ids of everything that belongs to them."""
+        self._disputes: dict[str, str] = {}
+        self._made: dict[str, int] = {}
+        self._announced: int | None = None
+        self._idle = False
+        clock = box.control("GET", "/clock")
+        self.mode: str = clock["mode"]
+        self.rate = float(clock["rate"])
+        self.now = self.began = parse_instant(clock["now"])
+        self.pending: int = clock["pending"]
+        """Timers that were there before."""
+        self.arrivals: list[Arrival] = []
+        """What a receiver has taken."""
+        self.events: list[Arrival] = []
+        """What has happened, sent or not."""
+
+    def since(self, at: int) -> int:
+        """Return how long after its beginning something was, without the milliseconds that a real clock is late."""
+        return at - self.began - ((at - self.began) % _GRAIN_MS if self.mode == "real" else 0)
+
+    def close(self) -> None:
+        """Follow the sandbox no more."""
+        self._stream.close()
+
+    # What a merchant acts on
+
+    def send(self, call: Call) -> Heard:
+        """Make a call."""
+        if call.operation == "deposit-creation":
+            self._ours.add(loads(call.body)["external_identifier"])
+        self._look()
+        return self._box.call(call)
+
+    def answered(self, answer: Answer) -> None:
+        """Print what a call got, and let arrive what it has set in motion."""
+        if answer.data is not None and "id" in answer.data:
+            self._ours.add(answer.data["id"])
+        moment = moment_of(answer, self.now)
+        self._print(Row(moment.at, moment.who, moment.what, moment.result, moment.good))
+        if self.mode == "real":
+            self._drain(0.0)
+        else:
+            self._advance(self.now)
+
+    def wait(self, milliseconds: int) -> None:
+        """Let the sandbox's time pass: move the clock, or wait for it."""
+        due = self._look()
+        target = self.now + milliseconds
+        if self.mode == "real":
+            while self.now < target:
+                self._pause(target if due is None else min(due, target))
+                due = self._look()
+            return
+        while due is not None and due <= target:
+            self._advance(due)
+            due = self._look()
+        self._advance(target)
+
+    def latest_dispute(self, pay_in_id: str) -> str | None:
+        """Return the dispute that the stream has told of last."""
+        return self._disputes.get(pay_in_id)
+
+    def remark(self, text: str) -> None:
+        """Print what the merchant could not do."""
+        self._print(Row(self.now, ("merchant",), text, good=False))
+
+    def finish(self) -> None:
+        """Let everything come to its end."""
+        due = self._look()
+        while due is not None or not self._idle:
+            if self.mode == "real":
+                self._pause(due)
+            else:
+                self._advance(self.now if due is None else due)
+            due = self._look()
+        self._drain(0.0)
+
+    # Time
+
+    def _look(self) -> int | None:
+        """Read the clock; returns when the next timer is due."""
+        clock = self._box.control("GET", "/clock")
+        self.now = parse_instant(clock["now"])
+        self._idle = bool(clock["idle"])
+        return None if clock["next_due_at"] is None else parse_instant(clock["next_due_at"])
+
+    def _advance(self, to: int) -> None:
+        """Move the clock, and print what that brought."""
+        try:
+            done = self._box.control("POST", "/clock/advance", {"to": write_instant(to)})
+        except Refused:
+            if self.mode == "manual":
+                raise
+            self._drain(0.0)  # an automatic clock has gone there by itself
+            return
+        self.now = parse_instant(done["now"])
+        self._drain(_PATIENCE_SECONDS, until=self.now)
+
+    def _pause(self, due: int | None) -> None:
+        """Wait on a real clock for what is due, and say so when it is long."""
+        seconds = _LONGEST_LOOK_SECONDS if due is None else max(0, due - self.now) / 1000 / self.rate
+        if due is not None and seconds >= _TELLING_SECONDS and due != self._announced:
+            self._announced = due
+            self._drain(_BREATH_SECONDS)  # what has happened comes first
+            at = f"at {format_duration(self.since(due))}"
+            self._out.say(self._out.dim(f"  the next thing is due {at}, in {seconds:.0f} s; Ctrl-C leaves it there"))
+        self._drain(min(seconds + 0.01, _LONGEST_LOOK_SECONDS))
+
+    # What the stream tells
+
+    def _drain(self, seconds: float, until: int | None = None) -> None:
+        """Print what comes within some real seconds, or what there is; `until` ends with the clock at an instant."""
+        end = time.monotonic() + seconds
+        while (note := self._stream.take(end - time.monotonic())) is not None:
+            kind, told = note
+            if kind == "event":
+                self._event(told)
+            elif kind == "attempt" and told["object_id"] in self._ours:
+                self._attempt(told)
+            elif kind == "delivery" and told["object_id"] in self._ours:
+                self._delivery(told)
+            elif kind == "gap":
+                self._out.say(self._out.dim(f"  {told['evicted']} notes of the server are gone already"))
+            elif kind == "clock" and until is not None and parse_instant(told["now"]) >= until:
+                return
+        if until is not None:
+            raise UsageError("the server has moved its clock, but its stream does not tell of it")
+
+    def _event(self, told: Document) -> None:
+        body = _bytes(told["body"])
+        resource = _object(body)
+        links = (resource.get("id"), resource.get("payin_id"), resource.get("external_identifier"))
+        if not self._ours.intersection(link for link in links if link is not None):
+            return
+        self._ours.add(told["object_id"])
+        at = self._made[told["id"]] = parse_instant(told["created_at"])
+        if told["type"] == "dispute.created":
+            self._disputes[resource.get("payin_id", "")] = told["object_id"]
+        self.events.append(Arrival(at, told["type"], (), body))
+
+    def _attempt(self, told: Document) -> None:
+        attempt = told["attempt"]
+        good = succeeded(attempt)
+        at = parse_instant(attempt["due_at"])
+        if good:
+            self.arrivals.append(Arrival(at, told["event_type"], (), _bytes(attempt["body"])))
+        result = attempt["error"]["kind"] if attempt["error"] else str(attempt["status"])
+        again = f", attempt {attempt['number']}" if attempt["number"] > 1 else ""
+        self._print(Row(at, ("service", "merchant"), told["event_type"], result + again, good))
+
+    def _delivery(self, told: Document) -> None:
+        status = told["status"]
+        if status in {"held", "dropped", "no_endpoint"}:
+            at = self._made.get(told["event_id"], self.now)
+            good = None if status == "no_endpoint" else False
+            self._print(Row(at, ("service",), told["event_type"], status.replace("_", " "), good))
+
+    def _print(self, row: Row) -> None:
+        print_row(replace(row, at=self.began + self.since(row.at)), self.began, self._out)
+
+
+def _bytes(told: str | Document) -> bytes:
+    """Return a body as it was, from the text or the base64 that the control API shows."""
+    return told.encode() if isinstance(told, str) else base64.b64decode(told["base64"])
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        resource = loads(body)["data"]["object"]
+    except (JsonTextError, KeyError, TypeError):
+        return {}
+    return resource if isinstance(resource, dict) else {}

@@ -1,0 +1,50 @@
+"""Why an expected event did not come, as far as the books can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from paydouble.payments.lifecycle import TABLES
+from paydouble.payments.resources import Dispute, Living, PayIn, Refund
+from paydouble.rehearsal.rehearsing import Rehearsal
+from paydouble.sandbox import Sandbox
+
+_KINDS = {"pay-in": PayIn, "refund": Refund, "dispute": Dispute}
+_UNSENT = ("held", "dropped", "exhausted", "no_endpoint")
+
+
+def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[int | str] = ()) -> Iterator[str]:
+    """Yield what explains that something is missing, `missing` being event types or statuses, in order.
+
+    Refusals with a status that is `foreseen` explain nothing.
+    """
+    for answer in rehearsal.answers:
+        if answer.good or answer.failed or answer.status in foreseen:
+            continue
+        yield f"the merchant's {answer.call.operation} was answered {answer.status}: {answer.message}"
+    for remark in rehearsal.timeline:
+        if remark.who == ("merchant",):
+            yield remark.what
+    for event_type in dict.fromkeys(missing):
+        name, _, state = event_type.partition(".")
+        if name in _KINDS:
+            yield from _of_event(name, state, event_type, rehearsal.sandbox)
+
+
+def _of_event(name: str, state: str, event_type: str, box: Sandbox) -> Iterator[str]:
+    unsent = [each for each in box.outbox.deliveries.values() if each.event.type == event_type]
+    statuses = dict.fromkeys(each.status for each in unsent if each.status in _UNSENT)
+    for status in statuses:
+        yield f"{event_type} was made, but its delivery is {status.replace('_', ' ')}"
+    if unsent:
+        return
+    resources: list[Living] = list(box.ledger.newest_first(_KINDS[name]))
+    if not resources:
+        yield f"there was no {name} at all"
+    for resource in resources:
+        table = TABLES[resource.OBJECT]
+        if state in table and state not in table[resource.status]:
+            possible = ", ".join(table[resource.status]) or "nothing"
+            yield (
+                f"the {name} ended as {resource.status}; after that comes {possible}, and {state} only with force: true"
+            )

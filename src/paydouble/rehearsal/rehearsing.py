@@ -1,0 +1,173 @@
+"""One rehearsal: the merchant, the service and a receiver that takes everything, in one thread and without waiting.
+
+Nothing in it depends on the moment or on the machine, so that two rehearsals of a scenario with one seed are the same
+to the byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from multidict import CIMultiDict
+
+from paydouble.api.operations import PREFIX
+from paydouble.api.values import Reply, Request
+from paydouble.core.draws import Draws
+from paydouble.feed import Note
+from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import START_MS, InProcess, Webhook
+from paydouble.payments.resources import Dispute
+from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.merchant import Merchant
+from paydouble.sandbox import Sandbox
+from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.play import Case
+
+MOST_TIMERS: Final = 20_000
+"""After so many timers a life that has not ended never will."""
+
+
+@dataclass(slots=True, frozen=True)
+class Moment:
+    """One thing that happened; `at` is on the sandbox's clock, `good` whether it went well where it could go wrong."""
+
+    at: int
+    who: tuple[str, ...]
+    what: str
+    result: str = ""
+    good: bool | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Arrival:
+    """One webhook as the receiver got it."""
+
+    at: int
+    type: str
+    """The type of the event, whatever a fault made of the body."""
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+@dataclass(slots=True, frozen=True)
+class Rehearsal:
+    """What came of it."""
+
+    arrivals: tuple[Arrival, ...]
+    answers: tuple[Answer, ...]
+    timeline: tuple[Moment, ...]
+    idle: bool
+    """Whether the life came to its end."""
+    began: int
+    ended: int
+    sandbox: Sandbox
+    """As it was at the end."""
+
+    def record(self) -> tuple[object, ...]:
+        """Return everything that must be the same when it is rehearsed again."""
+        answers = [(answer.call, answer.status, answer.data, answer.message) for answer in self.answers]
+        return self.arrivals, answers, self.timeline, self.idle, self.ended
+
+
+def rehearse(scenario: Scenario, *, seed: int = 0, case: Case | None = None) -> Rehearsal:
+    """Play a scenario, or one of its cases, on a manual clock until nothing is left to happen.
+
+    `UsageError` when it cannot be played at all: a time after the year 9998.
+    """
+    stage = _Rehearsing(scenario, seed)
+    draws = Draws(seed)
+    merchant = Merchant(stage, scenario, case, make_key=lambda number: _key(draws, scenario.name, number))
+    merchant.act()
+    stage.house.advance(limit=MOST_TIMERS)
+    box = stage.house.sandbox
+    return Rehearsal(
+        tuple(stage.arrivals), tuple(merchant.answers), tuple(stage.timeline), box.idle, START_MS, box.now, box
+    )
+
+
+class _Rehearsing:
+    """The stage, without sockets."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self.arrivals: list[Arrival] = []
+        self.timeline: list[Moment] = []
+        self.house = InProcess(seed=seed, receiver=self._receive)
+        box = self.house.sandbox
+        box.scenarios.upload(scenario)
+        box.activate_scenario(scenario.name)
+        identity = self.house.identity
+        self._authorization = basic_header(identity.business_key, identity.business_secret)
+        self._seen = box.feed.sequence
+        box.feed.listen(self._note)
+
+    def send(self, call: Call) -> Heard:
+        headers = CIMultiDict({"Authorization": self._authorization})
+        if call.key is not None:
+            headers["Idempotency-Key"] = call.key
+            headers["Content-Type"] = "application/json"
+        request = Request(call.method, PREFIX + call.path, headers, call.body, remote="127.0.0.1")
+        return heard(self.house.handle(request))
+
+    def answered(self, answer: Answer) -> None:
+        self.timeline.append(moment_of(answer, self.house.sandbox.now))
+        self.house.deliver()
+
+    def wait(self, milliseconds: int) -> None:
+        self.house.advance(by=milliseconds)
+
+    def latest_dispute(self, pay_in_id: str) -> str | None:
+        newest = self.house.sandbox.ledger.newest_first(Dispute)
+        return next((dispute.id for dispute in newest if dispute.payin_id == pay_in_id), None)
+
+    def remark(self, text: str) -> None:
+        self.timeline.append(Moment(self.house.sandbox.now, ("merchant",), text, good=False))
+
+    def _receive(self, webhook: Webhook) -> int:
+        kind = webhook.delivery.event.type
+        self.arrivals.append(Arrival(self.house.sandbox.now, kind, webhook.headers, webhook.body))
+        return 200
+
+    def _note(self) -> None:
+        box = self.house.sandbox
+        for note in box.feed.since(self._seen)[0]:
+            self._seen = note.sequence
+            self.timeline.extend(_told(note, box.now))
+
+
+def _told(note: Note, now: int) -> list[Moment]:
+    """Return what of the sandbox's feed belongs into a timeline; requests are told by the merchant."""
+    match note.kind:
+        case "attempt":
+            outcome, number = note.detail.outcome, note.detail.number
+            result = outcome.error.kind if outcome.error else str(outcome.status)
+            again = f", attempt {number}" if number > 1 else ""
+            good = outcome.error is None
+            return [Moment(now, ("service", "merchant"), note.record.event.type, result + again, good)]
+        case "delivery" if note.record.status in {"held", "dropped"}:
+            return [Moment(now, ("service",), note.record.event.type, note.record.status, good=False)]
+        case _:
+            return []
+
+
+def moment_of(answer: Answer, at: int) -> Moment:
+    """Return a call and what it got as a line of a timeline."""
+    call = answer.call
+    result = f"{answer.status} {answer.told}".rstrip()
+    return Moment(at, ("merchant", "service"), f"{call.operation} {call.about}".rstrip(), result, answer.good)
+
+
+def heard(reply: Reply) -> Heard:
+    """Return what of a reply reaches a client that waits as long as it takes, when the wire is as a fault wants it."""
+    wire = reply.wire
+    if wire is None or wire.kind == "drip":
+        return Heard(reply.status, reply.body)
+    if wire.kind == "length" and wire.by < 0:
+        return Heard(reply.status, reply.body[: max(0, len(reply.body) + wire.by)])
+    return Heard(None, why=wire.kind)
+
+
+def _key(draws: Draws, name: str, number: int) -> str:
+    """Return the idempotency key of a merchant's n-th operation: in the form of a UUID v4, drawn from the seed."""
+    return str(UUID(bytes=draws.digest("rehearsal-key", name, number)[:16], version=4))

@@ -1,0 +1,81 @@
+"""A parser's complaints in words for a person: what it saw, and what the writer most likely did."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from paydouble.scenarios.findings import Finding, Span, finding, lines_of
+
+_CANNOT_BEGIN: Final = "found character that cannot start any token"
+_NO_VALUE: Final = "did not find expected node content"
+_NO_COLON: Final = "could not find expected ':'"
+# What the parser says, what is wrong, how to mend it; the first that is found in its words counts.
+_KNOWN: Final = (
+    (
+        "mapping values are not allowed",
+        "a value cannot have a value of its own on the same line",
+        "put a text with ': ' in it into quotes; else look at the indentation",
+    ),
+    (
+        "block sequence entries are not allowed",
+        "a list cannot begin behind its key",
+        "begin it on the next line, or write it as [a, b]",
+    ),
+    ("did not find expected ',' or ']'", "the list that begins with [ has no end", "close it with ]"),
+    ("did not find expected ',' or '}'", "the mapping that begins with { has no end", "close it with }"),
+    (
+        "did not find expected '-'",
+        "this is neither an item of the list above it nor less indented than the list",
+        "begin it with '- ', or write keys and items apart",
+    ),
+    (
+        "did not find expected key",
+        "this does not line up with the keys above it",
+        "keys of one mapping begin in the same column; a text that goes on after its quotes needs quotes around all",
+    ),
+    (_NO_COLON, "there is a key without a colon", "write it as 'key: value'"),
+    ("found unexpected end of stream", "the text in quotes has no end", "close it with the same quote"),
+    (_NO_VALUE, "there is no value here", "a text that begins with a sign goes into quotes"),
+    ("found unknown escape character", "this escape is not known", "in single quotes a backslash is only a backslash"),
+    ("found unexpected ':'", "a colon stands where no value can be", "put the text into quotes"),
+    ("did not find expected <document start>", "something stands behind the end of the document", "leave it out"),
+)
+
+
+def translated(error: Any, text: str) -> Finding:  # noqa: ANN401 - PyYAML has no types
+    """Return the finding of a parser's `MarkedYAMLError`."""
+    lines = lines_of(text)
+    problem = str(error.problem)
+    # Of a key without a colon the parser knows by the end of the line; of anything else where it is.
+    mark = error.context_mark if _NO_COLON in problem else error.problem_mark
+    span = Span(mark.line, mark.column, 1)
+    # The parser stumbles over a tab wherever it happens to be then; the writer sees nothing there.
+    for number, line in enumerate(lines[: span.line + 1]):
+        indentation = re.match(r"[ \t]*", line)
+        if indentation and "\t" in indentation[0]:
+            return finding(
+                Span(number, indentation[0].index("\t"), 1), "a tab in the indentation", advice="indent with spaces"
+            )
+    if _CANNOT_BEGIN in problem:
+        sign = lines[span.line][span.column : span.column + 1]
+        return finding(span, f"a value cannot begin with {sign}", advice="put it into quotes")
+    if _NO_VALUE in problem and not "".join(lines[span.line :])[span.column :].strip():
+        return finding(_inside(span, lines), "the text ends inside a list or a mapping", advice="close it with ] or }")
+    for words, message, advice in _KNOWN:
+        if words in problem:
+            opened = error.context_mark
+            begins = (
+                f" (it begins at line {opened.line + 1}, column {opened.column + 1})" if "no end" in message else ""
+            )
+            return finding(_inside(span, lines), f"{message}{begins}", advice=advice)
+    return finding(span, f"this is not YAML: {problem}")
+
+
+def _inside(span: Span, lines: list[str]) -> Span:
+    """Return a place that a person can look at: the end of the text, if the parser is behind it."""
+    line, column = span.line, span.column
+    while line > 0 and (line >= len(lines) or not lines[line].strip()):
+        line -= 1
+        column = len(lines[line])
+    return Span(line, column, 1)

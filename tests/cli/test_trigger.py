@@ -1,0 +1,498 @@
+"""`paydouble trigger` against a real server: the timeline, the verdict and its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import receivers
+from rehearsals import PAID, PAID_EVENTS, fault, scenario
+from servers import Box, Client, running
+
+from paydouble.cli import trigger_server, trigger_stage
+from paydouble.cli.main import run
+from paydouble.cli.terminal import Terminal
+from paydouble.cli.trigger_stage import LiveStage
+from paydouble.core.errors import UsageError
+from paydouble.runtime.host import HostOptions
+from paydouble.scenarios.library import Library
+from paydouble.scenarios.writing import plain, write_scenario
+from paydouble.server import ServerOptions
+from paydouble.testing import Receiver
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    """Give a client of a fresh server."""
+    async with running() as started:
+        yield started
+
+
+@asynccontextmanager
+async def business(client: Client, **members: Any) -> AsyncIterator[tuple[Box, Receiver]]:  # noqa: ANN401 - JSON is any
+    """Give a sandbox whose events go to a receiver that verifies them."""
+    async with Receiver() as receiver:
+        yield await client.sandbox(notification_url=receiver.url, webhook_secret=receiver.secret, **members), receiver
+
+
+async def triggered(
+    box: Box, capsys: pytest.CaptureFixture[str], *arguments: str, server: str | None = None
+) -> tuple[int, list[str], str]:
+    """Run the command about a sandbox; returns its status, the lines that it printed, and what it complained of."""
+    url = server or box.client.server.base_url
+    status = await asyncio.to_thread(run, ["trigger", *arguments, "--server", url, "--sandbox", box.id])
+    written = capsys.readouterr()
+    return status, [" ".join(line.split()) for line in written.out.splitlines()], written.err
+
+
+def saved(folder: Path, **members: Any) -> str:  # noqa: ANN401 - JSON is any
+    """Write a scenario into a file; returns its path."""
+    path = folder / "tried.yaml"
+    path.write_text(write_scenario(scenario(**members)))
+    return str(path)
+
+
+async def test_a_life_is_told_as_it_happens(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a manual clock it takes no time; every call and every attempt is a row."""
+    async with business(client) as (box, receiver):
+        status, lines, complaint = await triggered(box, capsys, "happy-path")
+
+    assert (status, complaint) == (0, "")
+    assert lines[1:] == [
+        f"Sandbox {box.id}: its clock is manual, and is moved on; events go to {receiver.url}.",
+        "+0s merchant → service deposit-creation 49.90 EUR ✓ 200 created",
+        "+0s service → merchant pay-in.created ✓ 200",
+        "+2s service → merchant pay-in.pending ✓ 200",
+        "+3s service → merchant pay-in.processing ✓ 200",
+        "+6s service → merchant pay-in.succeeded ✓ 200",
+        "✓ The life ended after 6s with 4 events and 1 call, as its file expects.",
+    ]
+    assert [each.event["type"] for each in receiver.received] == PAID_EVENTS
+    assert all(each.verified for each in receiver.received)
+
+
+async def test_a_file_is_uploaded_and_played(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The merchant of the file acts at its instants, and learns of a dispute."""
+    path = saved(
+        tmp_path,
+        pay_in=[*PAID, {"after": "30d", "dispute": {}}],
+        merchant=[
+            {"after": "1h", "refund": {"amount": 5}},
+            {"after": "31d", "evidence": {"tracking": "JD01"}},
+            {"after": "1m", "retrieve": True},
+        ],
+        answers=[200, 200, 200, 200],
+    )
+    async with business(client) as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert (status, lines[-1]) == (0, "✓ The life ended after 34d1h with 10 events and 4 calls.")
+    assert "+745h merchant → service dispute-evidence-submission ✓ 200 under_review" in lines
+    assert "+745h1m merchant → service pay-in-retrieval ✓ 200 succeeded" in lines
+
+
+async def test_a_case_has_its_own_merchant(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its actions are played and its expectation counts; one that does not exist is refused."""
+    cases = [{"name": "cancelled", "merchant": [{"after": "1s", "cancel": True}], "expect": ["pay-in.created"]}]
+    path = saved(tmp_path, expect=PAID_EVENTS, cases=cases)
+    async with business(client) as (box, _):
+        played = await triggered(box, capsys, path, "--case", "cancelled")
+        unknown = await triggered(box, capsys, path, "--case", "canceled")
+
+    assert played[0] == 1
+    assert "✗ the receiver got pay-in.cancelled as number 2, which is not expected" in played[1]
+    assert played[1][-1] == "✗ The life ended after 1s with 2 events and 2 calls, not as its file expects."
+    assert (unknown[0], unknown[1]) == (2, [])
+    assert "--case: tried has no case 'canceled'; there are: 'cancelled'." in unknown[2]
+
+
+async def test_without_an_endpoint_the_events_count(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are compared as they are made; what a fault does on their way cannot be."""
+    box = await client.sandbox()
+    plain = await triggered(box, capsys, saved(tmp_path, expect=PAID_EVENTS))
+    wrong = await triggered(box, capsys, saved(tmp_path, expect=PAID_EVENTS[1:]))
+    twice = [fault("duplicate", on="webhooks", copies=1)]
+    spoilt = await triggered(box, capsys, saved(tmp_path, faults=twice, expect=PAID_EVENTS))
+
+    hint = "events have no endpoint (give one with --notification-url)"
+    assert plain[1][1] == f"Sandbox {box.id}: its clock is manual, and is moved on; {hint}."
+    assert "+2s service pay-in.pending no endpoint" in plain[1]
+    assert (plain[0], wrong[0], spoilt[0]) == (0, 1, 0)
+    assert spoilt[1][-1].endswith("; nothing was sent, so there is nothing to compare with what its file expects.")
+
+
+async def test_the_endpoint_can_be_given(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stays the sandbox's."""
+    async with Receiver() as receiver:
+        box = await client.sandbox(webhook_secret=receiver.secret)
+        status, _, _ = await triggered(box, capsys, "happy-path", "--notification-url", receiver.url)
+
+    assert (status, len(receiver.received)) == (0, 4)
+    assert (await box.get("/webhook"))["notification_url"] == receiver.url
+
+
+async def test_attempts_that_fail_are_told(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """A receiver that refuses once gets it again, and the order is not what a good one would have seen."""
+    async with business(client) as (box, receiver):
+        receiver.answer_next(500)
+        status, lines, _ = await triggered(box, capsys, "happy-path")
+
+    assert status == 1
+    assert "+0s service → merchant pay-in.created ✗ 500" in lines
+    assert "+1m service → merchant pay-in.created ✓ 200, attempt 2" in lines
+
+
+async def test_what_never_leaves_is_told(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Dropped and held events have rows of their own, and attempts that fail have their cause."""
+    faults = [
+        fault("drop", on="webhooks", match={"event_type": "pay-in.pending"}),
+        fault("hold", on="webhooks", match={"event_type": "pay-in.processing"}),
+        fault("connection_reset", on="webhooks", match={"event_type": "pay-in.created"}, times=1),
+        fault("payload", on="webhooks", match={"event_type": "pay-in.succeeded"}, mode="invalid_json"),
+    ]
+    path = saved(tmp_path, faults=faults, expect=["pay-in.succeeded", "pay-in.created"])
+    async with business(client) as (box, receiver):
+        receiver.answer_next(200)
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert lines[2:-1] == [
+        "+0s merchant → service deposit-creation 49.90 EUR ✓ 200 created",
+        "+0s service → merchant pay-in.created ✗ reset",
+        "+2s service pay-in.pending ✗ dropped",
+        "+3s service pay-in.processing ✗ held",
+        "+6s service → merchant pay-in.succeeded ✓ 200",
+        "+1m service → merchant pay-in.created ✓ 200, attempt 2",
+    ]
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("effect", "why"),
+    [
+        (fault("connection_reset"), "reset"),
+        (fault("empty_response"), "empty"),
+        (fault("truncate", fraction=0.5), "cut off"),
+        (fault("wrong_content_length", by=-20), "unreadable"),
+        (fault("no_response"), "timeout"),
+        (fault("garbage", bytes="AAEC"), "garbage"),
+    ],
+)
+async def test_a_lost_answer_is_told_with_its_cause(  # noqa: PLR0917 - fixtures
+    effect: dict[str, Any],
+    why: str,
+    client: Client,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The merchant tries again with the same key, and in the end there is one pay-in."""
+    monkeypatch.setattr(trigger_server, "_API_SECONDS", 0.3)
+    path = saved(tmp_path, faults=[{**effect, "times": 1}], expect=PAID_EVENTS, answers=["lost", 200])
+    async with business(client) as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert f"+0s merchant → service deposit-creation 49.90 EUR ✗ lost {why}" in lines
+    assert status == 0, lines
+
+
+async def test_a_pay_in_that_was_never_confirmed_is_found(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its events are told by its order; what cannot be done is told too."""
+    lost = [fault("connection_reset", phase="after_commit")]
+    path = saved(tmp_path, faults=lost, merchant=[{"after": "1h", "retrieve": True}, {"after": "1s", "accept": True}])
+    async with business(client) as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert (status, [line for line in lines if "pay-in." in line][-1]) == (
+        0,
+        "+6s service → merchant pay-in.succeeded ✓ 200",
+    )
+    assert "+1h6s merchant there is no dispute to accept" in " ".join(lines).replace("✗ ", "")
+
+
+async def test_another_active_scenario_is_in_the_way(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be played instead, so nothing is; its own name is welcome."""
+    async with business(client) as (box, _):
+        await box.control("PUT", "/scenarios/active", {"name": "card-declined"})
+        refused = await triggered(box, capsys, "happy-path")
+        played = await triggered(box, capsys, "card-declined")
+
+    complaint = (
+        f"paydouble: sandbox {box.id} plays card-declined for every new pay-in; deactivate it first: "
+        f"DELETE /_paydouble/sandboxes/{box.id}/scenarios/active\n"
+    )
+    assert refused == (2, [], complaint)
+    assert played[0] == 0
+
+
+@pytest.mark.parametrize("active", [False, True])
+async def test_settings_of_a_scenario_are_given_back(
+    active: bool, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once it has been played; where the sandbox plays it anyway they stay."""
+    path = saved(tmp_path, settings={"envelope": "B"}, expect=PAID_EVENTS)
+    async with business(client) as (box, _):
+        if active:
+            await box.control("POST", "/scenarios", plain(scenario(settings={"envelope": "B"})))
+            await box.control("PUT", "/scenarios/active", {"name": "tried"})
+        status, _, _ = await triggered(box, capsys, path)
+
+        assert status == 0
+        assert ((await box.get())["settings"]["envelope"] == "B") is active
+
+
+async def test_other_things_in_the_sandbox_are_not_told(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """They go on beside it, which is said beforehand."""
+    async with business(client) as (box, _):
+        await box.deposit(customer={"first_name": "B", "last_name": "C", "email": "card-declined@scenario.test"})
+        status, lines, _ = await triggered(box, capsys, "happy-path")
+
+    assert status == 0
+    assert lines[2] == "Timers of other things: 2; those happen too."
+    assert "pay-in.failed" not in "".join(lines)
+
+
+async def test_a_real_clock_is_waited_for(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long it takes is said beforehand, and times are told without the milliseconds that nobody asked for."""
+    monkeypatch.setattr(trigger_stage, "_TELLING_SECONDS", 0.0)
+    path = saved(tmp_path, merchant=[{"after": "3500ms", "retrieve": True}], expect=PAID_EVENTS)
+    async with business(client, clock={"mode": "real", "rate": 20}) as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert (status, lines[-1].partition(" with ")[2]) == (0, "4 events and 2 calls, as its file expects.")
+    assert lines[1].startswith(f"Sandbox {box.id}: its clock is real, so this takes about 300ms, and longer if")
+    assert any(re.match(r"the next thing is due at \S+, in \d+ s; Ctrl-C leaves it there", line) for line in lines), (
+        lines
+    )
+    assert all(int(late) % 100 == 0 for late in re.findall(r"(\d+)ms ", "".join(lines))), lines
+
+
+async def test_an_automatic_clock_is_moved_on_too(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where nothing is due for an hour and then the merchant acts."""
+    path = saved(tmp_path, merchant=[{"after": "1h", "refund": {}}], answers=[200, 200])
+    async with business(client, clock="auto") as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert status == 0
+    assert "+1h merchant → service refund-creation the rest ✓ 200 created" in lines
+    assert lines[-1].endswith("with 7 events and 2 calls.")
+
+
+async def test_an_interrupt_ends_it_with_one_line(
+    client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is still to come goes on in the server."""
+
+    def interrupted(_: LiveStage) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LiveStage, "finish", interrupted)
+    async with business(client) as (box, _):
+        status, _, complaint = await triggered(box, capsys, "happy-path")
+
+    assert (status, complaint) == (
+        130,
+        "paydouble trigger: stopped; what is still to come goes on in the server\n",
+    )
+
+
+async def test_a_token_and_a_control_port_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """The control calls go to the port that is named, those of the business to the service itself."""
+    async with running(ServerOptions(port=0, control_port=0, control_token="t0ken")) as client:
+        url = f"http://127.0.0.1:{client.server.control_port}"
+        command = ["trigger", "abandoned", "--server", url]
+        without = await asyncio.to_thread(run, command)
+        wrong = capsys.readouterr().err
+        await client.call(
+            "PUT",
+            "/_paydouble/sandboxes/default/clock",
+            {"mode": "manual"},
+            headers={"Authorization": "Bearer t0ken"},
+            port=client.server.control_port,
+        )
+        status = await asyncio.to_thread(run, [*command, "--token", "t0ken"])
+
+    assert (without, status) == (2, 0), capsys.readouterr()
+    assert wrong == (
+        f"paydouble: {url}: The control token is missing; send Authorization: Bearer with the token that serve was "
+        "given.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("hapy-path", "paydouble: the server knows no scenario 'hapy-path'; did you mean 'happy-path'?\n"),
+        ("zzz", "paydouble: the server knows no scenario 'zzz'; list them with: paydouble scenario list\n"),
+    ],
+)
+async def test_a_scenario_that_cannot_be_had_is_a_line(
+    name: str, complaint: str, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the nearest name where there is one."""
+    box = await client.sandbox()
+
+    assert await triggered(box, capsys, name) == (2, [], complaint)
+
+
+async def test_an_uploaded_scenario_is_played_as_the_server_has_it(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server tells its steps, so that nobody needs its file; amounts keep their digits."""
+    box = await client.sandbox()
+    steps = [{"after": "2s", "to": "pending"}]
+    theirs = {"name": "theirs", "summary": "Theirs.", "lifecycle": {"pay_in": steps}, "deposit": {"amount": 12.25},
+              "expect": ["pay-in.created", "pay-in.pending", "pay-in.cancelled"]}  # fmt: skip
+    await box.control("POST", "/scenarios", theirs)
+
+    status, lines, complaint = await triggered(box, capsys, "theirs")
+
+    assert (status, complaint) == (0, "")
+    assert any("12.25 EUR" in line for line in lines)
+
+
+async def test_a_file_that_is_wrong_is_a_line(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its place and what is wrong there; nothing is uploaded."""
+    path = tmp_path / "tried.yaml"
+    path.write_text("name: tried\nsummary: x\nlifecycl: {}\n")
+    box = await client.sandbox()
+
+    status, lines, complaint = await triggered(box, capsys, str(path))
+
+    assert (status, lines) == (2, [])
+    assert complaint.startswith(f"paydouble: {path}:3:1: ")
+    assert complaint.count("\n") == 1
+
+
+async def test_a_folder_of_the_servers_is_read_where_it_can_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server on this machine says which file a scenario is, and the file says the rest."""
+    saved(tmp_path, expect=PAID_EVENTS)
+    library = Library([tmp_path])
+    library.look()
+    async with running(ServerOptions(port=0, shared=HostOptions(library=library))) as client:
+        box = await client.sandbox()
+        status, lines, complaint = await triggered(box, capsys, "tried")
+
+    assert (status, complaint) == (0, ""), lines
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x"])
+def test_a_server_that_is_no_url_is_a_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2, and what one looks like."""
+    assert run(["trigger", "happy-path", "--server", url]) == 2
+    assert capsys.readouterr().err == f"paydouble: --server: {url!r} is not a URL such as http://127.0.0.1:8080\n"
+
+
+def test_nobody_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2, and which address does not answer."""
+    url = f"http://127.0.0.1:{receivers.closed_port()}"
+
+    assert run(["trigger", "happy-path", "--server", url]) == 2
+    assert capsys.readouterr().err.startswith(f"paydouble: {url} does not answer: ")
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", b"HTTP/1.1 204 No\r\n\r\n"])
+async def test_another_server_is_a_line(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """What answers otherwise is not taken for ours."""
+    async with receivers.receiving(receivers.raw(answer)) as other:
+        url = f"http://127.0.0.1:{other.port}"
+        status = await asyncio.to_thread(run, ["trigger", "happy-path", "--server", url])
+
+    assert status == 2
+    assert f"{url} answers, but not as a paydouble server does" in capsys.readouterr().err
+
+
+async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """The server's own words."""
+    command = ["trigger", "happy-path", "--server", client.server.base_url, "--sandbox", "nowhere"]
+
+    assert await asyncio.to_thread(run, command) == 2
+    assert capsys.readouterr().err == f"paydouble: {client.server.base_url}: There is no sandbox 'nowhere'.\n"
+
+
+async def test_a_server_that_ends_in_the_middle_is_a_line(client: Client) -> None:
+    """Whoever follows its stream is told, as often as it asks."""
+    made = await client.sandbox()
+    box = await asyncio.to_thread(trigger_server.Box, client.server.base_url, None, made.id)
+    stream = await asyncio.to_thread(box.follow)
+    await made.control("DELETE", "")
+
+    for _ in range(2):
+        with pytest.raises(UsageError, match="has ended, or its sandbox was deleted"):
+            await asyncio.to_thread(stream.take, 10.0)
+    await asyncio.to_thread(stream.close)
+
+
+class Told:
+    """A sandbox that tells what it was given, and whose clock stands."""
+
+    def __init__(self, *notes: tuple[str, dict[str, Any]]) -> None:
+        self._notes = list(notes)
+
+    def control(self, *_: object) -> dict[str, Any]:
+        """Return the clock, whatever is asked."""
+        clock = {"mode": "manual", "rate": 1, "now": "2026-01-01T00:00:00Z", "pending": 0}
+        return {**clock, "idle": True, "next_due_at": None}
+
+    def follow(self) -> Told:
+        """Return its own stream."""
+        return self
+
+    def take(self, _: float) -> tuple[str, dict[str, Any]] | None:
+        """Return the next note."""
+        return self._notes.pop(0) if self._notes else None
+
+
+def test_notes_that_are_gone_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A stream that could not be read in time says how much was missed."""
+    stage = LiveStage(Told(("gap", {"evicted": 7})), Terminal())  # type: ignore[arg-type]  # as much of one as is asked for
+
+    stage.finish()
+
+    assert capsys.readouterr().out == "  7 notes of the server are gone already\n"
+
+
+def test_a_stream_that_says_nothing_of_the_clock_is_an_error() -> None:
+    """Nothing waits for ever for a note that does not come."""
+    stage = LiveStage(Told(("clock", {"now": "2025-12-31T00:00:00Z"})), Terminal())  # type: ignore[arg-type]  # likewise
+
+    with pytest.raises(UsageError, match="its stream does not tell of it"):
+        stage.wait(0)
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"data": {"object": 5}}', {"base64": "/w=="}])
+def test_an_event_that_holds_no_object_is_nobodys(body: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is in it, it breaks nothing."""
+    note = {"id": "evt_1", "type": "pay-in.created", "object_id": "x", "created_at": "2026-01-01T00:00:00Z"}
+    stage = LiveStage(Told(("event", {**note, "body": body})), Terminal())  # type: ignore[arg-type]  # likewise
+
+    stage.finish()
+
+    assert (stage.events, capsys.readouterr().out) == ([], "")
+
+
+def test_help_is_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every option is told."""
+    run(["trigger", "--help"])
+
+    out = capsys.readouterr().out
+    for option in ("--server", "--token", "--sandbox", "--notification-url", "--case"):
+        assert option in out

@@ -1,0 +1,86 @@
+"""What a release asks of its tools: notes of the right version, and a bill of materials that is whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paydouble.version import __version__
+
+TOOLS = Path(__file__).parents[2] / "tools"
+TAG = f"v{__version__}"
+WRITTEN = (
+    f"# Changelog\n\n## {__version__} (2026-01-01)\n\n### Added\n\n- A thing.\n\n## 0.0.1 (2025-01-01)\n\n- Old.\n"
+)
+
+
+def notes(folder: Path, tag: str) -> subprocess.CompletedProcess[str]:
+    """Ask for a tag's notes, in a folder of the test's own."""
+    command = [sys.executable, str(TOOLS / "release_notes.py"), tag]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={"PATH": os.defpath})
+
+
+def test_the_notes_of_a_release_are_its_section(tmp_path: Path) -> None:
+    """The notes are what the changelog says under the version, and nothing of older ones."""
+    (tmp_path / "CHANGELOG.md").write_text(WRITTEN)
+
+    done = notes(tmp_path, TAG)
+
+    assert (done.returncode, done.stdout) == (0, "### Added\n\n- A thing.\n")
+
+
+@pytest.mark.parametrize(
+    ("tag", "changelog", "fragment", "said"),
+    [
+        ("v99.0.0", WRITTEN, None, f"the tag v99.0.0 is not {TAG}"),
+        (TAG, "# Changelog\n", None, f"CHANGELOG.md says nothing of {__version__}"),
+        (TAG, WRITTEN, "+retries.fixed.md", "changelog.d still holds +retries.fixed.md"),
+    ],
+    ids=["another version", "no section", "not gathered"],
+)
+def test_a_release_that_is_not_ready_is_refused(
+    tmp_path: Path, tag: str, changelog: str, fragment: str | None, said: str
+) -> None:
+    """A wrong tag and a changelog that is not written are one line and status 1."""
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    if fragment:
+        (tmp_path / "changelog.d").mkdir()
+        (tmp_path / "changelog.d" / fragment).write_text("A fix.\n")
+
+    done = notes(tmp_path, tag)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"release notes: {said}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("components", "verdict"),
+    [
+        ([("Some.Name", "1", True), ("other", "2", True)], "OK"),
+        ([("some-name", "1", True)], "OK"),
+        ([("other", "2", True)], "FAILED: the bill lacks some-name"),
+        ([("some-name", "1", True), ("guest", "3", True)], "FAILED: the bill lists what the lock does not: guest"),
+        ([("some-name", "2", True)], "FAILED: the bill lists what the lock does not: some-name"),
+        ([("some-name", "1", False)], "FAILED: no licence is known of some-name"),
+    ],
+    ids=["whole", "not for this platform", "lacks one", "one too many", "another version", "no licence"],
+)
+def test_the_bill_of_materials_is_that_of_the_lock(components: list[tuple[str, str, bool]], verdict: str) -> None:
+    """A bill must list what the lock installs here, no more and no less, each with a licence."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from sbom import compare\n"
+        f"parts = [{{'name': n, 'version': v, 'licenses': [1] * l}} for n, v, l in {components!r}]\n"
+        r"lock = 'some-name==1 \\\n    --hash=x\nother==2 ; sys_platform != \'none\' \\\n    --hash=y\n'"
+        "\n"
+        "outcome = compare({'components': parts}, lock)\n"
+        "print(outcome.verdict.name + (': ' + outcome.reason if outcome.verdict.name == 'FAILED' else ''))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script, str(TOOLS)], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == verdict

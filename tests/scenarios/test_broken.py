@@ -1,0 +1,136 @@
+"""Files that are wrong, and the first line of each error: what a person who made the mistake is told.
+
+`broken/expected.txt` has these lines, of all files in the folder; what no repository can hold is made here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paydouble.scenarios.findings import render
+from paydouble.scenarios.reading import check_file
+from paydouble.scenarios.tree import LARGEST_TEXT
+
+FOLDER = Path(__file__).with_name("broken")
+FILES = sorted(FOLDER.glob("*.yaml"))
+EXPECTED = (FOLDER / "expected.txt").read_text("utf-8").splitlines()
+GOOD = "name: made\nsummary: What happens.\n"
+
+
+def _first_lines(path: Path) -> list[str]:
+    found = [render(each)[0] for each in check_file(path).findings]
+    return [line.replace(f"{path.parent}/", "") for line in found]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_mistake_is_told_at_its_place(path: Path) -> None:
+    """All errors of a file are found, in its order, each with line, column and what is wrong."""
+    expected = [line for line in EXPECTED if line.startswith(f"{path.name}:")]
+
+    assert _first_lines(path) == expected
+    assert expected
+
+
+def test_the_corpus_is_large_and_complete() -> None:
+    """No line is expected of a file that does not exist."""
+    assert len(FILES) >= 60
+    assert {line.partition(":")[0] for line in EXPECTED} == {path.name for path in FILES}
+
+
+MADE = {
+    "nested-in-flow": ("[" * 200_000, "1:51: error: this is nested more than 50 deep"),
+    "nested-mappings": ("{a: " * 200_000, "1:201: error: this is nested more than 50 deep"),
+    "nested-dashes": ("- " * 200_000, "1:101: error: this is nested more than 50 deep"),
+    "nested-blocks": (
+        "\n".join(f"{' ' * depth}a:" for depth in range(100)),
+        "51:51: error: this is nested more than 50 deep",
+    ),
+    "a-megabyte-and-a-byte": ("#" * (LARGEST_TEXT + 1), "1:1: error: this is larger than 1048576 bytes"),
+    "a-megabyte-of-text": (GOOD + "x" * (LARGEST_TEXT - len(GOOD)), "3:1: error: there is a key without a colon"),
+    "a-megabyte-as-summary": (
+        f"name: a-megabyte-as-summary\nsummary: {'x' * 1_000_000}\n",
+        "2:10: error: there is too much in here",
+    ),
+    "more-than-anybody-writes": (
+        f"{GOOD}expect:\n" + "- pay-in.created\n" * 20_000,
+        "20000:3: error: these are more than 20000 values",
+    ),
+    "bell": (GOOD.replace("happens", "\ahappens"), "2:15: error: the character U+0007 cannot stand in a YAML file"),
+    "null": (GOOD + "a: \0", "3:4: error: the character U+0000 cannot stand in a YAML file"),
+    "old-line-ends": (GOOD.replace("\n", "\r") + "colour: red\r", "3:1: error: the key 'colour' is not known here"),
+    "rare-line-ends": (GOOD.replace("\n", "\u2028") + "a: @\u2028", "3:4: error: a value cannot begin with @"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_text_that_would_hurt_is_refused(tmp_path: Path, name: str) -> None:
+    """Depth, size and what is no text end the reading at once; nothing of it is printed at length."""
+    text, expected = MADE[name]
+    path = tmp_path / f"{name}.yaml"
+    path.write_bytes(text.encode())
+
+    found = check_file(path).findings
+
+    assert render(found[0])[0] == f"{path}:{expected}"
+    assert len("\n".join(render(found[0]))) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "1:1: error: byte 1 of this file, 0x89, is not UTF-8"),
+        (GOOD.encode("utf-16"), "1:1: error: byte 1 of this file, 0xff, is not UTF-8"),
+        (GOOD.encode("utf-16-le"), "1:2: error: the character U+0000 cannot stand in a YAML file"),
+        (
+            "name: latin\nsummary: Für alle.\n".encode("latin-1"),
+            "2:11: error: byte 23 of this file, 0xfc, is not UTF-8",
+        ),
+        (b"\x7fELF\x02\x01\x01\0", "1:1: error: the character U+007F cannot stand in a YAML file"),
+        (b"\xff" * (LARGEST_TEXT + 1), "1:1: error: this is larger than 1048576 bytes"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    """A picture, a program or another encoding is told by the first byte that does not fit."""
+    path = tmp_path / "made.yaml"
+    path.write_bytes(content)
+
+    assert _first_lines(path) == [f"made.yaml:{expected}"]
+
+
+def test_a_million_errors_are_told_in_part(tmp_path: Path) -> None:
+    """A file with more errors than anybody reads tells the first of them."""
+    path = tmp_path / "made.yaml"
+    path.write_text(GOOD + "".join(f"k{number}: 1\n" for number in range(10_000)), "utf-8")
+
+    lines = _first_lines(path)
+
+    assert (len(lines), lines[-1]) == (50, "made.yaml:52:1: error: the key 'k49' is not known here")
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """A folder, a file that is not there, links without an end and a name that is none are told with the reason."""
+    loop = tmp_path / "loop.yaml"
+    loop.symlink_to(loop)
+    (tmp_path / "folder.yaml").mkdir()
+
+    lines = [_first_lines(tmp_path / f"{name}.yaml") for name in ("folder", "nothing", "loop", "nul\0")]
+
+    assert lines == [
+        ["folder.yaml:1:1: error: this cannot be read (is a directory)"],
+        ["nothing.yaml:1:1: error: this cannot be read (no such file or directory)"],
+        ["loop.yaml:1:1: error: this cannot be read (too many levels of symbolic links)"],
+        ["nul\0.yaml:1:1: error: this cannot be read (embedded null byte)"],
+    ]
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of somebody else is told with the reason."""
+
+    def refuse(self: Path, mode: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+    assert _first_lines(tmp_path / "x.yaml") == ["x.yaml:1:1: error: this cannot be read (permission denied)"]

@@ -1,0 +1,113 @@
+"""Whatever scenario the models allow: it survives being written and checked, it ends, and does nothing undocumented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from generated_scenarios import LIVELY, SCENARIOS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paydouble.core import json_text
+from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.lifecycle import TABLES
+from paydouble.rehearsal import Rehearsal, rehearse
+from paydouble.scenarios.drawing import draw
+from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.reading import parse_scenario, parse_text
+from paydouble.scenarios.rules import broken
+from paydouble.scenarios.steps import BRANCHES, REPEATS, TRANSITIONS, Step
+from paydouble.scenarios.writing import plain, write_scenario
+
+SCRIPTS = {"payin": "pay_in", "refund": "refund", "dispute": "dispute"}
+Arrow = tuple[str, str, str]
+"""Kind of object, from, to."""
+many = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+
+
+@many
+@given(SCENARIOS)
+def test_what_is_written_is_read_again(scenario: Scenario) -> None:
+    """As a file's text and as plain data."""
+    assert parse_text(write_scenario(scenario)) == scenario
+    assert parse_scenario(plain(scenario)) == scenario
+
+
+@many
+@given(st.one_of(LIVELY, LIVELY, SCENARIOS))
+def test_played_it_ends_and_stays_within_the_contract(scenario: Scenario) -> None:
+    """No timer is left, each event is documented, and each transition is an arrow of its table or was forced."""
+    for case in (None, *scenario.cases):
+        rehearsal = rehearse(scenario, case=case)
+
+        assert rehearsal.idle
+        assert len(rehearsal.sandbox.timers) == 0
+        assert {event.type for event in rehearsal.sandbox.journal.events.entries} <= set(EVENT_TYPES)
+        assert set(_arrows(rehearsal)) - _legal() <= _forced(scenario)
+
+
+@settings(many, max_examples=40)
+@given(LIVELY)
+def test_played_twice_it_is_the_same(scenario: Scenario) -> None:
+    """Whatever is drawn on the way is drawn from the seed."""
+    assert rehearse(scenario, seed=3).record() == rehearse(scenario, seed=3).record()
+
+
+@settings(many, max_examples=60)
+@given(SCENARIOS)
+def test_it_can_be_checked_and_drawn(scenario: Scenario) -> None:
+    """Whatever the rules find in it, they say so; and each drawing shows something."""
+    assert all(complaint.sentence for complaint in broken(scenario))
+    assert draw(scenario)
+    assert draw(scenario, "mermaid")
+
+
+@settings(many, max_examples=60)
+@given(LIVELY)
+def test_what_a_play_has_brought_is_never_called_impossible(scenario: Scenario) -> None:
+    """With the events and the answers of a play as its own it expects nothing that the rules refuse."""
+    rehearsal = rehearse(scenario)
+    brought = {
+        "expect": tuple(arrival.type for arrival in rehearsal.arrivals),
+        "answers": tuple(answer.status for answer in rehearsal.answers),
+        "cases": (),
+    }
+
+    complaints = broken(scenario.model_copy(update=brought))
+
+    assert [each for each in complaints if each.place[:1] in {("expect",), ("answers",)} and not each.warning] == []
+
+
+def _arrows(rehearsal: Rehearsal) -> Iterator[Arrow]:
+    """Yield the changes of status that the events tell of."""
+    for event in rehearsal.sandbox.journal.events.entries:
+        data = json_text.loads(event.body)["data"]
+        before = data["previous_attributes"].get("status")
+        if before is not None:
+            yield data["object"]["object"], before, data["object"]["status"]
+
+
+def _legal() -> set[Arrow]:
+    return {
+        (kind, state, to) for kind, table in TABLES.items() for state, following in table.items() for to in following
+    }
+
+
+def _forced(scenario: Scenario) -> set[Arrow]:
+    """Return all arrows that a scenario may force: to the status of a forced step, from anywhere."""
+    return {
+        (kind, state, step.to)
+        for kind, script in SCRIPTS.items()
+        for step in _flat(getattr(scenario.lifecycle, script) or ())
+        if isinstance(step, TRANSITIONS) and step.force
+        for state in TABLES[kind]
+    }
+
+
+def _flat(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        if isinstance(step, BRANCHES):
+            yield from _flat((*step.then, *step.otherwise))
+        elif isinstance(step, REPEATS):
+            yield from _flat(step.steps)

@@ -1,0 +1,126 @@
+"""The shipped library: each file is sound, says what it is for, and plays as it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from paydouble.rehearsal import compare, rehearse
+from paydouble.scenarios.library import shipped_files, shipped_folder
+from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.reading import check_file
+from paydouble.scenarios.steps import BRANCHES
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "scenarios").rglob("*.yaml"))
+GROUPS = {"happy-paths", "declines", "refunds", "disputes", "delivery", "api", "money"}
+MODELINE = "# yaml-language-server: $schema=../../src/paydouble/scenarios/scenario.schema.json"
+# A person must take in a file at a glance.
+MOST_LINES = 40
+MOST_LINES_OF_A_COMMON_CASE = 14
+# What the library promises to hold, whatever else it holds.
+PROMISED = {
+    "happy-path", "slow-bank-transfer", "voucher-paid-on-day-two",
+    "card-declined", "abandoned", "expires-while-pending",
+    "full-refund", "partial-refund", "several-refunds", "refund-fails-late",
+    "dispute-won", "dispute-lost", "dispute-accepted", "dispute-after-refund", "dispute-reopened", "late-evidence",
+    "outage-50-hours", "outage-80-hours", "duplicates", "out-of-order", "webhook-before-reply", "tie", "burst",
+    "lost-reply", "storm-of-503", "quota", "both-envelopes",
+    "yen", "dinar", "underpaid", "overpaid", "late-payment",
+}  # fmt: skip
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def _scenario(path: Path) -> Scenario:
+    reading = check_file(path)
+    assert [finding.sentence for finding in reading.findings] == []
+    assert reading.scenario is not None
+    return reading.scenario
+
+
+def _is_common(scenario: Scenario) -> bool:
+    """Return whether a file tells of the life of a pay-in alone, once."""
+    life = scenario.lifecycle
+    plain = all(hasattr(step, "to") for step in life.pay_in)
+    return plain and not (life.dispute or scenario.merchant or scenario.cases) and len(scenario.expect) <= 8
+
+
+def test_the_library_is_the_folder() -> None:
+    """A checkout ships every file, and no two share a name."""
+    assert shipped_folder() == ROOT / "scenarios"
+    assert sorted(shipped_files()) == sorted(path.stem for path in FILES)
+
+
+def test_what_is_promised_is_there() -> None:
+    """At least thirty files, every one of the promised among them, in folders that a person can guess."""
+    assert len(FILES) >= 30
+    assert PROMISED - {path.stem for path in FILES} == set()
+    assert {path.parent.name for path in FILES} == GROUPS
+
+
+@each_file
+def test_a_file_is_sound_and_says_what_it_is_for(path: Path) -> None:
+    """It passes the check without a warning, is called like its scenario, chooses nobody, and expects something."""
+    scenario = _scenario(path)
+    text = path.read_text("utf-8")
+
+    assert scenario.name == path.stem
+    assert path.parent.parent == ROOT / "scenarios"
+    assert text.splitlines()[0] == MODELINE
+    assert scenario.match is None
+    assert "expect" in scenario.model_fields_set
+    # Which mistake it exposes: what a shop must, must not, or does wrong.
+    assert re.search(r"\b[Aa] shop\b", scenario.summary)
+    assert len(scenario.summary) <= 300
+
+
+@each_file
+def test_a_file_is_short(path: Path) -> None:
+    """A common case has fewer than fifteen lines, and no file more than a screen."""
+    lines = path.read_text("utf-8").splitlines()
+
+    assert len(lines) <= (MOST_LINES_OF_A_COMMON_CASE if _is_common(_scenario(path)) else MOST_LINES)
+    assert max(map(len, lines)) <= 120
+
+
+@each_file
+def test_a_file_plays_as_it_says_and_twice_the_same(path: Path) -> None:
+    """Answers and events are those of the file, of each of its cases too, and two plays are the same to the byte."""
+    scenario = _scenario(path)
+
+    for case in (None, *scenario.cases):
+        first, second = (rehearse(scenario, case=case) for _ in range(2))
+
+        assert compare(scenario, first, case) == []
+        assert first.record() == second.record()
+        assert [(arrival.headers, arrival.body) for arrival in first.arrivals] == [
+            (arrival.headers, arrival.body) for arrival in second.arrivals
+        ]
+
+
+@each_file
+def test_whatever_is_refused_is_expected(path: Path) -> None:
+    """A file without `answers` has a merchant whose every call is taken."""
+    scenario = _scenario(path)
+
+    for case in (None, *scenario.cases):
+        if (case or scenario).answers is None:
+            assert [answer for answer in rehearse(scenario, case=case).answers if not answer.good] == []
+
+
+def test_every_branch_is_tried_on_both_sides() -> None:
+    """A file whose life branches has a case beside its own."""
+    branching = [
+        path.stem
+        for path in FILES
+        if any(
+            isinstance(step, BRANCHES)
+            for script in (_scenario(path).lifecycle.pay_in, _scenario(path).lifecycle.dispute)
+            for step in script
+        )
+    ]
+
+    assert branching
+    assert [name for name in branching if not _scenario(shipped_files()[name]).cases] == []

@@ -1,0 +1,280 @@
+"""What a scenario brings beside its steps: faults of each order's own, settings, and how it is chosen."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from benches import HOUR, MINUTE, SECOND, advance, bench
+from multidict import CIMultiDict
+
+from paydouble.api.values import Request
+from paydouble.config import Settings
+from paydouble.core.errors import UnknownThing, UsageError
+from paydouble.faults import stages
+from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import InProcess, Webhook
+from paydouble.payments.resources import PayIn
+from paydouble.scenarios.library import Library
+from paydouble.scenarios.model import Scenario
+
+LOST = {"match": {"operation": "deposit-creation"}, "phase": "after_commit", "times": 1,
+        "effect": {"type": "connection_reset"}}  # fmt: skip
+REFUSED = {"match": {"operation": "deposit-creation"}, "times": 2, "effect": {"type": "error", "status": 503}}
+OUTAGE = {"on": "webhooks", "ttl": "1h", "effect": {"type": "connection_reset"}}
+
+
+def scenario(name: str = "staged", **members: Any) -> Scenario:  # noqa: ANN401 - as in a file
+    """Return a scenario made as from a file."""
+    return Scenario.model_validate({"name": name, "summary": "A test's own.", **members})
+
+
+class Shop:
+    """A merchant at a double in this very process."""
+
+    def __init__(self, *scenarios: Scenario, settings: Settings | None = None) -> None:
+        """Open, with a receiver that takes everything."""
+        self.got: list[str] = []
+        self.double = InProcess(settings or Settings(), receiver=self._take, library=Library(given=scenarios))
+        self.box = self.double.sandbox
+        self._keys = 0
+
+    def _take(self, webhook: Webhook) -> int:
+        self.got.append(f"{webhook.delivery.event.type}/{webhook.number}")
+        return 200
+
+    def order(self, name: str = "order-1", *, key: int | None = None, **members: Any) -> str:  # noqa: ANN401
+        """Ask for a deposit; returns the status, or how the answer was lost."""
+        self._keys += 1
+        body = {
+            "amount": 49.9,
+            "currency": "EUR",
+            "external_identifier": name,
+            "payment_method": {"type": "CREDIT_CARD"},
+            "customer": {"first_name": "Ada", "last_name": "Byron", "email": "ada@example.test"},
+            **members,
+        }
+        headers = CIMultiDict({
+            "Authorization": basic_header("sandbox_key", "sandbox_secret"),
+            "Idempotency-Key": f"00000000-0000-4000-8000-{self._keys if key is None else key:012d}",
+            "Content-Type": "application/json",
+        })  # fmt: skip
+        path = "/api/v1/pay-in/deposit-creation"
+        reply = self.double.handle(Request("POST", path, headers, json.dumps(body).encode()))
+        return reply.wire.kind if reply.wire is not None else str(reply.status)
+
+
+def by_mail(name: str) -> dict[str, Any]:
+    """Return the customer whose e-mail chooses a scenario."""
+    return {"customer": {"first_name": "Ada", "last_name": "Byron", "email": f"{name}@scenario.test"}}
+
+
+def test_a_reply_is_lost_once_for_each_order() -> None:
+    """Each order that plays it loses its own reply; the retry, under whatever key, gets through."""
+    shop = Shop(scenario(faults=[LOST]))
+    shop.box.activate_scenario("staged")
+
+    answers = [shop.order("a", key=1), shop.order("a", key=1), shop.order("a", key=3), shop.order("b")]
+
+    assert answers == ["reset", "200", "200", "reset"]
+    assert [(armed.id, armed.fired) for armed in shop.box.faults] == [("staged-1.1", 1), ("staged-2.1", 1)]
+
+
+@pytest.mark.parametrize("how", ["active", "setting", "e-mail", "match"])
+def test_a_fault_before_the_commit_finds_the_very_deposit(how: str) -> None:
+    """However the scenario is chosen, it is known before anything is decided about the request."""
+    match: dict[str, Any] = {"match": {"amount": Decimal("13.37")}} if how == "match" else {}
+    shop = Shop(
+        scenario(faults=[REFUSED], **match),
+        settings=Settings(scenario="staged") if how == "setting" else None,
+    )
+    if how == "active":
+        shop.box.activate_scenario("staged")
+    members: dict[str, Any] = by_mail("staged") if how == "e-mail" else {"amount": 13.37}
+
+    answers = [shop.order("a", key=1, **members) for _ in range(3)]
+
+    assert answers == ["503", "503", "200"]
+    assert shop.order("other", currency="USD") == ("200" if how in {"e-mail", "match"} else "503")
+
+
+def test_an_outage_is_the_orders_own() -> None:
+    """The events of one order meet a receiver that is down for an hour; those of another are taken at once."""
+    shop = Shop(scenario(faults=[OUTAGE], lifecycle={"pay_in": [{"after": "1s", "to": "pending"}]}))
+    shop.order("a", **by_mail("staged"))
+    shop.order("b", **by_mail("abandoned"))
+
+    shop.double.advance(by=3 * HOUR)
+
+    assert shop.got == ["pay-in.created/1", "pay-in.created/5", "pay-in.pending/5"]
+
+
+def test_cleared_faults_do_not_come_back_with_a_retry() -> None:
+    """Whoever heals a sandbox by clearing its faults has healed the orders that there are."""
+    shop = Shop(scenario(faults=[REFUSED]))
+    first = shop.order("a", key=1, **by_mail("staged"))
+
+    shop.box.reset(frozenset({"faults"}))
+
+    assert [first, shop.order("a", key=1, **by_mail("staged"))] == ["503", "200"]
+    assert shop.order("b", **by_mail("staged")) == "503"
+    shop.box.reset(frozenset({"state"}))
+    assert shop.order("a", **by_mail("staged")) == "503"
+
+
+def test_an_orders_fault_is_changed_and_removed_like_any_other() -> None:
+    """It has an id in the list, made of its scenario, the order's number and its place or its own name."""
+    shop = Shop(scenario(faults=[{**REFUSED, "id": "storm"}, OUTAGE]))
+    shop.order("a", **by_mail("staged"))
+    faults = shop.box.faults
+    armed = faults.get("staged-1.storm")
+
+    faults.change(armed.id, armed.fault.model_copy(update={"times": 1}))
+    after_change = shop.order("a", **by_mail("staged"))
+    faults.remove("staged-1.2")
+    faults.remove("staged-1.storm")
+
+    assert (after_change, len(faults), faults.busy("before"), faults.busy("attempt")) == ("200", 0, False, False)
+    with pytest.raises(UnknownThing):
+        faults.get("staged-1.storm")
+
+
+def test_removing_one_orders_fault_leaves_anothers() -> None:
+    """What two orders have alike is asked as long as one of them has it."""
+    shop = Shop(scenario(faults=[REFUSED]))
+    shop.order("a", **by_mail("staged"))
+    shop.order("b", key=7, **by_mail("staged"))
+
+    shop.box.faults.remove("staged-1.1")
+
+    assert (shop.order("a", **by_mail("staged")), shop.order("b", key=7, **by_mail("staged"))) == ("200", "503")
+
+
+def test_a_test_cannot_take_the_id_of_an_orders_fault() -> None:
+    """Ids are unique over both kinds."""
+    shop = Shop(scenario(faults=[REFUSED]))
+    shop.order("a", **by_mail("staged"))
+    armed = next(iter(shop.box.faults))
+
+    with pytest.raises(UsageError, match=r"there already is a fault 'staged-1\.1'"):
+        shop.box.faults.add(armed.fault.model_copy(update={"id": "staged-1.1"}), 0)
+
+
+def test_two_scenarios_of_one_order_do_not_meet() -> None:
+    """A second pay-in of the same order that leads another life keeps out of the first one's faults."""
+    shop = Shop(scenario(faults=[OUTAGE]), scenario("calm", faults=[{**OUTAGE, "enabled": False}]))
+    shop.order("a", **by_mail("staged"))
+    shop.order("a", **by_mail("calm"))
+
+    shop.double.advance(by=MINUTE)
+
+    assert shop.got == ["pay-in.created/1"]
+
+
+def test_the_oldest_order_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept for orders is bounded; the newest have their faults."""
+    monkeypatch.setattr(stages, "MOST_ORDERS", 2)
+    shop = Shop(scenario(faults=[REFUSED]), scenario("twin", faults=[OUTAGE]))
+
+    for order, name in (("a", "staged"), ("a", "twin"), ("b", "staged"), ("c", "twin")):
+        shop.order(order, **by_mail(name))
+
+    assert [armed.id for armed in shop.box.faults] == ["staged-3.1", "twin-4.1"]
+
+
+def test_an_unknown_scenario_arms_nothing() -> None:
+    """The deposit is refused by the operation, in its turn, and so is a body that names no order."""
+    shop = Shop(scenario(faults=[REFUSED]))
+
+    assert shop.order("a", **by_mail("nothing")) == "422"
+    assert shop.order(7, **by_mail("staged")) == "400"  # type: ignore[arg-type]
+    assert len(shop.box.faults) == 0
+
+
+# Settings
+
+
+def test_settings_come_and_go_with_the_active_scenario() -> None:
+    """They are laid over the sandbox's, and taking them back touches nothing else."""
+    shop = Shop(scenario(settings={"envelope": "alternate", "webhooks": {"timeout": "2s"}}), scenario("plain"))
+    box = shop.box
+    box.activate_scenario("staged")
+    during = (box.settings.envelope, box.settings.webhooks.timeout, box.life.settings is box.settings)
+    box.apply(box.settings.model_copy(update={"livemode": True}))
+
+    box.activate_scenario("plain")
+
+    assert during == ("alternate", 2 * SECOND, True)
+    assert (box.settings.envelope, box.settings.webhooks.timeout) == ("by_layer", 10 * SECOND)
+    assert box.settings.livemode
+
+
+def test_settings_come_with_the_first_pay_in_that_needs_them() -> None:
+    """A scenario that an e-mail chooses has its settings in force for its own deposit."""
+    shop = Shop(scenario(settings={"created_status": 201}), scenario("seconds", settings={"timestamps": "seconds"}))
+
+    first = shop.order("a", **by_mail("staged"))
+    shop.order("b", **by_mail("seconds"))
+
+    assert (first, shop.box.settings.created_status, shop.box.settings.timestamps) == ("201", 200, "seconds")
+
+
+def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:
+    """A quota is in force before the first request."""
+    quota = scenario(settings={"rate_limit": {"limit": 1, "window": "60s"}})
+    shop = Shop(quota, settings=Settings(scenario="staged"))
+
+    answers = [shop.order("a"), shop.order("b")]
+    shop.box.reset(frozenset({"scenarios"}))
+
+    assert (answers, shop.box.settings.rate_limit is None) == (["200", "429"], False)
+
+
+def test_a_forgotten_upload_takes_its_settings_with_it() -> None:
+    """After a reset of the scenarios the settings are those of before."""
+    shop = Shop()
+    shop.box.scenarios.upload(scenario(settings={"envelope": "A"}))
+    shop.box.activate_scenario("staged")
+
+    shop.box.reset(frozenset({"scenarios"}))
+
+    assert (shop.box.settings.envelope, shop.box.overlay.laid) == ("by_layer", None)
+    shop.box.activate_scenario(None)
+    assert shop.box.active_scenario is None
+
+
+# Choice
+
+
+def test_the_order_of_choice() -> None:
+    """The active scenario, the e-mail, the first match (uploads first), the setting."""
+    cheap = scenario("cheap", match={"amount": {"between": [1, 100]}, "currency": {"one_of": ["EUR", "U*"]}})
+    shop = Shop(cheap)
+    box = shop.box
+    shop.order("a")
+    shop.order("b", **by_mail("abandoned"))
+    box.scenarios.upload(scenario("mine", match={"external_identifier": "order-*", "metadata": {"cart": "x*"}}))
+    shop.order("order-c", metadata={"cart": "x1"})
+    shop.order("order-d", metadata={"cart": "y1"})
+    shop.order("e", amount=1500, currency="JPY")
+    box.activate_scenario("abandoned")
+    shop.order("f")
+
+    newest_first = [pay_in.scenario for pay_in in box.ledger.newest_first(PayIn)]
+    assert newest_first == ["abandoned", "happy-path", "cheap", "mine", "abandoned", "cheap"]
+
+
+def test_uploads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more than there may be is refused; an upload over another is not one more."""
+    from paydouble.sandbox import repertoire
+
+    monkeypatch.setattr(repertoire, "MOST_UPLOADS", 1)
+    box = bench()
+    box.scenarios.upload(scenario("one"))
+    box.scenarios.upload(scenario("one"))
+
+    with pytest.raises(UsageError, match="there are 1 uploaded scenarios already"):
+        box.scenarios.upload(scenario("two"))
+    advance(box, SECOND)

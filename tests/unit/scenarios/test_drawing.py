@@ -1,0 +1,349 @@
+"""Scenarios drawn as text and as Mermaid: what a person reads of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from rehearsals import PAID, fault, scenario
+
+from paydouble.scenarios.drawing import draw, usual_length
+from paydouble.scenarios.library import read_named, shipped_files
+from paydouble.scenarios.model import Scenario
+
+
+def lane(life: Scenario, title: str = "pay-in") -> list[str]:
+    """Return the lines of one lane of the drawing."""
+    blocks = [block.splitlines() for block in draw(life).split("\n\n")]
+    return next((block[1:] for block in blocks if block[0] == title), [])
+
+
+def chart(life: Scenario) -> list[str]:
+    """Return the lines of the flowchart, without their indentation."""
+    return [line.strip() for line in draw(life, "mermaid").splitlines()]
+
+
+def test_a_life_is_a_column_of_times_and_states() -> None:
+    """Times count from the creation."""
+    assert draw(scenario()) == (
+        "tried: A life.\n\npay-in\n  +0s  created\n  +2s  pending\n  +3s  processing\n  +6s  succeeded\n"
+    )
+
+
+def test_what_is_special_about_a_step_stands_behind_it() -> None:
+    """Failures, amounts and force."""
+    life = scenario(
+        [
+            *PAID[:2],
+            {"after": "1s", "to": "succeeded", "amount": "-2%", "force": True},
+            {"after": "1s", "to": "failed", "failure": {"code": "x", "message": "No."}, "force": True},
+        ]
+    )
+
+    assert lane(life)[3:] == ["  +4s  succeeded (pays 2% less, forced)", "  +5s  failed (x: No., forced)"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"), [("+0.10", "0.10 more"), ("-0.10", "0.10 less"), ("50%", "50%"), ("45.00", "45.00")]
+)
+def test_amounts_are_read_aloud(amount: str, said: str) -> None:
+    """A sign is a word, and the rest stays as it is written."""
+    life = scenario([*PAID[:2], {"after": "1s", "to": "succeeded", "amount": amount}])
+
+    assert lane(life)[-1] == f"  +4s  succeeded (pays {said})"
+
+
+def test_a_branch_sets_in_what_depends_on_the_merchant() -> None:
+    """Both sides have their own times; what follows has the earliest and the latest."""
+    life = scenario(
+        [
+            *PAID,
+            {
+                "after": "1d",
+                "when": {"refund": "requested"},
+                "then": [{"after": "1h", "dispute": {}}],
+                "else": [{"after": "2h", "refund": {}}, {"after": "1h", "dispute": {"amount": "50%"}}],
+            },
+            {"after": "1h", "to": "failed", "force": True},
+        ]
+    )
+
+    assert lane(life)[4:] == [
+        "  +1d6s    if refund requested:",
+        "    +1d1h6s  a dispute arrives",
+        "           otherwise:",
+        "    +1d2h6s  a refund begins by itself",
+        "    +1d3h6s  a dispute arrives (50%)",
+        "  +1d2h6s  failed (forced), or as late as +1d4h6s",
+    ]
+
+
+def test_a_side_without_steps_is_told_where_it_must_be() -> None:
+    """An empty `then` is nothing; an empty `else` is not worth a line."""
+    life = scenario([*PAID, {"when": {"refund": "none"}}])
+
+    assert lane(life)[4:] == ["  +6s  if no refund:", "         nothing"]
+
+
+def test_a_branch_after_a_branch_can_come_early_or_late() -> None:
+    """The question itself has two times then."""
+    first = {"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}
+
+    assert lane(scenario([*PAID, first, {"after": "1s", "when": {"dispute": "open"}}]))[-2:] == [
+        "  +7s    if dispute open, or as late as +1h7s:",
+        "           nothing",
+    ]
+
+
+def test_repetition_is_written_once() -> None:
+    """The first round has its times; what follows comes after the last."""
+    steps = [{"after": "1h", "to": "under_review"}, {"after": "1h", "to": "under_review"}]
+    life = scenario(dispute=[{"repeat": 3, "steps": steps}, {"after": "1d", "to": "lost"}])
+
+    assert lane(life, "each dispute") == [
+        "  +0s    needs_response",
+        "         3 times, every 2h:",
+        "    +1h    under_review",
+        "    +2h    under_review",
+        "  +1d6h  lost",
+    ]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"after": "0s", "dispute": {}}],
+        [{"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}],
+    ],
+)
+def test_rounds_that_take_no_time_or_no_fixed_one_have_no_rhythm(steps: list[dict[str, Any]]) -> None:
+    """Only their number is told."""
+    assert "2 times:" in [line.strip() for line in lane(scenario([*PAID, {"repeat": 2, "steps": steps}]))]
+
+
+@pytest.mark.parametrize(
+    ("when", "question"),
+    [
+        ({"refund": "failed"}, "refund failed"),
+        ({"refund": {"before": "dispute.created"}}, "refund asked for before dispute.created"),
+        ({"refund": {"after": "dispute.created"}}, "refund asked for after dispute.created"),
+        ({"evidence": "none"}, "no evidence"),
+        ({"evidence": "submitted", "dispute": "lost"}, "evidence submitted and dispute lost"),
+        ({"dispute": "none"}, "no dispute"),
+    ],
+)
+def test_conditions_are_read_aloud(when: dict[str, Any], question: str) -> None:
+    """All that is asked, in one line."""
+    assert lane(scenario([*PAID, {"when": when}]))[4] == f"  +6s  if {question}:"
+
+
+EXPIRY = "+1d cancelled, as nobody has paid in time"
+
+
+@pytest.mark.parametrize(
+    ("pay_in", "rows"),
+    [
+        ([], ["+0s created", EXPIRY]),
+        ([PAID[0]], ["+0s created", "+2s pending", EXPIRY]),
+        (
+            [{"after": "25h", "to": "processing", "force": True}],
+            ["+0s created", EXPIRY, "+1d1h processing (forced)"],
+        ),
+        (
+            [{"repeat": 2, "steps": [{"after": "13h", "to": "pending"}]}, PAID[1]],
+            ["+0s created", "2 times, every 13h:", "+13h pending", EXPIRY, "+1d2h1s processing"],
+        ),
+        (
+            [{"when": {"refund": "none"}, "then": [{"after": "1s", "to": "cancelled"}]}],
+            ["+0s created", "+0s if no refund:", "+1s cancelled"],
+        ),
+    ],
+)
+def test_a_pay_in_that_nobody_pays_expires(pay_in: list[dict[str, Any]], rows: list[str]) -> None:
+    """The day on which it is cancelled stands where it comes, unless something else was decided before."""
+    assert [" ".join(line.split()) for line in lane(scenario(pay_in))] == rows
+
+
+def test_a_deposit_may_set_when_it_expires() -> None:
+    """Its own time counts."""
+    assert lane(scenario([], deposit={"expires_in": 60}))[-1] == "  +1m  cancelled, as nobody has paid in time"
+
+
+def test_lives_that_the_file_leaves_out_are_the_usual_ones() -> None:
+    """They are only told where one can begin."""
+    opened = scenario([*PAID, {"repeat": 1, "steps": [{"after": "1d", "dispute": {}}]}, {"after": "1d", "refund": {}}])
+    asked = scenario(merchant=[{"after": "1h", "refund": {}}])
+
+    assert lane(opened, "each refund") == ["  as usual: it succeeds after 3s"]
+    assert lane(opened, "each dispute") == ["  as usual: the merchant's evidence, or its absence, decides"]
+    assert lane(asked, "each refund") == ["  as usual: it succeeds after 3s"]
+    assert (lane(asked, "each dispute"), lane(scenario(), "each refund")) == ([], [])
+
+
+def test_a_refunds_own_life_is_drawn() -> None:
+    """From its creation on."""
+    life = scenario(refund=[{"after": "1s", "to": "processing"}])
+
+    assert lane(life, "each refund") == ["  +0s  created", "  +1s  processing"]
+
+
+def test_reasons_of_what_begins_by_itself_are_told() -> None:
+    """Where the file gives one."""
+    life = scenario([*PAID, {"after": "1s", "dispute": {"reason": "duplicate"}}, {"after": "1s", "refund": {}}])
+
+    assert lane(life)[-2:] == ["  +7s  a dispute arrives (duplicate)", "  +8s  a refund begins by itself"]
+
+
+def test_settings_and_faults_are_told() -> None:
+    """Each fault with what it does, to what, when and how often."""
+    life = scenario(
+        settings={"envelope": "alternate"},
+        faults=[
+            fault("error", status=503, times=2, phase="after_commit"),
+            fault("connection_reset", on="webhooks", ttl="50h"),
+            fault("duplicate", on="webhooks", copies=2, concurrent=True, match={"event_type": "pay-in.created"}),
+        ],
+    )
+
+    assert lane(life, "settings") == ["  envelope: alternate"]
+    assert lane(life, "faults") == [
+        "  on api: error (status: 503), operation: deposit-creation, phase: after_commit, times: 2",
+        "  on webhooks: connection_reset, ttl: 2d2h",
+        "  on webhooks: duplicate (copies: 2, concurrent: true), event_type: pay-in.created",
+    ]
+
+
+def test_the_merchants_actions_have_a_lane() -> None:
+    """What is done when the scenario is tried out, and by which deposit."""
+    life = scenario(
+        deposit={"amount": 1500, "currency": "JPY", "payment_method": {"type": "CREDIT_CARD"}, "expires_in": 60},
+        merchant=[
+            {"after": "1s", "deposit": {}},
+            {"after": "1s", "deposit": {"amount": 5, "payment_method": {"code": "visa"}}},
+            {"after": "1s", "retrieve": True},
+            {"after": "1s", "cancel": True},
+            {"after": "1s", "refund": {}},
+            {"after": "1s", "refund": {"amount": 5}},
+            {"after": "1s", "evidence": {"a": "b", "c": "d"}},
+            {"after": "1s", "accept": True},
+        ],
+    )
+
+    assert lane(life, "merchant, while it is tried out") == [
+        "  +0s  makes the deposit (1500 JPY, CREDIT_CARD, expires in 1m)",
+        "  +1s  makes one more deposit",
+        "  +2s  makes one more deposit (5 EUR, visa)",
+        "  +3s  retrieves the pay-in",
+        "  +4s  cancels the pay-in",
+        "  +5s  asks for a refund of the rest",
+        "  +6s  asks for a refund of 5",
+        "  +7s  hands in evidence (a, c)",
+        "  +8s  accepts the dispute",
+    ]
+
+
+def test_a_deposit_that_is_as_usual_needs_no_words() -> None:
+    """Nor does one that the file does not speak of."""
+    cancels = [{"after": "1s", "cancel": True}]
+
+    for life in (scenario(merchant=cancels), scenario(merchant=cancels, deposit={"metadata": {"a": "b"}})):
+        assert lane(life, "merchant, while it is tried out")[0] == "  +0s  makes the deposit"
+
+
+@pytest.mark.parametrize(
+    ("life", "milliseconds"),
+    [
+        (scenario(), 6_000),
+        (scenario(merchant=[{"after": "1h", "retrieve": True}]), 3_600_000),
+        (scenario([{"when": {"refund": "none"}, "then": PAID, "else": PAID[:1]}]), 6_000),
+        (scenario([]), 86_400_000),
+        (scenario(PAID[:1], deposit={"expires_in": 60}), 60_000),
+    ],
+)
+def test_how_long_a_life_takes(life: Scenario, milliseconds: int) -> None:
+    """The longest of the script's longest way, the expiry of what nobody pays, and what the merchant does."""
+    assert usual_length(life) == milliseconds
+
+
+def test_mermaid_has_a_node_for_each_step() -> None:
+    """Arrows say how long they take; what is final is round."""
+    assert chart(scenario([{"after": "0s", "to": "pending"}, *PAID[1:]])) == [
+        "---",
+        "title: tried",
+        "---",
+        "flowchart TD",
+        'subgraph p ["pay-in"]',
+        'p1("created")',
+        'p2("pending")',
+        "p1 --> p2",
+        'p3("processing")',
+        'p2 -->|"1s"| p3',
+        'p4(["succeeded"])',
+        'p3 -->|"3s"| p4',
+        "end",
+    ]
+
+
+def test_mermaid_joins_the_sides_of_a_branch() -> None:
+    """A rhombus asks; yes and no lead on, and both ends come together."""
+    branch = {"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}
+
+    lines = chart(scenario([*PAID, branch, {"after": "1d", "to": "failed", "force": True}]))
+
+    assert lines[12:] == [
+        'p5{"no refund?"}',
+        "p4 --> p5",
+        'p6[/"a dispute arrives"/]',
+        'p5 -->|"yes, 1h"| p6',
+        'p7(["failed (forced)"])',
+        'p6 -->|"1d"| p7',
+        'p5 -->|"no, 1d"| p7',
+        "end",
+    ]
+
+
+def test_mermaid_leads_from_what_begins_to_its_lane() -> None:
+    """A dotted arrow, where the file has such a lane."""
+    opens = [{"after": "1d", "dispute": {}}, {"after": "1d", "refund": {}}]
+    lost = [{"after": "1d", "to": "lost"}]
+    failed = [{"after": "1s", "to": "failed"}]
+
+    assert [line for line in chart(scenario([*PAID, *opens], dispute=lost)) if "-.->" in line] == ["p5 -.-> d1"]
+    assert chart(scenario([*PAID, *opens], dispute=lost, refund=failed))[-2:] == ["p5 -.-> d1", "p6 -.-> r1"]
+
+
+def test_mermaid_goes_round_where_steps_are_repeated() -> None:
+    """An arrow back says how often; once is no repetition."""
+    again = {"after": "1d", "to": "under_review"}
+    life = scenario(dispute=[{"repeat": 3, "steps": [again]}, {"repeat": 1, "steps": [again]}])
+    asked = scenario(dispute=[{"repeat": 2, "steps": [{"when": {"refund": "none"}}]}])
+
+    assert [line for line in chart(life) if "times" in line] == ['d2 -->|"3 times in all"| d2']
+    assert [line for line in chart(asked) if "times" in line] == [
+        'd2 -->|"yes, 2 times in all"| d2',
+        'd2 -->|"no, 2 times in all"| d2',
+    ]
+
+
+def test_mermaid_labels_hold_nothing_that_mermaid_takes_for_its_own() -> None:
+    """Quotes, brackets, entities, backticks and line breaks of a file's texts are spelt otherwise."""
+    failure = {"code": "x", "message": 'a "b" <c> & #1;\n`d`'}
+    life = scenario([{"after": "1s", "to": "failed", "failure": failure}])
+
+    assert "p2([\"failed (x: a #quot;b#quot; #lt;c#gt; #amp; #35;1; 'd')\"])" in chart(life)
+
+
+@pytest.mark.parametrize("name", shipped_files())
+def test_every_shipped_scenario_can_be_drawn(name: str) -> None:
+    """As text, and as a chart in which every arrow ends at a node and every node but the first is reached."""
+    life = read_named(shipped_files()[name])
+
+    text, lines = draw(life), chart(life)
+
+    assert text.startswith(f"{name}: ")
+    nodes = {found[1] for line in lines if (found := re.match(r"([prd]\d+)[(\[{]", line))}
+    reached = {found[1] for line in lines if (found := re.search(r"> (?:\|\"[^|]*\"\| )?([prd]\d+)$", line))}
+    reached |= {found[1] for line in lines if (found := re.search(r"\| ([prd]\d+)$", line))}
+    assert nodes - reached <= {"p1", "r1", "d1"}
+    assert reached <= nodes

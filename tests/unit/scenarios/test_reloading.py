@@ -1,0 +1,138 @@
+"""A user's own folders over the shipped files, read once or again and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benches import DAY, advance, deposit
+
+from paydouble.config import Settings
+from paydouble.core.errors import UsageError
+from paydouble.inprocess import InProcess
+from paydouble.scenarios.library import Library, open_library, shipped
+
+MINE = "name: {name}\nsummary: Mine.\nlifecycle:\n  pay_in:\n    - {{after: 1s, to: {to}}}\n"
+
+
+def write(folder: Path, name: str, to: str = "pending", extra: str = "") -> Path:
+    """Write a scenario file."""
+    path = folder / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(MINE.format(name=path.stem, to=to) + extra)
+    return path
+
+
+def test_a_folder_stands_over_the_shipped_files_and_over_earlier_folders(tmp_path: Path) -> None:
+    """Later files win by name, and each that does is told of with what it stands over."""
+    first = write(tmp_path / "a", "deep/mine")
+    second = write(tmp_path / "b", "mine", "failed")
+    happy = write(tmp_path / "b", "happy-path", "failed")
+
+    library, notices = open_library([tmp_path / "a", tmp_path / "b"])
+
+    mine, own_happy = library.get("mine"), library.get("happy-path")
+    assert mine is not None
+    assert own_happy is not None
+    assert (mine.lifecycle.pay_in[0].to, own_happy is shipped("happy-path")) == ("failed", False)  # type: ignore[union-attr]
+    assert sorted(notices) == sorted([
+        f"{happy}: scenario happy-path stands over the shipped one",
+        f"{second}: scenario mine stands over {first}",
+    ])  # fmt: skip
+    assert [library.source(name) for name in ("mine", "abandoned")] == [str(second), "shipped"]
+    assert {"mine", "abandoned"} <= set(library.names())
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    """A start with bad files is refused, with each of them named."""
+    write(tmp_path, "one", "paid")
+    write(tmp_path, "two").rename(tmp_path / "other.yaml")
+
+    with pytest.raises(UsageError) as caught:
+        open_library([tmp_path])
+
+    assert "one.yaml" in str(caught.value)
+    assert "is called 'two' inside" in str(caught.value)
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    """The option's value is named."""
+    with pytest.raises(UsageError, match=r"--scenarios: .*nowhere is not a folder"):
+        open_library([tmp_path / "nowhere"])
+
+
+def test_changed_files_are_read_again_and_what_has_begun_goes_on(tmp_path: Path) -> None:
+    """A pay-in keeps the life that it began; the next one leads the new one."""
+    path = write(tmp_path, "mine")
+    library, _ = open_library([tmp_path])
+    box = InProcess(Settings(scenario="mine"), library=library).sandbox
+    before = deposit(box)
+    path.write_text(MINE.format(name="mine", to="failed") + "\n")
+
+    changes = library.look()
+    after = deposit(box)
+    advance(box, DAY // 2)
+
+    assert (changes.changed, bool(library.look())) == (["mine"], False)
+    assert (before.status, after.status) == ("pending", "failed")
+
+
+def test_a_file_that_became_wrong_keeps_what_it_held(tmp_path: Path) -> None:
+    """A half-saved file costs nobody a scenario; it is told of once."""
+    path = write(tmp_path, "mine")
+    library, _ = open_library([tmp_path])
+    good = library.get("mine")
+    path.write_text("name: mine\nsummary: [\n")
+
+    problems = library.look().problems
+
+    assert len(problems) == 1
+    assert (library.get("mine"), library.look().problems) == (good, [])
+
+
+def test_a_removed_file_takes_its_scenario_with_it(tmp_path: Path) -> None:
+    """What it stood over is there again; a bad file that goes is no loss."""
+    path = write(tmp_path, "happy-path")
+    bad = write(tmp_path, "bad", "paid")
+    library = Library([tmp_path])
+    library.look()
+    path.unlink()
+    bad.unlink()
+
+    assert library.look().removed == ["happy-path"]
+    assert library.get("happy-path") is shipped("happy-path")
+
+
+def test_a_life_that_is_gone_is_named(tmp_path: Path) -> None:
+    """A deposit whose default scenario has been removed is refused with a sentence."""
+    path = write(tmp_path, "mine")
+    library, _ = open_library([tmp_path])
+    box = InProcess(Settings(scenario="mine"), library=library).sandbox
+    path.unlink()
+    library.look()
+
+    with pytest.raises(UsageError, match="there is no scenario 'mine'"):
+        deposit(box)
+
+
+def test_matches_are_asked_in_the_order_of_the_files(tmp_path: Path) -> None:
+    """Own files with a match are asked by folder and path."""
+    write(tmp_path, "b", extra="match: {currency: EUR}\n")
+    write(tmp_path, "a", extra="match: {currency: EUR}\n")
+    write(tmp_path, "c")
+
+    library, _ = open_library([tmp_path])
+
+    assert [scenario.name for scenario in library.matching] == ["a", "b"]
+
+
+def test_a_file_that_vanishes_while_it_is_looked_at_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the listing of a folder and the look at a file the file may go."""
+    write(tmp_path, "mine")
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
+
+    library, _ = open_library([tmp_path])
+
+    assert ("mine" in library.names(), "gone" in library.names()) == (True, False)
