@@ -251,6 +251,8 @@ async def test_scenarios_are_uploaded_chosen_and_played(either: Either) -> None:
     assert (uploaded, active.active, active.source) == (["slow", "quick"], True, "uploaded")
     assert (played.document["external_identifier"], played.document["amount"]) == ("order-9", Decimal("1.50"))
     assert "happy-path" in [each.name for each in await settle(box.scenarios.list())]
+    assert (await settle(box.scenarios.get("slow")))["summary"]
+    assert await settle(box.scenarios.active()) == "slow"
     assert await settle(box.scenarios.deactivate()) == "slow"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from paydouble import journal
 from paydouble.faults.model import document
-from paydouble.faults.table import Armed
+from paydouble.faults.armed import Armed
 from paydouble.payments import events
 from paydouble.testing.records import Attempt, Delivery, Event, Request
 from paydouble.testing.results import Fault

@@ -178,6 +178,18 @@ class Scenarios(Handle[M]):
         return [Scenario.read(each) for each in items]
 
     @Call
+    def get(self, name: str) -> Steps[dict[str, Any]]:
+        """Return one, with every member of its file that is given."""
+        shown: dict[str, Any] = yield from ask("GET", f"{self._path}/{segment(name)}")
+        return shown
+
+    @Call
+    def active(self) -> Steps[str | None]:
+        """Return the name of the one that every new pay-in plays, if there is one."""
+        name: str | None = (yield from ask("GET", f"{self._path}/active"))["name"]
+        return name
+
+    @Call
     def upload(self, scenario: str | Mapping[str, Any]) -> Steps[Scenario]:
         """Put a scenario over any other of its name; a mapping, or the text of a YAML file."""
         body = {"yaml": scenario} if isinstance(scenario, str) else scenario

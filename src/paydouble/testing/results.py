@@ -157,7 +157,7 @@ class Scenario:
     name: str
     summary: str
     source: str
-    """`shipped` or `uploaded`."""
+    """`shipped`, `uploaded`, or the path of its file."""
     active: bool
     """Whether every new pay-in plays it."""
 
