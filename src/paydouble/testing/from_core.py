@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from paydouble import journal
-from paydouble.faults.model import document
 from paydouble.faults.armed import Armed
+from paydouble.faults.model import document
 from paydouble.payments import events
 from paydouble.testing.records import Attempt, Delivery, Event, Request
 from paydouble.testing.results import Fault
