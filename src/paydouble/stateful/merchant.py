@@ -1,0 +1,146 @@
+"""The adapter: the few methods through which the machine drives a merchant's own code.
+
+Four are needed: place an order, pay it, tell its status, take a webhook. The others have defaults; each that is
+written lets the machine look at more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import ClassVar, Final, Protocol
+
+from paydouble.inprocess import Webhook
+
+STATUSES: Final = (
+    "unpaid",
+    "pending",
+    "paid",
+    "failed",
+    "cancelled",
+    "partly_refunded",
+    "refunded",
+    "charged_back",
+    "review",
+)
+"""What `order_status` may answer; `review` is an order at which a person has to look."""
+
+NEEDED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "place_order": "place_order(order_id, amount, currency): note an order that is to be paid",
+        "pay": "pay(order_id): the customer presses the button; create the deposit through service.call",
+        "order_status": f"order_status(order_id): one of {', '.join(STATUSES)}",
+    }
+)
+
+
+class Refused(Exception):
+    """A merchant raises it when it declines what it is asked for, such as the refund of an order that is not paid."""
+
+
+class Answer(Protocol):
+    """An HTTP answer, as a merchant's client gets it."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names in any case."""
+
+    @property
+    def body(self) -> bytes:
+        """The body's bytes; not always as many as were announced, and not always JSON."""
+
+
+class ServiceLike(Protocol):
+    """What a merchant is made with: the payment service, the time, and the points at which it can be hit."""
+
+    base_url: str
+    business_key: str
+    business_secret: str
+    webhook_secret: str
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        body: bytes = b"",
+        timeout: float | None = 30.0,
+    ) -> Answer:
+        """Send a request to the API. `path` begins with `/api/v1`, or with `base_url`; `timeout` is in seconds.
+
+        Raises `TimeoutError` or a `ConnectionError` when no answer came, whatever became of the request.
+        """
+
+    def now(self) -> float:
+        """Return the time in Unix seconds."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, as `time.sleep` does; webhooks arrive meanwhile."""
+
+    def checkpoint(self) -> None:
+        """Mark a point at which the process can die, the database break, or something else come in between."""
+
+
+class Merchant:
+    """Base of an adapter. The machine makes a new one, with an empty shop behind it, for each example.
+
+    `service` is the way to the payment service; the order's id has to be sent as `external_identifier`.
+    """
+
+    receiver_url: ClassVar[str | None] = None
+    """Where webhooks are posted over real sockets, when `receive` is not written. Signed by the machine's time."""
+    retries_by_itself: ClassVar[bool] = True
+    """Whether a request that was lost once is sent again without the customer (contract section 7)."""
+    interleaves: ClassVar[bool] = True
+    """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Keep the service."""
+        self.service = service
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        """Note an order that is to be paid."""
+        raise NotImplementedError
+
+    def pay(self, order_id: str) -> None:
+        """Do what the customer's click on the button does."""
+        raise NotImplementedError
+
+    def order_status(self, order_id: str) -> str:
+        """Return what the merchant believes of an order: one of `STATUSES`."""
+        raise NotImplementedError
+
+    def receive(self, webhook: Webhook) -> int:
+        """Take a webhook (`headers`, `body`) and return the HTTP status of the answer."""
+        raise NotImplementedError
+
+    def retry(self, order_id: str) -> None:
+        """Do what the customer's next click does, after an error or a reload."""
+        self.pay(order_id)
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Give an amount back. The same `refund_id` again is the same wish once more, not another."""
+        raise Refused("this merchant gives nothing back")
+
+    def customer_returns(self, order_id: str) -> None:
+        """Show the page to which the payer comes back."""
+
+    def restart(self) -> None:
+        """Forget what a process forgets when it is killed, and keep what a database keeps."""
+
+    def tick(self) -> None:
+        """Run the background jobs that are due: queued work, reconciliation."""
+
+    def balance(self, order_id: str) -> Decimal | None:
+        """Return the money that the merchant's books hold for an order; None when there are no books."""
+
+    def shipments(self, order_id: str) -> int | None:
+        """Return how often an order was fulfilled; None when nobody counts."""
+
+    def close(self) -> None:
+        """Let go of what the example held."""

@@ -1,0 +1,88 @@
+"""The merchant's receiver, judged by the bytes that it is given.
+
+What is not validly signed must be refused and change nothing. What is validly signed but nobody's business here must
+change nothing. Everything else must be taken, and nothing may end in a 5xx.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from paydouble.inprocess import Unreachable, Webhook
+from paydouble.payments.events import EVENT_TYPES
+from paydouble.sandbox import Sandbox
+from paydouble.webhooks import signing
+
+_TIMEOUT_SECONDS: Final = 10
+REFUSE, IGNORE, DIGEST, TAKE = "refuse", "ignore", "digest", "take"
+
+
+def sort(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: PLR0911 - one for each kind
+    """Return what a receiver must do with a webhook, and what it is in words. `now` is in Unix seconds."""
+    problem = _signature_problem(webhook, box, now)
+    if problem is not None:
+        return problem
+    try:
+        event = json.loads(webhook.body)
+        kind, resource = event["type"], event["data"]["object"]
+        object_id = resource["id"]
+    except (ValueError, LookupError, TypeError):
+        return DIGEST, "a signed body that is no event"
+    if event.get("livemode", False) != box.settings.livemode:
+        return IGNORE, f"a {kind} of the other environment"
+    if kind not in EVENT_TYPES:
+        return IGNORE, f"an event of the unknown type {kind}"
+    if box.ledger.find(object_id) is None:
+        return IGNORE, f"a {kind} of another business"
+    if webhook.body != webhook.delivery.event.body and webhook.number > 1 and _changed(event, webhook):
+        return IGNORE, f"a {kind} with the id of an earlier one and another body"
+    return TAKE, f"a {kind}"
+
+
+def _changed(event: dict[str, object], webhook: Webhook) -> bool:
+    # A copy under a new id or with other blanks is the same fact; another amount under the same id is not.
+    first = json.loads(webhook.delivery.event.body)
+    data, other = event["data"], first["data"]
+    assert isinstance(data, dict)  # noqa: S101 - `sort` has looked into it
+    return event["id"] == first["id"] and bool(data["object"]["amount"] != other["object"]["amount"])
+
+
+def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str] | None:
+    name = box.settings.webhooks.signature_header
+    header = next((value for key, value in webhook.headers if key == name), None)
+    error: signing.SignatureError | None = None
+    for secret in box.secrets.at(box.now):
+        try:
+            signing.verify(webhook.body, header, secret, now=now)
+        except signing.SignatureError as failed:
+            error = failed
+        else:
+            return None
+    # Verifiers differ on capitals and on the future; the contract's own procedure decides the rest.
+    return REFUSE, f"a webhook whose signature does not hold ({type(error).__name__})"
+
+
+def poster(url: str) -> Callable[[Webhook], int]:
+    """Return a receiver that is an HTTP endpoint. `Unreachable` when it gives no answer within ten seconds."""
+    parts = urlsplit(url)
+    make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    def post(webhook: Webhook) -> int:
+        connection = make(parts.hostname or "", parts.port, timeout=_TIMEOUT_SECONDS)
+        try:
+            headers = {name: value.encode() for name, value in webhook.headers}
+            connection.request("POST", path, webhook.body, headers)
+            return connection.getresponse().status
+        except TimeoutError:
+            raise Unreachable("timeout", f"no answer from {url} within {_TIMEOUT_SECONDS} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable("refused", f"no answer from {url}: {type(error).__name__}: {error}") from None
+        finally:
+            connection.close()
+
+    return post

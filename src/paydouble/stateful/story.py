@@ -1,0 +1,77 @@
+"""A run, told: in plain words, as a test to paste, and as what a server needs to play it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any
+
+from paydouble.core.durations import format_duration
+from paydouble.payments.resources import PayIn
+from paydouble.sandbox import Sandbox
+
+
+@dataclass(slots=True)
+class Story:
+    """What has happened so far."""
+
+    dialect: str
+    seed: int
+    sentences: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    faults: list[dict[str, Any]] = field(default_factory=list)
+
+    def tell(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
+        """Add a step: a sentence, the call of `Play` that does it, and the faults that it armed."""
+        self.sentences.append(sentence)
+        self.calls.append(call)
+        self.faults.extend(faults)
+
+    def report(self, verdict: str, merchant: str, box: Sandbox) -> str:
+        """Return the whole report of a verdict on a merchant, the name of its adapter."""
+        parts = [
+            f"{verdict}.",
+            "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self.sentences, 1)),
+            "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
+            "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),
+        ]
+        if self.faults:
+            lines = "\n".join(json.dumps(fault) for fault in self.faults)
+            parts.append("Faults for POST /_paydouble/sandboxes/{s}/faults, in order:\n\n" + indent(lines, "    "))
+        return "\n\n".join(parts)
+
+    def _test(self, merchant: str) -> str:
+        options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""
+        options += f", seed={self.seed}" if self.seed else ""
+        lines = [
+            "from paydouble.stateful import Play",
+            "",
+            "",
+            "def test_story() -> None:",
+            f"    with Play({merchant}{options}) as play:",
+            *(f"        {call}" for call in self.calls),
+        ]
+        return "\n".join(lines)
+
+    def _scenario(self, verdict: str, box: Sandbox) -> str:
+        # The life that the story's last deposit has led, step by step.
+        lines = ["name: machine-story", f"summary: {json.dumps(verdict[:280])}", "lifecycle:"]
+        pay_in = next(iter(box.ledger.newest_first(PayIn)), None)
+        steps = _steps(box, pay_in) if pay_in is not None else []
+        lines += ["  pay_in:", *steps] if steps else ["  pay_in: []"]
+        return "\n".join(lines)
+
+
+def _steps(box: Sandbox, pay_in: PayIn) -> list[str]:
+    lines = []
+    before, state = pay_in.created_at, "created"
+    for event in box.journal.events.entries:
+        to = event.type.partition(".")[2]
+        if event.object_id != pay_in.id or not event.type.startswith("pay-in.") or to == state:
+            continue
+        forced = ", force: true" if to not in pay_in.TABLE[state] else ""
+        lines.append(f"    - {{after: {format_duration(max(0, event.created_at - before))}, to: {to}{forced}}}")
+        before, state = max(before, event.created_at), to
+    return lines

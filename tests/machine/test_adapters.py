@@ -1,0 +1,224 @@
+"""An adapter that cannot be used, or that raises, hangs or loops, is named in one message; the suite goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+
+from paydouble.core.errors import UsageError
+from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook
+
+
+class Silent(Merchant):
+    """Does nothing, and says that nothing is paid."""
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        """Note nothing."""
+
+    def pay(self, order_id: str) -> None:
+        """Do nothing."""
+
+    def order_status(self, order_id: str) -> str:
+        """Say so."""
+        return "unpaid"
+
+    def receive(self, webhook: Webhook) -> int:
+        """Take everything."""
+        return 200
+
+
+def verdict(merchant: type[Merchant], **options: Any) -> str:  # noqa: ANN401 - those of a play
+    """Return what is said of a merchant after one payment."""
+    with pytest.raises(MerchantBug) as caught, Play(merchant, **options) as play:
+        play.order()
+        play.pay()
+    return caught.value.verdict
+
+
+def test_what_an_adapter_lacks_is_listed() -> None:
+    """Each missing method is named with its signature."""
+
+    class Half(Merchant):
+        def pay(self, order_id: str) -> None:
+            """Pay."""
+
+    with pytest.raises(AdapterMisfit, match=r"Half lacks place_order\(.*order_status\(.*receive\(webhook\)"):
+        Play(Half)
+
+
+def test_an_adapter_must_be_a_merchant() -> None:
+    """Anything else is named for what it is."""
+    with pytest.raises(AdapterMisfit, match="is a dict; derive it from"):
+        Play(lambda _: {})  # type: ignore[arg-type, return-value]
+
+
+def test_a_merchant_that_does_nothing_is_found_out() -> None:
+    """A press of the button has to lead to a deposit."""
+    assert verdict(Silent).startswith("The merchant never made a deposit for order-1, though the customer has pressed")
+
+
+def test_what_a_merchant_raises_is_told_with_its_place() -> None:
+    """Type, message, file and the call that raised."""
+
+    class Raises(Silent):
+        def pay(self, order_id: str) -> None:
+            raise KeyError(order_id)
+
+    assert verdict(Raises).startswith("The merchant's pay(order-1) raised KeyError: 'order-1' at test_adapters.py:")
+
+
+def test_a_merchant_that_hangs_is_stopped() -> None:
+    """The call that does not come back is named, with the limit."""
+
+    class Hangs(Silent):
+        def pay(self, order_id: str) -> None:
+            time.sleep(60)
+
+    assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+
+
+def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
+    """It is the adapter's fault."""
+
+    class HangsAtOnce(Silent):
+        def __init__(self, service: Any) -> None:  # noqa: ANN401 - any service
+            super().__init__(service)
+            time.sleep(60)
+
+    with pytest.raises(AdapterMisfit, match="hangs while it is being made"):
+        Play(HangsAtOnce, patience_seconds=0.05)
+
+
+def test_an_endless_wait_is_cut_short() -> None:
+    """Whoever sleeps for years in one operation is told so."""
+
+    class Sleeps(Silent):
+        def pay(self, order_id: str) -> None:
+            self.service.sleep(1e9)
+
+    assert verdict(Sleeps) == "The merchant waits for 32 years in the middle of one operation (pay(order-1))"
+
+
+def test_an_unknown_status_is_refused() -> None:
+    """The message lists the known ones."""
+
+    class Odd(Silent):
+        def order_status(self, order_id: str) -> str:
+            return "fine"
+
+    assert "calls order-1 'fine', which is none of: unpaid, pending, paid" in verdict(Odd)
+
+
+@pytest.mark.parametrize("answer", [None, 7, "200"])
+def test_what_a_receiver_returns_must_be_a_status(answer: Any) -> None:  # noqa: ANN401 - any answer
+    """Anything else is the adapter's fault."""
+
+    class Odd(ZooMerchant):
+        def receive(self, webhook: Webhook) -> int:
+            return answer  # type: ignore[no-any-return]
+
+    assert verdict(Odd) == f"The adapter's receive returned {answer!r}; it must return an HTTP status"
+
+
+def test_a_merchant_may_refuse() -> None:
+    """A refund of what is not paid is nobody's bug."""
+
+    class Refuses(ZooMerchant):
+        def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+            raise Refused("no")
+
+    with Play(Refuses) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda play: play.pay(trouble="rain"), "there is no trouble 'rain'; there are: none, request lost"),
+        (lambda play: play.pay(twist="rain"), "there is no twist 'rain'"),
+        (lambda play: play.webhooks("rain"), "there is no trouble 'rain'; there are: duplicate"),
+        (lambda play: play.upset("rain"), "there is no upset 'rain'"),
+        (lambda play: play.provider("rain"), "there is no act 'rain'; there are: fails"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_known_ones(call: Any, match: str) -> None:  # noqa: ANN401 - a lambda
+    """So that a reproduction can be mended by hand."""
+    play = Play(ZooMerchant)
+
+    with pytest.raises(UsageError, match=match):
+        call(play)
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    """With the known ones."""
+    with pytest.raises(UsageError, match="there is no dialect 'rain'; there are: plain"):
+        Play(ZooMerchant, dialect="rain")
+
+
+def test_a_machine_without_a_merchant_says_so() -> None:
+    """The message names the attribute to set."""
+    with pytest.raises(UsageError, match=r"MerchantMachine.merchant is not set"):
+        MerchantMachine().raise_the_curtain("plain")
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Answers every webhook with `status`."""
+
+    status: ClassVar[int] = 200
+
+    def do_POST(self) -> None:
+        """Answer."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def at_url(address: str) -> type[Merchant]:
+    """Return the correct merchant's client with a receiver that listens elsewhere."""
+
+    class Elsewhere(ZooMerchant):
+        receive = Merchant.receive
+        receiver_url = address
+
+    return Elsewhere
+
+
+@pytest.mark.parametrize(("status", "found"), [(200, None), (500, "answers 500 to a pay-in.created")])
+def test_a_receiver_can_be_a_url(status: int, found: str | None) -> None:
+    """Webhooks are posted over real sockets, and the answer is judged all the same."""
+    handler = type("Fixed", (Endpoint,), {"status": status})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        play = Play(at_url(f"http://127.0.0.1:{server.server_port}/hooks?a=1"))
+        play.order()
+        if found is None:
+            play.pay()
+        else:
+            with pytest.raises(MerchantBug, match=found):
+                play.pay()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_receiver_that_does_not_listen_is_named() -> None:
+    """The message holds its address."""
+    assert verdict(at_url("http://127.0.0.1:9/")).startswith(
+        "The merchant's receiver gave no answer: no answer from http://127.0.0.1:9/"
+    )

@@ -1,0 +1,133 @@
+"""The commands of a play: each is a step that a correct merchant survives, and that does what it says."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+
+from paydouble.inprocess import InProcess
+from paydouble.payments.resources import PayIn
+from paydouble.stateful import Play
+from paydouble.stateful.play import REFUNDS, TWISTS, UPSETS
+from paydouble.stateful.provider import ACTS
+from paydouble.stateful.service import Service
+from paydouble.stateful.troubles import HOOKS, LIVES, POSTS, READS, STRIKES
+from paydouble.stateful.verdicts import Hanging
+from paydouble.stateful.watchdog import Watchdog
+
+
+@pytest.mark.parametrize("trouble", POSTS)
+@pytest.mark.parametrize("twist", TWISTS)
+def test_a_correct_merchant_survives_every_payment(trouble: str, twist: str) -> None:
+    """Whatever goes wrong, at every point of its code."""
+    for at in range(4):
+        with Play(ZooMerchant) as play:
+            play.pay(1, trouble, twist=twist, at=at)
+            play.retry(1)
+            play.wait("10s")
+            play.returns(1)
+
+
+@pytest.mark.parametrize("trouble", HOOKS)
+@pytest.mark.parametrize("dialect", ["plain", "whole seconds"])
+def test_a_correct_merchant_survives_all_webhooks(trouble: str, dialect: str) -> None:
+    """However they come, in whatever dialect."""
+    with Play(ZooMerchant, dialect=dialect) as play:
+        play.order("1500", "JPY")
+        play.webhooks(trouble)
+        play.pay()
+        play.wait("10s")
+
+
+@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize("what", list(ACTS))
+def test_a_correct_merchant_survives_the_provider(life: str, what: str) -> None:
+    """Also when what the provider does is not possible."""
+    with Play(ZooMerchant) as play:
+        play.pay(life=life)
+        play.wait("10s")
+        play.refund(share="half")
+        play.wait("25h")
+        play.provider("dispute")
+        play.provider("dispute won")
+        play.provider(what)
+        play.provider("fails")
+
+
+@pytest.mark.parametrize("trouble", REFUNDS)
+@pytest.mark.parametrize("twist", ["none", "second click", "dies"])
+def test_a_correct_merchant_survives_refunds(trouble: str, twist: str) -> None:
+    """None is made twice."""
+    with Play(ZooMerchant) as play:
+        play.refund_again()
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half", trouble, twist=twist)
+        play.refund_again()
+        play.refund(1, "most")
+        play.wait("10s")
+
+
+@pytest.mark.parametrize("how", STRIKES)
+def test_a_correct_merchant_refuses_what_is_forged(how: str) -> None:
+    """Of every old webhook, also when there is none."""
+    with Play(ZooMerchant) as play:
+        play.strike(how)
+        play.pay()
+        play.wait("10s")
+        for which in range(1, 5):
+            play.strike(how, which)
+
+
+@pytest.mark.parametrize("what", UPSETS)
+@pytest.mark.parametrize("trouble", READS)
+def test_a_correct_merchant_survives_the_rest(what: str, trouble: str) -> None:
+    """Deaths, outages, broken reads and dead lines."""
+    with Play(ZooMerchant) as play:
+        play.upset(what)
+        play.pay()
+        play.reads(trouble)
+        play.outage("50h")
+        play.restart()
+        play.dead_line(1, "25h", restarted=True)
+        play.order()
+        play.dead_line(2, "80h")
+        play.pass_time("1s")
+    assert not play.failed
+
+
+def test_a_second_click_needs_a_merchant_that_may_be_interleaved() -> None:
+    """An adapter whose code must not be entered twice is left in peace."""
+
+    class OneAtATime(ZooMerchant):
+        interleaves = False
+
+    with Play(OneAtATime) as play:
+        play.pay(twist="second click")
+        assert play.sandbox.ledger.count(PayIn) == 1
+
+
+def test_the_alarm_of_somebody_else_goes_on() -> None:
+    """A test runner's own timeout is as it was before."""
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 30)
+    try:
+        with pytest.raises(Hanging), Watchdog(0.01).watch():
+            threading.Event().wait(10)
+        left, _ = signal.getitimer(signal.ITIMER_REAL)
+        assert 0 < left <= 30
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_sleeping_backwards_is_refused() -> None:
+    """As `time.sleep` refuses it."""
+    service = Service(InProcess(), lambda _: None)
+
+    with pytest.raises(ValueError, match="non-negative"):
+        service.sleep(-1)

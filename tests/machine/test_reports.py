@@ -1,0 +1,114 @@
+"""What is found is told as a short story, as a test that can be pasted, and as a scenario file."""
+
+from __future__ import annotations
+
+import json
+import re
+import unittest
+from functools import cache
+from typing import Any
+
+import pytest
+from bugzoo.table import VARIANTS
+from hypothesis import Phase, settings
+
+from paydouble import stateful
+from paydouble.faults.model import parse_fault
+from paydouble.scenarios.reading import parse_text
+from paydouble.scenarios.steps import PayInStep
+from paydouble.stateful import MerchantBug, MerchantMachine, Play, explore
+
+MERCHANTS = {each.name: each.merchant for each in VARIANTS}
+
+
+def report(name: str, **options: int) -> str:
+    """Return what the machine says of a variant, shrunk."""
+    with pytest.raises(MerchantBug) as caught:
+        explore(MERCHANTS[name], examples=150, steps=8, **options)
+    return str(caught.value)
+
+
+@cache
+def _plain_report() -> str:
+    return report("NewKeyAfter5xx", seed=1)
+
+
+def section(text: str, title: str) -> str:
+    """Return one indented section of a report."""
+    found = re.search(rf"{title}:\n\n((?:    .*\n?|\n)+)", text)
+    assert found is not None
+    return re.sub(r"^    ", "", found[1], flags=re.MULTILINE)
+
+
+def test_a_story_is_short_and_plain() -> None:
+    """A new key after a 5xx comes down to two sentences."""
+    text = _plain_report()
+
+    assert text.startswith("The merchant took a new Idempotency-Key for a retry")
+    sentences = re.findall(r"^ +\d+\. (.*)\.$", text, re.MULTILINE)
+    assert len(sentences) == 2
+    assert sentences[0] == "order-1 is placed: 49.90 EUR"
+    assert sentences[1].startswith("order-1 is paid for; ")
+
+
+@pytest.mark.parametrize("name", ["NewKeyWhenTheReplyIsLost", "TimeAlone"])
+def test_the_test_of_a_report_fails_for_the_same_reason(name: str) -> None:
+    """Pasted and run, it comes to the same verdict."""
+    text = report(name, seed=3)
+    code = section(text, "As a test to paste")
+    names = {name: MERCHANTS[name]}
+    exec(compile(code, "pasted", "exec"), names)  # noqa: S102 - our own text
+
+    with pytest.raises(MerchantBug) as again:
+        names["test_story"]()  # type: ignore[call-arg]
+    assert again.value.verdict == text.partition("\n")[0].removesuffix(".")
+
+
+def test_the_scenario_of_a_report_can_be_read() -> None:
+    """It leads the life of the story's last deposit."""
+    with pytest.raises(MerchantBug) as caught, Play(MERCHANTS["ExpiredIsDead"]) as play:
+        play.order()
+        play.pay(life="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+    scenario = parse_text(section(str(caught.value), "As a scenario file"))
+
+    steps = [(step.to, step.force) for step in scenario.lifecycle.pay_in if isinstance(step, PayInStep)]
+
+    assert steps == [("cancelled", False), ("succeeded", True)]
+
+
+def test_the_faults_of_a_report_can_be_armed() -> None:
+    """Each line is one that the control API takes."""
+    text = _plain_report()
+    _, _, faults = text.partition("Faults for POST")
+    lines = [line.strip() for line in faults.splitlines()[2:] if line.strip()]
+
+    assert lines
+    for line in lines:
+        assert parse_fault(json.loads(line)).on == "api"
+
+
+def test_a_machine_finds_the_same_again() -> None:
+    """Three runs with one seed tell the same story."""
+    assert len({report("KeyPerClick", seed=2) for _ in range(3)}) == 1
+
+
+def test_public_names_are_there() -> None:
+    """Everything that is promised can be imported."""
+    assert all(hasattr(stateful, name) for name in stateful.__all__)
+
+
+def test_a_machine_collects_as_a_test() -> None:
+    """Its TestCase runs under unittest, and leaves out what takes longest."""
+
+    class Broken(MerchantMachine):
+        merchant = MERCHANTS["WantsACookie"]
+
+    case: Any = Broken.TestCase
+    case.settings = settings(case.settings, max_examples=30, stateful_step_count=5, database=None)
+    result = unittest.TestResult()
+    case("runTest").run(result)
+
+    assert Phase.explain not in case.settings.phases
+    assert "The merchant answers 403 to a pay-in.created." in result.failures[0][1]

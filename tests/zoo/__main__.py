@@ -1,0 +1,61 @@
+"""`python tests/zoo` prints the table of the bug zoo; `--correct N` tries the correct merchant on N seeds."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+
+from bugzoo.adapter import ZooMerchant
+from bugzoo.hunt import caught_by_story, hunt
+from bugzoo.table import VARIANTS
+
+
+def main() -> int:
+    """Hunt every variant, and print who was caught, how, and after how much."""
+    parser = argparse.ArgumentParser(prog="python tests/zoo", description=main.__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="hunts a variant (default 3)")
+    parser.add_argument(
+        "--examples", type=int, default=1000, help="examples after which a hunt gives up (default 1000)"
+    )
+    parser.add_argument(
+        "--correct", type=int, default=0, metavar="N", help="seeds for the correct merchant (default none)"
+    )
+    parser.add_argument("--each", type=int, default=20, help="examples a seed of the correct merchant (default 20)")
+    parser.add_argument("names", nargs="*", help="variants to hunt (default all)")
+    options = parser.parse_args()
+    if options.correct:
+        return try_correct(options.correct, options.each)
+    free = 0
+    chosen = [each for each in VARIANTS if not options.names or each.name in options.names]
+    print(f"{'row':>3}  {'variant':<26} {'caught by':<28} {'caught':>6} {'examples':>8} {'seconds':>7}")
+    for variant in chosen:
+        if variant.test is not None:
+            catches = [caught_by_story(variant)]
+        else:
+            catches = [hunt(variant.merchant, seed, options.examples) for seed in range(1, options.seeds + 1)]
+        caught = sum(each.verdict is not None for each in catches)
+        free += caught < len(catches)
+        examples = statistics.median(each.examples for each in catches)
+        seconds = statistics.median(each.seconds for each in catches)
+        score = f"{caught}/{len(catches)}"
+        by = variant.test or "machine"
+        line = f"{variant.row:>3}  {variant.name:<26} {by:<28} {score:>6} {examples:>8g} {seconds:>7.2f}"
+        print(line, flush=True)
+    print(f"{len(chosen) - free} of {len(chosen)} variants are always caught")
+    return free > 0
+
+
+def try_correct(seeds: int, each: int) -> int:
+    """Run the machine over the correct merchant."""
+    for seed in range(seeds):
+        found = hunt(ZooMerchant, seed, each)
+        if found.verdict is not None:
+            print(f"seed {seed}: {found.verdict}")
+            return 1
+    print(f"the correct merchant passes {each} examples on each of {seeds} seeds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Hunting: how many examples, and how long, the machine needs to find what is wrong with a merchant."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from bugzoo.adapter import ZooMerchant
+from bugzoo.registry import Variant
+from bugzoo.stories import play_story
+from paydouble.stateful import MerchantBug, MerchantMachine
+
+STEPS = 12
+ROUND = 60
+_SETTINGS = settings(
+    stateful_step_count=STEPS,
+    phases=[Phase.generate],
+    database=None,
+    deadline=None,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+)
+
+
+@dataclass(frozen=True)
+class Catch:
+    """How a hunt ended: the verdict (None: nothing was found), after how many examples and seconds."""
+
+    verdict: str | None
+    examples: int
+    seconds: float
+
+
+def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
+    """Run the machine over a merchant until it finds something, or has tried so many examples; nothing is shrunk.
+
+    Every sixty examples it begins anew from another seed, as Hypothesis stays near what it has seen.
+    """
+    start = time.perf_counter()
+    tried = 0
+    verdict: str | None = None
+    while verdict is None and tried < examples:
+        verdict, more = _hunt(merchant, 1000 * seed + tried, min(ROUND, examples - tried))
+        tried += more
+    return Catch(verdict, tried, time.perf_counter() - start)
+
+
+def _hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> tuple[str | None, int]:
+    begun = 0
+
+    class Machine(MerchantMachine):
+        def __init__(self) -> None:
+            nonlocal begun
+            begun += 1
+            super().__init__()
+
+    Machine.merchant = merchant
+    Machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
+    try:
+        run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
+    except MerchantBug as bug:
+        return bug.verdict, begun - 1  # the failing example is run once more to report it
+    return None, begun
+
+
+def caught_by_story(variant: Variant) -> Catch:
+    """Play the story of a variant."""
+    start = time.perf_counter()
+    verdict: str | None = None
+    assert variant.test is not None
+    try:
+        play_story(variant.test, variant.merchant)
+    except AssertionError as error:
+        verdict = str(error).partition("\n")[0]
+    return Catch(verdict, 1, time.perf_counter() - start)

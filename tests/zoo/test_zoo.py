@@ -1,0 +1,84 @@
+"""The zoo: every broken merchant is caught, and the correct one is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.hunt import caught_by_story, hunt
+from bugzoo.stories import STORIES, play_story
+from bugzoo.table import VARIANTS, Variant
+
+from paydouble.stateful import Merchant
+
+BY_MACHINE = [each for each in VARIANTS if each.test is None]
+BY_STORY = [each for each in VARIANTS if each.test is not None]
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failure-modes.md"
+
+
+def _name(variant: Variant) -> str:
+    return variant.name
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("variant", BY_MACHINE, ids=_name)
+def test_the_machine_catches_what_is_broken(variant: Variant) -> None:
+    """Without being told where to look it finds what is wrong with each variant."""
+    assert hunt(variant.merchant, seed=1, examples=1200).verdict is not None
+
+
+@pytest.mark.parametrize("variant", BY_STORY, ids=_name)
+def test_a_story_catches_what_the_machine_cannot_know(variant: Variant) -> None:
+    """The story that is named for a variant ends badly with it."""
+    assert caught_by_story(variant).verdict is not None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_machine_lets_the_correct_merchant_pass(seed: int) -> None:
+    """Nothing is found where nothing is wrong."""
+    found = hunt(ZooMerchant, seed, 40)
+
+    assert found.verdict is None
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_correct_merchant_ends_each_story_well(name: str) -> None:
+    """No story is unfair."""
+    play_story(name, ZooMerchant)
+
+
+@pytest.mark.parametrize("variant", BY_STORY, ids=_name)
+def test_a_story_catches_the_mistake_and_not_what_comes_with_it(variant: Variant) -> None:
+    """Without the mistake itself, the other parts of the variant end its story well."""
+    (mistaken,) = [
+        slot
+        for slot in ("store_part", "client_part", "shop_part", "receiver_part")
+        if getattr(variant.merchant, slot).__name__ == variant.name
+    ]
+    others = {slot: value for slot, value in vars(variant.merchant).items() if slot.endswith("_part")} | {
+        mistaken: getattr(ZooMerchant, mistaken)
+    }
+    assert variant.test is not None
+
+    play_story(variant.test, type("Without", (ZooMerchant,), others))
+
+
+def test_a_hunt_can_be_repeated() -> None:
+    """The same seed gives the same verdict after as many examples, three times over."""
+    variant = next(each for each in VARIANTS if each.name == "KeyPerClick")
+    hunts = [hunt(variant.merchant, 1, 200) for _ in range(3)]
+
+    assert len({(each.verdict, each.examples) for each in hunts}) == 1
+
+
+def test_the_zoo_is_as_large_as_it_says() -> None:
+    """At least fifty variants, at least forty for the machine alone, each with a name and a row of its own page."""
+    rows = {int(row) for row in re.findall(r"^\| (\d+) ", PAGE.read_text("utf-8"), re.MULTILINE)}
+
+    assert len(VARIANTS) >= 50
+    assert len(BY_MACHINE) >= 40
+    assert len({each.name for each in VARIANTS}) == len(VARIANTS)
+    assert {each.row for each in VARIANTS} <= rows
+    assert all(issubclass(each.merchant, Merchant) for each in VARIANTS)
