@@ -26,7 +26,7 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench lock upgrade format clean
+.PHONY: help setup demo test bench zoo lock upgrade format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,9 @@ test: $(SETUP) ## Run every check that CI runs; `make test STEPS="ruff mypy"` ru
 
 bench: $(SETUP) ## Run the benchmarks and print their table
 	@$(BIN)/python -m benchmarks
+
+zoo: $(SETUP) ## Hunt the shops with one mistake each, and print which of them are caught, and how soon
+	@$(BIN)/python tests/zoo
 
 lock: $(SETUP) ## Remake both locks for a changed pyproject.toml, moving nothing that need not move
 	$(COMPILE) --all-extras --group dev --output-file requirements.lock

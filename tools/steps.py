@@ -58,7 +58,7 @@ def run_tests() -> Outcome:
     """Run all tests in random order and measure their branches; only this run's data is left behind."""
     for old in Path(".cache").glob("coverage*"):
         old.unlink()
-    return run_command(["pytest", "-n", str(WORKERS), "--cov", "--cov-report="], captured=False)
+    return run_command(["pytest", "-n", str(WORKERS), "--dist", "worksteal", "--cov", "--cov-report="], captured=False)
 
 
 def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:

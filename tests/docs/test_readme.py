@@ -54,7 +54,7 @@ def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "status"), [(RIGHT, 0), (WRONG, 1)])
 def test_its_test_catches_a_lost_reply(key: str, status: int, tmp_path: Path) -> None:
-    """A shop that keeps its key passes; one that takes a new key for each click fails, with the timeline in the report."""
+    """A shop that keeps its key passes; one with a new key for each click fails, with the timeline in the report."""
     (test,) = (block.text for block in blocks(README) if block.language == "python")
     (tmp_path / "test_shop.py").write_text(SHOP.format(key=key) + "\n\n" + test)
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_shop.py"]

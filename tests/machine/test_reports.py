@@ -48,7 +48,8 @@ def test_a_story_is_short_and_plain() -> None:
     sentences = re.findall(r"^ +\d+\. (.*)\.$", text, re.MULTILINE)
     assert len(sentences) == 2
     assert sentences[0] == "order-1 is placed: 49.90 EUR"
-    assert sentences[1].startswith("order-1 is paid for; ")
+    # Which of two equally short stories is told may depend on what Hypothesis has seen of the loaded modules.
+    assert re.match(r"order-1 is paid for; |The customer clicks again to pay order-1; ", sentences[1])
 
 
 @pytest.mark.parametrize("name", ["NewKeyWhenTheReplyIsLost", "TimeAlone"])

@@ -283,7 +283,7 @@ class Shop:
                     listed = self.client.get(f"/{kind}?payin_id={pay_in['id']}&limit=100")
                     with self.store.transaction():
                         for each in listed["items"] if listed else ():
-                            self.store.learn(kind, order_id, each)
+                            self.store.believe(kind, order_id, each)
 
     def reconcile(self) -> None:
         """Ask about every order for which anything was ever sent, and send again what never arrived."""

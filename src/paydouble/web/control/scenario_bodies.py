@@ -21,8 +21,11 @@ from paydouble.web.control.models import Body
 
 
 def _exact(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        message = "is a number"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     # Control bodies have whole numbers as int, and a strict Decimal takes none.
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return Decimal(value) if isinstance(value, int) else value
 
 
 class ScenarioText(Body):
