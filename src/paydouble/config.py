@@ -7,7 +7,6 @@ frozen pydantic models, so their schema is also the reference page's, and a bad 
 from __future__ import annotations
 
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Any, Final, Literal, Self
@@ -231,6 +230,8 @@ def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa:
 
 def _nearest(member: str) -> str:
     """Return the hint for a setting that does not exist: the one that may be meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
+
     *above, name = member.split(".")
     model = _INNER.get(".".join(above), Settings)
     near = get_close_matches(name, model.model_fields, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paydouble.config import Settings
 from paydouble.core.clock import Clock
@@ -33,8 +33,10 @@ from paydouble.sandbox.life import Life
 from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.repertoire import Repertoire
 from paydouble.scenarios.library import Library
-from paydouble.scenarios.model import Scenario
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
+
+if TYPE_CHECKING:
+    from paydouble.scenarios.model import Scenario
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,7 +7,7 @@ keeps it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
@@ -19,7 +19,6 @@ from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout
 from paydouble.sandbox.commands import Command, DecideDispute, ExpirePayIn, MissEvidence, PlayStep
 from paydouble.sandbox.conditions import holds
 from paydouble.sandbox.repertoire import Repertoire
-from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.portions import minor_units_of
 from paydouble.scenarios.steps import (
     BRANCHES,
@@ -35,6 +34,9 @@ from paydouble.scenarios.steps import (
     Transition,
     expand,
 )
+
+if TYPE_CHECKING:
+    from paydouble.scenarios.model import Scenario
 
 # Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (

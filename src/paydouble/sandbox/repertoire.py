@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import PayIn
 from paydouble.scenarios.library import Library, shipped
-from paydouble.scenarios.model import Scenario
+
+if TYPE_CHECKING:
+    from paydouble.scenarios.model import Scenario
 
 SCENARIO_DOMAIN: Final = "@scenario.test"
 MOST_UPLOADS: Final = 1_000
@@ -38,6 +39,8 @@ class Repertoire:
             raise self._unknown(name, member)
 
     def _unknown(self, name: str, member: str) -> UsageError:
+        from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
+
         known = self.names()
         near = get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; {', '.join([*self.uploaded, 'happy-path'])} are some"

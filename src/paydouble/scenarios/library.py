@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paydouble.core.errors import UsageError
-from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.reading import read_scenario
+
+if TYPE_CHECKING:
+    from paydouble.scenarios.model import Scenario
 
 _Stamp = tuple[int, int, int]
 
@@ -39,6 +41,8 @@ def shipped(name: str) -> Scenario | None:
 
 def read_named(path: Path) -> Scenario:
     """Return the scenario of a file that has its name; `UsageError` says what is wrong and where."""
+    from paydouble.scenarios.reading import read_scenario  # noqa: PLC0415 - a start reads no file, and loads no models
+
     scenario = read_scenario(path)
     if scenario.name != path.stem:
         raise UsageError(f"is called {scenario.name!r} inside; file and scenario share their name", member=str(path))

@@ -82,7 +82,7 @@ class Scenario(FileModel):
     """Settings of the sandbox that it needs, laid over those that there are once it is chosen."""
     deposit: Deposit | None = None
     """The deposit with which it is tried out."""
-    lifecycle: Lifecycle = Lifecycle()
+    lifecycle: Lifecycle = Lifecycle.model_construct()
     """What happens to the pay-in, to its refunds and to its disputes."""
     faults: Annotated[tuple[Any, ...], PlainValidator(_faults), PlainSerializer(_written)] = ()
     """Faults as the control API takes them; each pay-in that plays the scenario has its own, with their own counts."""
