@@ -10,6 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from bugzoo.adapter import ZooMerchant
 from bugzoo.registry import Variant
+from bugzoo.steady import steady
 from bugzoo.stories import play_story
 from paydouble.stateful import MerchantBug, MerchantMachine
 
@@ -61,7 +62,8 @@ def _hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> tuple[str | 
     Machine.merchant = merchant
     Machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
     try:
-        run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
+        with steady():
+            run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
     except MerchantBug as bug:
         return bug.verdict, begun - 1  # the failing example is run once more to report it
     return None, begun
