@@ -24,6 +24,10 @@ class Shop:
         self.keys = {{}}
 
     def pay(self, order):
+        while not self.try_to_pay(order):
+            pass
+
+    def try_to_pay(self, order):
         {key}
         headers = {{"Authorization": self.auth.header, "Idempotency-Key": key, "Content-Type": "application/json"}}
         body = {{
@@ -34,7 +38,8 @@ class Shop:
         try:
             urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).close()
         except (urllib.error.URLError, ConnectionError):
-            pass  # the customer sees an error, and clicks again
+            return False
+        return True
 """
 RIGHT = "import uuid; key = self.keys.setdefault(order, str(uuid.uuid4()))"
 WRONG = "import uuid; key = str(uuid.uuid4())"
@@ -54,11 +59,13 @@ def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "status"), [(RIGHT, 0), (WRONG, 1)])
 def test_its_test_catches_a_lost_reply(key: str, status: int, tmp_path: Path) -> None:
-    """A shop that keeps its key passes; one with a new key for each click fails, with the timeline in the report."""
+    """A shop that keeps its key passes; one with a new key for each try fails, with the timeline in the report."""
     (test,) = (block.text for block in blocks(README) if block.language == "python")
     (tmp_path / "test_shop.py").write_text(SHOP.format(key=key) + "\n\n" + test)
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_shop.py"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PAYDOUBLE_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PAYDOUBLE_", "COVERAGE_"))
+    }
 
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 

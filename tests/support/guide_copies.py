@@ -21,7 +21,7 @@ _ENVIRONMENT = {
     **{
         name: value
         for name, value in os.environ.items()
-        if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith(("PYTEST_", "PAYDOUBLE_"))
+        if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith(("COVERAGE_", "PYTEST_", "PAYDOUBLE_"))
     },
     "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "pycache"),
 }

@@ -77,6 +77,11 @@ def open_library(folders: Sequence[Path]) -> tuple[Library, list[str]]:
     return library, changes.notices
 
 
+def _is_hidden(path: Path) -> bool:
+    # Caches and packages lie there, and none of them is about payments.
+    return any(part.startswith(".") or part == "node_modules" for part in path.parts)
+
+
 class Library:
     """The scenarios of a process. Reading again changes none that a pay-in plays: scenarios never change, names do."""
 
@@ -133,7 +138,7 @@ class Library:
 
     def _files(self) -> Iterable[tuple[Path, _Stamp]]:
         for folder in self._folders:
-            for path in sorted(folder.rglob("*.yaml")):
+            for path in sorted(each for each in folder.rglob("*.yaml") if not _is_hidden(each.relative_to(folder))):
                 try:
                     status = path.stat()
                 except OSError:

@@ -172,3 +172,28 @@ def test_the_two_sides_are_known() -> None:
     for effects in (API_EFFECTS, WEBHOOK_EFFECTS):
         assert all(kind.model_fields["type"].default == name for name, kind in effects.items())
         assert all(len(kind.exposes) > 10 for kind in effects.values())
+
+
+def test_operations_are_those_of_the_table() -> None:
+    """The table stands above the faults, and says the same."""
+    from paydouble.api.operations import OPERATIONS as TABLE
+    from paydouble.faults.model import OPERATIONS
+
+    assert list(OPERATIONS) == [row.name for row in TABLE]
+
+
+@pytest.mark.parametrize(
+    ("match", "effect", "message"),
+    [
+        ({"operation": "deposit-creaton"}, "connection_reset", "there is no operation 'deposit-creaton'; did you mean"),
+        ({"operation": "pay*out*s"}, "connection_reset", "there is no operation 'pay*out*s'"),
+        ({"event_type": "pay-in.success"}, "drop", "there is no event type 'pay-in.success'; did you mean"),
+        ({"event_type": "zzz"}, "drop", "there is no event type 'zzz'; there are: pay-in.created"),
+    ],
+)
+def test_what_could_never_strike_is_refused(match: dict[str, str], effect: str, message: str) -> None:
+    """A misspelt name would leave a test green that proves nothing."""
+    with pytest.raises(UsageError) as caught:
+        parse_fault({"match": match, "effect": {"type": effect}})
+
+    assert message in str(caught.value)

@@ -136,3 +136,14 @@ def test_a_file_that_vanishes_while_it_is_looked_at_is_passed_over(
     library, _ = open_library([tmp_path])
 
     assert ("mine" in library.names(), "gone" in library.names()) == (True, False)
+
+
+def test_hidden_folders_and_packages_hold_no_scenarios(tmp_path: Path) -> None:
+    """A project's root may be the folder: its caches and packages are passed over."""
+    write(tmp_path, "mine")
+    write(tmp_path / ".venv", "hidden")
+    write(tmp_path / "node_modules" / "deep", "packaged")
+
+    library, _ = open_library([tmp_path])
+
+    assert {"mine", "hidden", "packaged"} & set(library.names()) == {"mine"}
