@@ -15,14 +15,17 @@ from servers import Client
 from paydouble.runtime import sender
 
 TIMEOUT = "200ms"
+PATIENT = "10s"
 
 
 @asynccontextmanager
-async def _attempted(client: Client, *answers: Answer) -> AsyncIterator[tuple[dict[str, Any], Receiver]]:
+async def _attempted(
+    client: Client, *answers: Answer, patience: str = TIMEOUT
+) -> AsyncIterator[tuple[dict[str, Any], Receiver]]:
     """Send one event to a receiver; gives its delivery when the first attempt has settled."""
     async with receiving(*answers) as receiver:
         box = await client.sandbox(
-            notification_url=receiver.url, scenario="abandoned", settings={"webhooks": {"timeout": TIMEOUT}}
+            notification_url=receiver.url, scenario="abandoned", settings={"webhooks": {"timeout": patience}}
         )
         await box.deposit()
         await box.advance(by="0s")
@@ -33,14 +36,14 @@ async def _attempted(client: Client, *answers: Answer) -> AsyncIterator[tuple[di
 @pytest.mark.parametrize("code", [200, 201, 204, 299])
 async def test_any_2xx_takes_the_event(client: Client, code: int) -> None:
     """A status from 200 to 299 is a delivery."""
-    async with _attempted(client, status(code)) as (delivery, _):
+    async with _attempted(client, status(code), patience=PATIENT) as (delivery, _):
         assert (delivery["status"], delivery["attempts"][0]["status"]) == ("delivered", code)
 
 
 @pytest.mark.parametrize("code", [101, 300, 304, 400, 404, 410, 429, 500, 503, 599])
 async def test_any_other_status_is_a_failure(client: Client, code: int) -> None:
     """A status outside 2xx leaves the event waiting for its next attempt, and is no error of the network."""
-    async with _attempted(client, status(code)) as (delivery, _):
+    async with _attempted(client, status(code), patience=PATIENT) as (delivery, _):
         attempt = delivery["attempts"][0]
         assert (delivery["status"], attempt["status"], attempt["error"]) == ("waiting", code, None)
 
@@ -64,7 +67,8 @@ BROKEN = [
 @pytest.mark.parametrize(("answer", "kind"), BROKEN)
 async def test_a_broken_answer_is_a_failed_attempt(client: Client, answer: Answer, kind: str) -> None:
     """An attempt that gets no status says why, and the event waits for the next one."""
-    async with _attempted(client, answer) as (delivery, _):
+    # Only what is to time out may: on a busy machine a broken answer may take as long as the short patience.
+    async with _attempted(client, answer, patience=TIMEOUT if kind == "timeout" else PATIENT) as (delivery, _):
         (attempt,) = delivery["attempts"]
         assert (delivery["status"], attempt["status"], attempt["error"]["kind"]) == ("waiting", None, kind)
 
