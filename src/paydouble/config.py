@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -197,6 +197,23 @@ class Settings(_Model):
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...] | None:
         """Return the address allow-list, parsed."""
         return None if self.allowed_addresses is None else tuple(ip_network(each) for each in self.allowed_addresses)
+
+
+def plain(settings: Settings) -> Settings:
+    """Return the same settings for who reads a dozen of them on every request: members of a model are slow to read."""
+    webhooks = _Plain({**vars(settings.webhooks), "offsets": settings.webhooks.offsets})
+    return cast("Settings", _Plain({**vars(settings), "networks": settings.networks, "webhooks": webhooks}))
+
+
+def guards(settings: Settings) -> bool:
+    """Return whether settings keep out a business that knows its secret: addresses, permissions, a quota."""
+    return not (settings.allowed_addresses is None and settings.permissions is None and settings.rate_limit is None)
+
+
+class _Plain:
+    def __init__(self, members: dict[str, Any]) -> None:
+        for name, value in members.items():
+            setattr(self, name, value)
 
 
 UNKNOWN_MEMBER: Final = "this member is not known"

@@ -55,8 +55,9 @@ class Feed:
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function after each note."""
-        self._listeners.append(listener)
+        self._listeners = [*self._listeners, listener]
 
     def forget(self, listener: Callable[[], None]) -> None:
         """Call it no more."""
-        self._listeners.remove(listener)
+        # A new list, since a listener may go while it is being told.
+        self._listeners = [each for each in self._listeners if each != listener]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, Literal, TypeVar
 
@@ -18,35 +18,34 @@ Verdict = Literal["new", "replay", "joined", "conflict", "none"]
 class Log(Generic[T]):
     """The newest `limit` entries, and how many older ones are gone."""
 
-    __slots__ = ("entries", "evicted")
+    __slots__ = ("entries", "total")
 
     def __init__(self, limit: int) -> None:
         """Start empty."""
         self.entries: deque[T] = deque(maxlen=limit)
-        self.evicted = 0
+        self.total = 0
+        """How many entries there have been."""
 
     def add(self, entry: T) -> None:
         """Append an entry; at the limit the oldest goes."""
-        if len(self.entries) == self.entries.maxlen:
-            self.evicted += 1
+        self.total += 1
         self.entries.append(entry)
 
     @property
-    def total(self) -> int:
-        """Count the entries that there have been."""
-        return len(self.entries) + self.evicted
+    def evicted(self) -> int:
+        """Count the older entries that were let go."""
+        return self.total - len(self.entries)
 
     def resize(self, limit: int) -> None:
         """Change the limit of a living log."""
         if limit != self.entries.maxlen:
-            self.evicted += max(0, len(self.entries) - limit)
             self.entries = deque(self.entries, maxlen=limit)
 
     def clear(self) -> int:
         """Forget everything; returns how many entries that were."""
         count = len(self.entries)
         self.entries.clear()
-        self.evicted = 0
+        self.total = 0
         return count
 
 
@@ -67,8 +66,8 @@ class RequestEntry:
     key: str | None = None
     verdict: Verdict = "none"
     bytes_differ: bool = False
-    events: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    events: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     external_identifier: str | None = None
     object_id: str | None = None
     """The object that the request named or made."""

@@ -134,14 +134,14 @@ def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
     ids = Ids(Draws(draw(st.integers(0, 2**32))))
     currency = draw(currencies())
     minor = draw(st.integers(100, 10_000))
-    stamp = Stamps()
+    stamp = Stamps().write
     method = PaymentMethod("CREDIT_CARD", "card", "Credit card")
     customer = Customer(draw(_names), draw(_names), "ada@example.test")
     pay_in = PayIn(
         id=ids.make("payin"), sequence=1, reference=ids.reference("PAY"),
         external_identifier=f"order-{draw(st.integers(1, 99))}", amount=minor, currency=currency,
         payment_method=method, customer=customer, created_at=_START, updated_at=_START,
-        expires_at=_START + 86_400_000, payment_url="",
+        expires_at=_START + 86_400_000, checkout_base="",
     )  # fmt: skip
     before: Document = {}
     sent, now = [], _START

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from paydouble.payments.catalogue import load_catalogue
-from paydouble.payments.resources import Customer, PaymentMethod
+from paydouble.payments.resources import Customer, Order
 from paydouble.runtime.host import ClockSpec
 from paydouble.sandbox import Sandbox
 from paydouble.server import DEFAULT_SANDBOX, Server, ServerOptions
@@ -25,17 +25,9 @@ START = 1_767_225_600_000  # 2026-01-01T00:00:00.000Z
 def populate(sandbox: Sandbox) -> dict[str, str]:
     """Make one resource of each kind; returns their identifiers, and a cursor."""
     method = load_catalogue().methods[0]
-    pay_in, _ = sandbox.create_pay_in(
-        external_identifier="order-1",
-        amount=10_000_000_00,
-        currency="EUR",
-        payment_method=PaymentMethod(method.type, method.code, method.name),
-        customer=Customer("Ada", "Lovelace", "ada@example.test"),
-        expires_in_ms=86_400_000,
-        return_url=None,
-        notification_url=None,
-        metadata=None,
-    )
+    customer = Customer("Ada", "Lovelace", "ada@example.test")
+    order = Order("order-1", 10_000_000_00, "EUR", method.named, customer, expires_in_ms=86_400_000)
+    pay_in, _ = sandbox.create_pay_in(sandbox.scenario("happy-path"), order)
     for status in ("pending", "processing", "succeeded"):
         sandbox.force_transition(pay_in, status)
     refund = sandbox.create_refund(pay_in, amount=100, reason=None, external_identifier=None)

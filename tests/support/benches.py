@@ -8,7 +8,7 @@ from typing import Any
 
 from paydouble.config import load_settings
 from paydouble.core.clock import Clock, ClockMode
-from paydouble.payments.resources import Customer, PayIn, PaymentMethod
+from paydouble.payments.resources import Customer, Order, PayIn, PaymentMethod
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import Identity
 from paydouble.scenarios.library import Library
@@ -60,6 +60,7 @@ def script(name: str = "scripted", **lifecycle: Any) -> dict[str, Scenario]:  # 
 
 def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **members: Any) -> PayIn:  # noqa: ANN401
     """Create a pay-in that expires after a day unless the members say otherwise."""
+    name = members.pop("scenario", None) or sandbox.active_scenario or sandbox.settings.scenario
     wanted = {
         "external_identifier": "order-1",
         "amount": amount,
@@ -69,7 +70,7 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
         "expires_in_ms": DAY,
         **members,
     }
-    return sandbox.create_pay_in(**wanted)[0]
+    return sandbox.create_pay_in(sandbox.scenario(name), Order(**wanted))[0]
 
 
 def paid(sandbox: Sandbox, amount: int = 4990, **members: Any) -> PayIn:  # noqa: ANN401 - as for `deposit`

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
 
 class Body(NamedTuple):
-    """A body's value with its one canonical spelling, or why it cannot be taken."""
+    """A body's value, or why it cannot be taken."""
 
     parsed: Any = None
-    canonical: bytes = b""
     problem: str | None = None
 
 
-EMPTY = Body({}, b"{}")
+EMPTY = Body({})
 
 
 def parse(request: Request, settings: Settings) -> Body:
@@ -34,7 +33,6 @@ def parse(request: Request, settings: Settings) -> Body:
     if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
         return Body(problem=f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
     try:
-        parsed = json_text.loads(request.body)
-        return Body(parsed, json_text.canonical(parsed))
+        return Body(json_text.read(request.body))
     except json_text.JsonTextError as error:
         return Body(problem=f"The body is not valid JSON: {error}.")

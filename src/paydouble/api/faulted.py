@@ -136,7 +136,9 @@ def prepare(call: Call) -> None:
     Only where its choice can matter that early: looking costs a parse of a body that may be refused unread.
     """
     box = call.sandbox
-    if not (box.scenarios.stages(box.settings.scenario) or _DOMAIN in call.request.body):
+    usual = box.scenarios.usual(box.rules.scenario)
+    if not (usual.stages or _DOMAIN in call.request.body):
+        call.life = usual.scenario
         return
     deposit = call.body().parsed
     identifier = deposit.get("external_identifier") if isinstance(deposit, dict) else None
@@ -159,7 +161,7 @@ def plan(call: Call, lane: str) -> Plan | None:
     for armed, roll in fired:
         result.fired.append(armed.id)
         armed.fault.effect.apply(result, roll)  # type: ignore[arg-type]  # the lanes of the API hold its effects alone
-    call.entry.faults.extend(result.fired)
+    call.entry.faults += tuple(result.fired)
     return result
 
 

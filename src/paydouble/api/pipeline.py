@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from paydouble.api import envelopes, faulted
+from paydouble.api.bodies import Body
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.api.routes import Routes
 from paydouble.api.values import Call, Delayed, Joined, Reply, Request, Step
@@ -61,7 +62,7 @@ class Pipeline:
             target,
             operation.name,
             header_block(request.raw_headers),
-            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
         )
         sandbox.journal.requests.add(entry)
         call = Call(request, operation, sandbox, entry, params)
@@ -72,9 +73,9 @@ class Pipeline:
                 call.plan = faulted.plan(call, "before")
                 if call.plan is not None and call.plan.speaks:
                     return self._instead(call, call.plan)
-            self._admit(call, now)
+            if sandbox.guarded:
+                self._admit(call, now)
             if operation.method == "GET":
-                call.queries = request.query()
                 return self._execute_in_time(call, 0)
             entry.key = idempotency.parse_key(request.headers.getall("Idempotency-Key", ()))
             return self._deduplicate(call)
@@ -91,11 +92,15 @@ class Pipeline:
             return self._refuse(call, error)
 
     def execute(self, call: Call) -> Reply:
-        """Run the operation and record its answer."""
+        """Go on with a request that was in flight: run the operation and record its answer."""
+        call.sandbox.tick()
+        call.life = None  # another may have been chosen meanwhile
+        return self._execute(call)
+
+    def _execute(self, call: Call) -> Reply:
         sandbox = call.sandbox
         operation = call.operation
         claim = call.claim
-        sandbox.tick()
         sandbox.cause = call.entry
         try:
             document = operation.handler(call)
@@ -104,7 +109,7 @@ class Pipeline:
             body = envelopes.success(document)
             if call.plan is not None:
                 body = faulted.carry_out(call, call.plan, body)
-            status = sandbox.settings.created_status if operation.creates else 200
+            status = sandbox.rules.created_status if operation.creates else 200
         except IllegalTransition as error:
             return self._refuse(call, ApiError("VALIDATION_ERROR", str(error)), executed=True)
         except ApiError as error:
@@ -153,14 +158,14 @@ class Pipeline:
         return ApiError("UNAUTHORIZED", "The business key or the business secret is wrong.")
 
     def _address_error(self, request: Request, sandbox: Sandbox) -> ApiError | None:
-        networks = sandbox.settings.networks
+        networks = sandbox.rules.networks
         if networks is None or (request.remote is not None and address_allowed(request.remote, networks)):
             return None
         return ApiError("FORBIDDEN", f"The address {request.remote} is not on the business's allow-list.")
 
     def _admit(self, call: Call, now: int) -> None:
         sandbox = call.sandbox
-        settings = sandbox.settings
+        settings = sandbox.rules
         if settings.allowed_addresses is not None:
             error = self._address_error(call.request, sandbox)
             if error is not None:
@@ -181,9 +186,9 @@ class Pipeline:
 
     def _deduplicate(self, call: Call, *, joined: Claim | None = None) -> Step:
         sandbox, entry = call.sandbox, call.entry
-        settings = sandbox.settings
+        settings = sandbox.rules
         body = call.body()
-        fingerprint, raw = _fingerprint(call)
+        claim = _claim(call, body)
         if isinstance(body.parsed, dict):
             named = body.parsed.get("external_identifier")
             entry.external_identifier = named if isinstance(named, str) else None
@@ -191,12 +196,11 @@ class Pipeline:
         known = joined if joined is not None and joined.status else None
         known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
         if known is not None:
-            return self._known(call, known, fingerprint, raw, joined=joined is not None)
+            return self._known(call, known, claim, joined=joined is not None)
         if body.problem:
             raise ApiError("INVALID_INPUT", body.problem)
         entry.verdict = "new"
         call.payload = _validate(call.operation, body.parsed, settings)
-        claim = Claim(entry.key or "", fingerprint, entry.id, sandbox.now, raw)
         sandbox.keys.claim(claim, settings.idempotency_validity)
         call.claim = claim
         return self._execute_in_time(call, settings.processing_time)
@@ -205,22 +209,22 @@ class Pipeline:
         if call.plan is not None:
             milliseconds += call.plan.delay_ms
             call.waited = True
-        return Delayed(call, milliseconds / 1000) if milliseconds else self.execute(call)
+        return Delayed(call, milliseconds / 1000) if milliseconds else self._execute(call)
 
-    def _known(self, call: Call, known: Claim, fingerprint: bytes, raw: int, *, joined: bool) -> Step:
+    def _known(self, call: Call, known: Claim, mine: Claim, *, joined: bool) -> Step:
         entry = call.entry
-        entry.bytes_differ = raw != known.raw
-        if known.fingerprint != fingerprint:
+        entry.bytes_differ = mine.sent != known.sent
+        if not known.same(mine):
             entry.verdict = "conflict"
             raise idempotency.conflict(known)
         if known.status is None:
-            if call.sandbox.settings.in_flight == "conflict":
+            if call.sandbox.rules.in_flight == "conflict":
                 entry.verdict = "conflict"
                 raise idempotency.conflict(known, running=True)
             entry.verdict = "joined"
             return Joined(call, known)
         entry.verdict = "joined" if joined else "replay"
-        if call.sandbox.settings.idempotent_replayed:
+        if call.sandbox.rules.idempotent_replayed:
             call.extra_headers = (*call.extra_headers, ("Idempotent-Replayed", "true"))
         call.made = known.made
         return self._reply(call, known.status, known.body, executed=True)
@@ -233,17 +237,16 @@ class Pipeline:
             call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
         reply = faulted.instead(call, plan)
         if plan.store_answer:
-            keys, settings, now = call.sandbox.keys, call.sandbox.settings, call.sandbox.now
-            fingerprint, raw = _fingerprint(call)
-            claim = Claim(call.entry.key or "", fingerprint, call.entry.id, now, raw)
-            keys.claim(claim, settings.idempotency_validity)
+            keys = call.sandbox.keys
+            claim = _claim(call, call.body())
+            keys.claim(claim, call.sandbox.rules.idempotency_validity)
             keys.record(claim, reply.status, reply.body)
             call.entry.verdict = "new"
         return self._journal(call, reply)
 
     def _refuse(self, call: Call, error: ApiError, *, executed: bool = False) -> Reply:
         sandbox = call.sandbox
-        settings = sandbox.settings
+        settings = sandbox.rules
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
         sandbox.errors += 1
         body = envelopes.failure(error, envelope, request_id=call.entry.id, docs_url=settings.docs_url)
@@ -296,26 +299,23 @@ class Pipeline:
             request.target,
             None,
             header_block(request.raw_headers),
-            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
         )
         sandbox.journal.requests.add(entry)
-        envelope = envelopes.choose(sandbox.settings.envelope, error, sandbox.errors)
+        envelope = envelopes.choose(sandbox.rules.envelope, error, sandbox.errors)
         sandbox.errors += 1
         entry.status = error.status
-        entry.response_body = envelopes.failure(
-            error, envelope, request_id=entry.id, docs_url=sandbox.settings.docs_url
-        )
+        entry.response_body = envelopes.failure(error, envelope, request_id=entry.id, docs_url=sandbox.rules.docs_url)
         sandbox.feed.add("request", entry)
         return Reply(error.status, entry.response_body, entry.id)
 
 
-def _fingerprint(call: Call) -> tuple[bytes, int]:
-    """Return what makes a request the same as another, and the hash of its exact bytes."""
-    request = call.request
-    body = call.body()
-    raw = body.problem is not None or call.sandbox.settings.fingerprint == "raw"
-    content = b"raw " + request.body if raw else body.canonical
-    return idempotency.fingerprint(request.method, request.target, content), hash(request.body)
+def _claim(call: Call, body: Body) -> Claim:
+    """Return what a request would claim: its key, for what it asks and where."""
+    request, sandbox, entry = call.request, call.sandbox, call.entry
+    parsed = body.problem is None and sandbox.rules.fingerprint == "parsed"
+    place = hash((request.method, request.target))
+    return Claim(entry.key or "", place, request.body, parsed, entry.id, sandbox.now)
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:

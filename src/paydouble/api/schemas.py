@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from paydouble.core.json_text import Number
 from paydouble.core.money import MOST_DIGITS
 
 PROVENANCE = "x-provenance"
@@ -30,9 +29,13 @@ def assumed(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - stands
     return Field(default, json_schema_extra={PROVENANCE: "assumed"}, **options)
 
 
+def _exact(value: object) -> object:
+    return Decimal(value) if type(value) is int else value  # a bool is none
+
+
 def _whole(value: object) -> object:
-    if isinstance(value, Number) and value.lexeme.isdecimal() and len(value.lexeme) <= MOST_DIGITS:
-        return int(value.lexeme)
+    if type(value) is int:
+        return value
     if (
         isinstance(value, Decimal)
         and value.is_finite()
@@ -62,7 +65,12 @@ def _url(value: str) -> str:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
-Amount = Annotated[Decimal, Field(gt=0), WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "examples": [49.95]})]
+Amount = Annotated[
+    Decimal,
+    BeforeValidator(_exact),
+    Field(gt=0),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "examples": [49.95]}),
+]
 CurrencyCode = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
 WebUrl = Annotated[

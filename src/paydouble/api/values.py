@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from paydouble.guards.idempotency import Claim
     from paydouble.journal import RequestEntry
     from paydouble.sandbox import Sandbox
+    from paydouble.scenarios.model import Scenario
     from paydouble.webhooks.deliveries import Delivery
 
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
@@ -72,7 +73,6 @@ class Call:
     extra_headers: tuple[tuple[str, str], ...] = ()
     payload: Any = None
     claim: Claim | None = None
-    queries: dict[str, str] = field(default_factory=dict)
     plan: Plan | None = None
     """What faults do to it before the commit, or to the operation itself."""
     waited: bool = False
@@ -82,12 +82,19 @@ class Call:
     overtaken: tuple[tuple[Delivery, int], ...] = ()
     scenario: str | None = None
     """The life that a deposit is going to lead, when that was looked for beforehand."""
+    life: Scenario | None = None
+    """That life itself, until the request has been kept waiting."""
     body_read: Body | None = None
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """Return the query's members."""
+        return self.request.query()
 
     def body(self) -> Body:
         """Return the request's body, parsed once."""
         if self.body_read is None:
-            self.body_read = parse(self.request, self.sandbox.settings)
+            self.body_read = parse(self.request, self.sandbox.rules)
         return self.body_read
 
 

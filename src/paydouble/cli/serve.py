@@ -195,7 +195,7 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         # What has been imported lives as long as the process. Full collections over all kept bytes would make the
         # slowest answers (docs/performance.md).
         gc.freeze()
-        gc.set_threshold(100_000, 500, 1_000)
+        gc.set_threshold(10_000, 5_000, 1_000)
         gc.enable()
         await stopped.wait()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from hashlib import blake2b
 from typing import Final
 
 from paydouble.core.draws import Draws
@@ -17,37 +15,42 @@ _READABLE: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS: Final = tuple(f"{a}{b}" for a in _READABLE for b in _READABLE)
 _PAIR_COUNT: Final = len(_PAIRS)
 _REFERENCES: Final = _PAIR_COUNT**4
+_LENGTH: Final = 24
+_BLOCK: Final = 32
 
 
 class Ids:
     """Makes the identifiers of one sandbox; the n-th of a prefix is always the same for the same seed."""
 
-    __slots__ = ("_begun", "_counts", "_draws", "_factor", "_offset")
+    __slots__ = ("_blocks", "_counts", "_draws", "_factor", "_offset", "_places")
 
     def __init__(self, draws: Draws) -> None:
         """Take the sandbox's draws."""
         self._draws = draws
-        self._counts: Counter[str] = Counter()
-        # The hash of everything but the number: three ids are made for every deposit.
-        self._begun: dict[str, blake2b] = {}
+        self._counts: dict[str, int] = {}
+        # Ids are drawn by the block, since three are made for every deposit: its number, and the characters of its ids.
+        self._blocks: dict[str, tuple[int, str]] = {}
+        self._places: dict[str, int] = {}
         self._offset = draws.whole("reference-offset") % _REFERENCES
-        # Coprime to 2, 3 and 5, the primes of 30^8: n -> n * factor + offset then meets every reference once.
+        # Coprime to 2, 3 and 5, the primes of 30^8: steps of this size then meet every reference once.
         self._factor = (draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7
 
     def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
         """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
         for prefix in prefixes:
-            self._counts[prefix] = earlier._counts[prefix]
+            self._counts[prefix] = earlier._counts.get(prefix, 0)
 
     def make(self, prefix: str) -> str:
         """Return the next id of a prefix, such as `payin_` and 24 characters."""
-        self._counts[prefix] = n = self._counts[prefix] + 1
-        begun = self._begun.get(prefix)
-        if begun is None:
-            begun = self._begun[prefix] = self._draws.begin("id", prefix)
-        state = begun.copy()
-        state.update(b"%d" % n)
-        return f"{prefix}_{state.digest().translate(_TO_BASE62).decode()}"
+        n = self._counts.get(prefix, 0)
+        self._counts[prefix] = n + 1
+        number, place = divmod(n, _BLOCK)
+        block = self._blocks.get(prefix)
+        if block is None or block[0] != number:
+            drawn = self._draws.block("id", prefix, number, _BLOCK * _LENGTH)
+            block = self._blocks[prefix] = (number, drawn.translate(_TO_BASE62).decode())
+        start = place * _LENGTH
+        return f"{prefix}_{block[1][start : start + _LENGTH]}"
 
     def derive(self, prefix: str, subject: str, n: int) -> str:
         """Return an id that belongs to a subject; it is not counted, so that the ids after it stay as they were."""
@@ -55,8 +58,11 @@ class Ids:
 
     def reference(self, prefix: str) -> str:
         """Return the next readable reference of a prefix, such as `PAY-7Q4M-2KXD`; no two are equal."""
-        self._counts[prefix] = n = self._counts[prefix] + 1
-        rest, d = divmod((n * self._factor + self._offset) % _REFERENCES, _PAIR_COUNT)
-        rest, c = divmod(rest, _PAIR_COUNT)
-        a, b = divmod(rest, _PAIR_COUNT)
+        place = self._places.get(prefix, self._offset) + self._factor
+        if place >= _REFERENCES:
+            place -= _REFERENCES
+        self._places[prefix] = place
+        high, low = divmod(place, _PAIR_COUNT * _PAIR_COUNT)
+        a, b = divmod(high, _PAIR_COUNT)
+        c, d = divmod(low, _PAIR_COUNT)
         return f"{prefix}-{_PAIRS[a]}{_PAIRS[b]}-{_PAIRS[c]}{_PAIRS[d]}"

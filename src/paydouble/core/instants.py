@@ -6,45 +6,44 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KEPT_SECONDS: Final = 256
+_KEPT: Final = 512
 # datetime ends with the year 9999; a clock that is advanced further is refused before it gets there.
 LATEST_MS: Final = int((datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()) * 1000
 
 
 class Stamps:
-    """Writes instants; keeps the texts of recent seconds, since many instants share theirs.
+    """Writes instants; keeps the texts of recent ones and of their seconds, which many share.
 
     With `seconds` true the milliseconds are cut off, which makes ties (setting `timestamps: seconds`).
     """
 
-    __slots__ = ("_last", "_last_text", "_seconds", "_texts")
+    __slots__ = ("_seconds", "_texts")
 
     def __init__(self, *, seconds: bool = False) -> None:
         """Choose the precision."""
         self._seconds = seconds
         self._texts: dict[int, str] = {}
-        self._last = -1
-        self._last_text = ""
 
-    def __call__(self, instant: int) -> str:
+    def write(self, instant: int) -> str:
         """Return for example `2026-01-01T00:00:00.250Z`."""
-        if instant == self._last:
-            return self._last_text
-        second, millisecond = divmod(instant, 1000)
-        text = self._texts.get(second)
+        texts = self._texts
+        text = texts.get(instant)
         if text is None:
-            if len(self._texts) >= _KEPT_SECONDS:
-                self._texts.clear()
-            text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
-            self._texts[second] = text
-        self._last = instant
-        self._last_text = f"{text}Z" if self._seconds else f"{text}.{millisecond:03d}Z"
-        return self._last_text
+            second, millisecond = divmod(instant, 1000)
+            # Under `~second`, a negative number, stands the second's own text, which lacks the milliseconds alone.
+            whole = texts.get(~second)
+            if whole is None:
+                whole = texts[~second] = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+            text = f"{whole}Z" if self._seconds else f"{whole}.{millisecond:03d}Z"
+            if len(texts) >= _KEPT:
+                texts.clear()
+            texts[instant] = text
+        return text
 
 
 def write_instant(instant: int) -> str:
     """Return the ISO 8601 text with milliseconds and `Z`."""
-    return Stamps()(instant)
+    return Stamps().write(instant)
 
 
 def parse_instant(text: object) -> int:

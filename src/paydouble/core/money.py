@@ -58,9 +58,10 @@ def write_minor(minor: int, digits: int) -> str:
     """Return the amount with exactly its currency's digits."""
     if not digits:
         return str(minor)
-    sign = "-" if minor < 0 else ""
-    text = str(abs(minor)).rjust(digits + 1, "0")
-    return f"{sign}{text[:-digits]}.{text[-digits:]}"
+    text = str(minor)
+    if minor < 10**digits:
+        text = f"{'-' if minor < 0 else ''}{str(abs(minor)).rjust(digits + 1, '0')}"
+    return f"{text[:-digits]}.{text[-digits:]}"
 
 
 def write_amount(minor: int, currency: str) -> str:

@@ -23,7 +23,7 @@ Order = tuple[str, str]
 class Stages:
     """Armed faults by order: its external identifier and the name of its scenario."""
 
-    __slots__ = ("_armed", "_by_order", "_lanes", "_orders")
+    __slots__ = ("_armed", "_by_order", "_orders", "lanes")
 
     def __init__(self) -> None:
         """Start without any."""
@@ -31,7 +31,8 @@ class Stages:
         # Apart from the orders themselves: faults that somebody has cleared do not come back with the next retry.
         self._by_order: dict[str, list[Armed]] = {}
         self._armed: dict[str, Armed] = {}
-        self._lanes: dict[str, int] = {}
+        self.lanes: dict[str, int] = {}
+        """How many there are at each point at which faults are asked; a point that has none is not in it."""
 
     def __iter__(self) -> Iterator[Armed]:
         """Iterate in the order in which they were armed."""
@@ -67,12 +68,8 @@ class Stages:
             )
             self._armed[armed.id] = armed
             self._by_order.setdefault(identifier, []).append(armed)
-            self._lanes[fault.lane] = self._lanes.get(fault.lane, 0) + 1
+            self.lanes[fault.lane] = self.lanes.get(fault.lane, 0) + 1
         return len(faults)
-
-    def busy(self, lane: str) -> bool:
-        """Return whether any is asked at this point."""
-        return lane in self._lanes
 
     def candidates(self, lane: str, identifier: str) -> list[Armed]:
         """Return what an order's scenarios have for a point."""
@@ -87,7 +84,7 @@ class Stages:
         self._uncount(armed)
         armed.fault = fault
         armed.tests = (*tests_of(fault), ("scenario", armed.stage[1], False)) if armed.stage else tests_of(fault)
-        self._lanes[fault.lane] = self._lanes.get(fault.lane, 0) + 1
+        self.lanes[fault.lane] = self.lanes.get(fault.lane, 0) + 1
 
     def remove(self, armed: Armed) -> None:
         """Disarm one."""
@@ -104,7 +101,7 @@ class Stages:
         count = len(self._armed)
         self._armed.clear()
         self._by_order.clear()
-        self._lanes.clear()
+        self.lanes.clear()
         return count
 
     def forget(self) -> None:
@@ -114,6 +111,6 @@ class Stages:
 
     def _uncount(self, armed: Armed) -> None:
         lane = armed.fault.lane
-        self._lanes[lane] -= 1
-        if not self._lanes[lane]:
-            del self._lanes[lane]
+        self.lanes[lane] -= 1
+        if not self.lanes[lane]:
+            del self.lanes[lane]

@@ -11,13 +11,14 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final
 
+from paydouble.core import json_text
 from paydouble.core.errors import ApiError
 
 # Canonical form, version 4, RFC variant 10xx; letters of either case name the same key.
-_KEY: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX: Final = "[0-9A-Fa-f]"
+_KEY: Final = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89ABab]{_HEX}{{3}}-{_HEX}{{12}}")
 
 
 @dataclass(slots=True, eq=False)
@@ -25,15 +26,34 @@ class Claim:
     """What is known of one key; `status` is None while the request is in flight."""
 
     key: str
-    fingerprint: bytes
+    place: int
+    """A hash of method, path and query; it is compared within one key only."""
+    sent: bytes
+    """The request's body."""
+    parsed: bool
+    """Whether that is JSON whose value counts, rather than its bytes."""
     request_id: str
     created_at: int
-    raw: int
-    """Hash of the exact bytes, to notice a body that parses alike but was written anew."""
     status: int | None = None
     body: bytes = b""
     made: str | None = None
     """The object that the request has made."""
+
+    def same(self, other: Claim) -> bool:
+        """Return whether two requests ask for the same: method, path, query, and body as it is parsed.
+
+        Bodies are parsed for it only when their bytes differ: a retry that writes its body anew is rare.
+        """
+        if self.place != other.place or self.parsed != other.parsed:
+            return False
+        return self.sent == other.sent or (self.parsed and _value(self.sent) == _value(other.sent))
+
+
+def _value(body: bytes) -> bytes:
+    try:
+        return json_text.canonical(json_text.loads(body)) if body else b"{}"
+    except json_text.JsonTextError:
+        return body  # holds a number that is out of any range, in a member that nobody reads
 
 
 def parse_key(values: Sequence[str]) -> str:
@@ -46,11 +66,6 @@ def parse_key(values: Sequence[str]) -> str:
     if len(values) > 1:
         raise ApiError(code, "The Idempotency-Key header stands more than once; send exactly one.")
     raise ApiError(code, "The Idempotency-Key is not a UUID version 4 such as 5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d.")
-
-
-def fingerprint(method: str, target: str, content: bytes) -> bytes:
-    """Return what two requests share when they ask for the same: method, path, query and body."""
-    return blake2b(f"{method} {target}\0".encode("utf-8", "surrogateescape") + content, digest_size=16).digest()
 
 
 class Keys:

@@ -9,12 +9,13 @@ from functools import cache, cached_property
 from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError
 from paydouble.core.money import MINOR_DIGITS, parse_amount, to_minor
+from paydouble.payments.resources import PaymentMethod
 
 RATE_WINDOW_MS = 15 * 60 * 1000
 _RATE_DIGITS = Context(prec=8, rounding=ROUND_HALF_EVEN)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Method:
     """A payment method, with the currencies, countries and amounts it takes."""
 
@@ -25,12 +26,17 @@ class Method:
     limits: dict[str, tuple[int, int]]
     """Smallest and largest amount in minor units, by currency."""
 
+    @cached_property
+    def named(self) -> PaymentMethod:
+        """Return what a pay-in shows of it."""
+        return PaymentMethod(self.type, self.code, self.name)
+
     def takes(self, currency: str, country: str | None, amount: int | None) -> bool:
         """Return whether this method can be offered."""
-        if currency not in self.limits or not self.serves(country):
+        limits = self.limits.get(currency)
+        if limits is None or not self.serves(country):
             return False
-        low, high = self.limits[currency]
-        return amount is None or low <= amount <= high
+        return amount is None or limits[0] <= amount <= limits[1]
 
     def serves(self, country: str | None) -> bool:
         """Return whether a payer of this country can use it; an empty list means every country."""
@@ -49,6 +55,20 @@ class Catalogue:
     def currencies(self) -> frozenset[str]:
         """Return the currencies that some method takes."""
         return frozenset(currency for method in self.methods for currency in method.limits)
+
+    def called(self, kind: str, code: str | None) -> list[Method]:
+        """Return the methods of a type, or the one of them with a code, in the catalogue's order."""
+        return [method for method in self.methods if method.type == kind and code in {None, method.code}]
+
+    @cached_property
+    def takers(self) -> dict[tuple[str, str | None, str], list[Method]]:
+        """Return the methods by type, code or none, and currency, each list in the catalogue's order."""
+        takers: dict[tuple[str, str | None, str], list[Method]] = {}
+        for method in self.methods:
+            for code in (None, method.code):
+                for currency in method.limits:
+                    takers.setdefault((method.type, code, currency), []).append(method)
+        return takers
 
 
 @cache

@@ -14,13 +14,12 @@ from paydouble.core.ids import Ids
 from paydouble.core.money import write_amount
 from paydouble.payments import events, lifecycle
 from paydouble.payments.resources import (
-    Customer,
     Dispute,
     Document,
     Failure,
     Living,
+    Order,
     PayIn,
-    PaymentMethod,
     Payout,
     Refund,
     Resource,
@@ -34,7 +33,7 @@ R = TypeVar("R", bound=Resource)
 class Emit(Protocol):
     """What the ledger tells of: an event type, the resource with its documented members, and what they were."""
 
-    def __call__(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
+    def __call__(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> object:
         """Record the event."""
 
 
@@ -76,40 +75,26 @@ class Ledger:
 
     # Commands
 
-    def create_pay_in(  # noqa: PLR0913 - a deposit has this many members
-        self,
-        now: int,
-        *,
-        external_identifier: str,
-        amount: int,
-        currency: str,
-        payment_method: PaymentMethod,
-        customer: Customer,
-        expires_in_ms: int,
-        checkout_base: str,
-        return_url: str | None = None,
-        notification_url: str | None = None,
-        metadata: dict[str, str] | None = None,
-        scenario: str = "",
+    def create_pay_in(
+        self, now: int, order: Order, *, checkout_base: str, scenario: str = ""
     ) -> tuple[PayIn, Document]:
         """Open a deposit, `created`; returns it with its documented members as they stand in its first event."""
-        pay_in_id = self._ids.make("payin")
         pay_in = PayIn(
-            id=pay_in_id,
+            id=self._ids.make("payin"),
             sequence=len(self._order[PayIn]) + 1,
             reference=self._ids.reference("PAY"),
-            external_identifier=external_identifier,
-            amount=amount,
-            currency=currency,
-            payment_method=payment_method,
-            customer=customer,
+            external_identifier=order.external_identifier,
+            amount=order.amount,
+            currency=order.currency,
+            payment_method=order.payment_method,
+            customer=order.customer,
             created_at=now,
             updated_at=now,
-            expires_at=now + expires_in_ms,
-            payment_url=checkout_base + pay_in_id,
-            return_url=return_url,
-            notification_url=notification_url,
-            metadata=metadata,
+            expires_at=now + order.expires_in_ms,
+            checkout_base=checkout_base,
+            return_url=order.return_url,
+            notification_url=order.notification_url,
+            metadata=order.metadata,
             scenario=scenario,
         )
         return pay_in, self._open(pay_in, now)

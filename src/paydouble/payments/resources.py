@@ -46,6 +46,20 @@ class Customer(NamedTuple):
     email: str
 
 
+class Order(NamedTuple):
+    """What a merchant asks for with a deposit. The amount is in minor units."""
+
+    external_identifier: str
+    amount: int
+    currency: str
+    payment_method: PaymentMethod
+    customer: Customer
+    expires_in_ms: int
+    return_url: str | None = None
+    notification_url: str | None = None
+    metadata: dict[str, str] | None = None
+
+
 @dataclass(slots=True, eq=False)
 class PayIn:
     """A deposit (contract section 2.2)."""
@@ -64,7 +78,8 @@ class PayIn:
     created_at: int
     updated_at: int
     expires_at: int
-    payment_url: str
+    checkout_base: str
+    """Where the page for its payer begins; its id follows."""
     return_url: str | None = None
     notification_url: str | None = None
     metadata: dict[str, str] | None = None
@@ -78,6 +93,11 @@ class PayIn:
     """The documented members that the latest change replaced, as they were."""
 
     @property
+    def payment_url(self) -> str:
+        """Return where the payer pays."""
+        return self.checkout_base + self.id
+
+    @property
     def digits(self) -> int:
         """Return the minor digits of the pay-in's currency."""
         return MINOR_DIGITS[self.currency]
@@ -86,6 +106,7 @@ class PayIn:
         """Return the documented members alone."""
         method = self.payment_method
         customer = self.customer
+        created_at = stamp(self.created_at)
         return {
             "id": self.id,
             "object": "payin",
@@ -100,8 +121,8 @@ class PayIn:
                 "last_name": customer.last_name,
                 "email": customer.email,
             },
-            "created_at": stamp(self.created_at),
-            "updated_at": stamp(self.updated_at),
+            "created_at": created_at,
+            "updated_at": created_at if self.updated_at == self.created_at else stamp(self.updated_at),
         }
 
     def document(self, stamp: Stamp) -> Document:
@@ -110,7 +131,7 @@ class PayIn:
 
     def extended(self, document: Document, stamp: Stamp) -> Document:
         """Add what the API shows beyond the documented members; for who has just rendered those."""
-        document["payment_url"] = self.payment_url
+        document["payment_url"] = self.checkout_base + self.id
         document["expires_at"] = stamp(self.expires_at)
         document["return_url"] = self.return_url
         document["metadata"] = self.metadata or {}

@@ -166,7 +166,20 @@ class Host:
 
     async def answer(self, request: Request) -> Reply:
         """Take a request through the pipeline, waiting where a real service would."""
-        step = self.pipeline.handle(request)
+        return await self.finish(self.pipeline.handle(request))
+
+    def sends(self, reply: Reply) -> bool:
+        """Start what a reply has set in motion; returns whether it can be sent as it is, at once."""
+        pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
+        if pump is None:
+            return reply.wire is None
+        if reply.delay_ms or reply.overtaken or reply.wire is not None:
+            return False
+        pump.kick()
+        return True
+
+    async def finish(self, step: Step) -> Reply:
+        """Go on with a request from where the pipeline has left it."""
         while not isinstance(step, Reply):
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
@@ -245,6 +258,8 @@ class Host:
         settled = self._settling.get(step.claim)
         if settled is not None:
             await asyncio.shield(settled)
+        else:
+            await asyncio.sleep(0)  # what it joins may have begun at once, and not been gone on with yet
         return self.pipeline.rejoin(step)
 
     def _free_id(self) -> str:

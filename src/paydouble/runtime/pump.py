@@ -59,12 +59,13 @@ class Pump:
         """Start what can start, and see to it that the next timer is met."""
         if self._closed or self._interruptions:
             return
-        outbox = self.sandbox.outbox
-        if not outbox.quiet:
-            for endpoint in outbox.idle_endpoints():
+        sandbox = self.sandbox
+        if not sandbox.outbox.quiet:
+            for endpoint in sandbox.outbox.idle_endpoints():
                 if endpoint not in self._workers:
                     self._workers[endpoint] = asyncio.get_running_loop().create_task(self._work(endpoint))
-        self._set_alarm()
+        if sandbox.clock.mode != "manual" or self._alarm is not None:
+            self._set_alarm()
 
     def enter(self) -> None:
         """A request is in flight: an `auto` clock stands meanwhile."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from paydouble.config import Settings
+from paydouble.config import Settings, guards, plain
 from paydouble.core.clock import Clock
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
@@ -25,7 +26,7 @@ from paydouble.guards.rate_limit import Quota
 from paydouble.journal import Journal, RequestEntry
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
-from paydouble.payments.resources import Dispute, Document, Failure, Living, PayIn, Payout, Refund
+from paydouble.payments.resources import Dispute, Document, Failure, Living, Order, PayIn, Payout, Refund
 from paydouble.sandbox import delivering, emission
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
@@ -69,6 +70,10 @@ class Sandbox:
         """
         self.identity = identity
         self.settings = settings
+        self.rules = plain(settings)
+        """The settings, to be read only."""
+        self.guarded = guards(settings)
+        """Whether a request that knows the secret may be refused all the same."""
         self.notification_url = notification_url
         self.checkout_base = checkout_base
         self.cause: RequestEntry | None = None
@@ -102,7 +107,8 @@ class Sandbox:
         self.quota = Quota()
         self.errors = 0
         self.fired = 0
-        self.ledger = Ledger(self.ids, Stamps(seconds=self.settings.timestamps == "seconds"), self._emit)
+        stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
+        self.ledger = Ledger(self.ids, stamp, partial(emission.emit, self))
         self.life = Life(self.ledger, self.timers, self.settings, self.scenarios)
 
     # Time
@@ -150,16 +156,15 @@ class Sandbox:
 
     # Commands of the API
 
-    def create_pay_in(self, scenario: str | None = None, **members: Any) -> tuple[PayIn, Document]:  # noqa: ANN401
-        """Open a deposit that plays a scenario; the members are those of `Ledger.create_pay_in`."""
-        chosen = self.scenario(scenario or self.active_scenario or self.settings.scenario)
-        self.prepare(chosen, members["external_identifier"])
-        pay_in, document = self.ledger.create_pay_in(
-            self.now, checkout_base=self.checkout_base, scenario=chosen.name, **members
-        )
-        self.scenarios.begin(pay_in, chosen)
-        self.life.begin_pay_in(pay_in, chosen, self.now)
-        return pay_in, document
+    def create_pay_in(self, scenario: Scenario, order: Order) -> tuple[PayIn, Document]:
+        """Open a deposit that plays a scenario; returns it with its documented members."""
+        now = self.now
+        if scenario.faults or scenario.settings is not None:
+            self.prepare(scenario, order.external_identifier)
+        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=scenario.name)
+        self.scenarios.begin(opened[0], scenario)
+        self.life.begin_pay_in(opened[0], scenario, now)
+        return opened
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
         """Put in place what a scenario needs beside its steps, for an order that is about to play it."""
@@ -220,7 +225,9 @@ class Sandbox:
     def put(self, settings: Settings) -> None:
         """Put settings in place, whoever wants them."""
         self.settings = self.life.settings = settings
-        self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds")
+        self.rules = plain(settings)
+        self.guarded = guards(settings)
+        self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write
         self.journal.requests.resize(settings.journal_limit)
         self.journal.events.resize(settings.journal_limit)
         self.outbox.limit = settings.journal_limit
@@ -355,15 +362,12 @@ class Sandbox:
 
     def choose_scenario(self, deposit: Mapping[str, Any]) -> Scenario:
         """Return the life that a deposit asks for, by its parsed request; `UsageError` for a name that is unknown."""
-        return self.scenarios.choose(deposit, self.settings.scenario)
+        return self.scenarios.choose(deposit, self.rules.scenario)
 
     def activate_scenario(self, name: str | None) -> None:
         """Let every new pay-in play a scenario, or with None let each choose again; `UsageError` for an unknown one."""
         self.tick()
-        if name is None:
-            self.scenarios.active = None
-        else:
-            self.scenarios.activate(name)
+        self.scenarios.activate(name)
         self.overlay.follow()
 
     @property
@@ -382,6 +386,3 @@ class Sandbox:
     def idle(self) -> bool:
         """Return whether nothing will happen by itself: no timer, nothing queued, nothing in flight."""
         return not len(self.timers) and self.outbox.quiet
-
-    def _emit(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
-        emission.emit(self, kind, resource, document, previous, now)

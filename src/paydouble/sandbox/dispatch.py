@@ -55,7 +55,7 @@ class Dispatch:
         self,
         event: Event,
         *,
-        target: str | None,
+        target: str,
         follows_sandbox: bool,
         now: int,
         delay: int = 0,
@@ -63,15 +63,13 @@ class Dispatch:
     ) -> Delivery:
         """Make the deliveries of an event, the first attempt `delay` from now; returns the event's own."""
         outbox = self._outbox
-        if plan is None or target is None:
+        if plan is None:
             delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, delay=delay)
-            if delay and target is not None:
+            if delay:
                 self._send(delivery, now, now + delay)
-            if plan is not None:
-                delivery.faults.extend(plan.fired)
             return delivery
         delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, queued=False)
-        delivery.faults.extend(plan.fired)
+        delivery.faults += tuple(plan.fired)
         delivery.offsets = plan.offsets
         delivery.most_attempts = plan.attempts
         due = now + delay + plan.delay_ms
@@ -170,7 +168,7 @@ class Dispatch:
                 suffix=f".{number}",
                 lane=f"#{number}" if copies.concurrent else "",
             )
-            copy.faults.extend(original.faults)
+            copy.faults += original.faults
             copy.offsets = original.offsets
             copy.most_attempts = original.most_attempts
             self._send(copy, now, first + copies.spacing_ms * place)

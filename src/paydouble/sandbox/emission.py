@@ -80,17 +80,11 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
 ) -> events.Event:
     """Record an event and send it on its way."""
     cause = box.cause
-    settings = box.settings
+    settings = box.rules
     own = _own_url(box, resource)
     target = own or box.notification_url
     plan = _plan(box, kind, resource.id, sent=target is not None) if box.faults.busy("event") else None
-    created_at = now
-    livemode = settings.livemode
-    if plan is not None:
-        if plan.tie:
-            created_at = last_event_at(box, resource.id) or now
-        if plan.livemode is not None:
-            livemode = plan.livemode
+    created_at, livemode = (now, settings.livemode) if plan is None else _as_planned(box, plan, resource, now)
     event_id = box.ids.make("evt")
     body = events.freeze(
         event_id=event_id,
@@ -106,19 +100,29 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
     event = events.Event(event_id, kind, resource.id, created_at, cause.id if cause else None, body)
     box.journal.events.add(event)
     if cause:
-        cause.events.append(event_id)
+        cause.events += (event_id,)
     box.feed.add("event", event)
     if box.life.stories:
         box.life.note(kind, resource)
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
-    delay = settings.webhooks.offsets[0]
-    delivery = box.dispatch.post(event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan)
+    if target is None:
+        delivery = box.outbox.unsent(event, now + settings.webhooks.offsets[0])
+        if plan is not None:
+            delivery.faults = tuple(plan.fired)
+    else:
+        delay = settings.webhooks.offsets[0]
+        delivery = box.dispatch.post(event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan)
     if delivery.status != "waiting":
         box.feed.add("delivery", delivery)
     if plan is not None and plan.lead_ms is not None:
         box.overtaking.append((delivery, plan.lead_ms))
     return event
+
+
+def _as_planned(box: Sandbox, plan: EventPlan, resource: Living, now: int) -> tuple[int, bool]:
+    created_at = (last_event_at(box, resource.id) or now) if plan.tie else now
+    return created_at, box.rules.livemode if plan.livemode is None else plan.livemode
 
 
 def plan_attempt(box: Sandbox, delivery: Delivery) -> AttemptPlan | None:
@@ -170,7 +174,7 @@ def _post_foreign(  # noqa: PLR0913 - what a delivery is made of
     box.journal.events.add(foreign)
     box.feed.add("event", foreign)
     delivery = box.outbox.post(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
-    delivery.faults.append(roll.fault_id)
+    delivery.faults += (roll.fault_id,)
 
 
 def _other_id(own_id: str, mark: str) -> str:

@@ -64,11 +64,13 @@ class Life:
         """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
 
     def begin_pay_in(self, pay_in: PayIn, scenario: Scenario, now: int) -> None:
-        """Set the expiry and the first step."""
-        self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
+        """Set the first step, and the expiry unless the step comes before it and will set it (`_tidy`)."""
+        steps = scenario.lifecycle.pay_in
         if scenario.asks_when:
             self.stories[pay_in.id] = ["pay-in.created"]
-        self._next_step(pay_in.id, scenario.lifecycle.pay_in, 0, now)
+        if not steps or not isinstance(steps[0], TRANSITIONS) or now + steps[0].after >= pay_in.expires_at:
+            self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
+        self._next_step(pay_in.id, steps, 0, now)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
         """Set the first step."""
@@ -189,14 +191,18 @@ class Life:
             return False
         try:
             self._ledger.transition(resource, to, now, failure=failure, force=force)
+            moved = True
         except IllegalTransition:
-            return False
+            moved = False
         self._tidy(resource, now)
-        return True
+        return moved
 
     def _next_step(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
         while place < len(steps):
             step = steps[place]
+            if isinstance(step, TRANSITIONS):  # asked first: nearly every step is one
+                self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
+                return
             if isinstance(step, REPEATS):
                 steps, place = expand(steps[place:]), 0
             elif isinstance(step, BRANCHES) and not step.after:

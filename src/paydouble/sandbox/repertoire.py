@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import PayIn
@@ -16,6 +16,20 @@ SCENARIO_DOMAIN: Final = "@scenario.test"
 MOST_UPLOADS: Final = 1_000
 
 
+class Usual(NamedTuple):
+    """The life of every deposit that names none, and for how long that is so."""
+
+    default: str
+    version: int
+    """The library's."""
+    scenario: Scenario | None
+    """None while the deposit's members decide."""
+    stages: bool
+    """Whether it may need more than its steps."""
+    lasting: bool
+    """Whether its name will always mean this very object."""
+
+
 class Repertoire:
     """Lives by name. A pay-in keeps the life that it began, whatever is uploaded, reloaded or forgotten later."""
 
@@ -23,8 +37,8 @@ class Repertoire:
         """Start without uploads."""
         self.library = library
         self.uploaded: dict[str, Scenario] = {}
-        self.active: str | None = None
-        """The life of every new pay-in, if one was chosen."""
+        self._active: str | None = None
+        self._usual: Usual | None = None
         self.plays = 0
         """Pay-ins that were made by playing a scenario."""
         self._begun: dict[str, Scenario] = {}
@@ -59,17 +73,36 @@ class Repertoire:
         The active scenario comes first, then the local part of a `…@scenario.test` e-mail, then the first `match`
         (uploads before files), then the default.
         """
-        if self.active is not None:
-            return self.get(self.active)
+        if self._active is not None:
+            return self.get(self._active)
         customer = deposit.get("customer")
-        email = customer.get("email") if isinstance(customer, Mapping) else None
+        email = customer.get("email") if isinstance(customer, dict) else None
         # A form in a browser can choose a life without code: card-declined@scenario.test.
         if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN):
             return self.get(email.removesuffix(SCENARIO_DOMAIN))
+        usual = self.usual(default)
+        if usual.scenario is not None:
+            return usual.scenario
         for scenario in self.matching():
             if scenario.match is not None and scenario.match.takes(deposit):
                 return scenario
         return self.get(default)
+
+    def usual(self, default: str) -> Usual:
+        """Return what a new pay-in plays that does not ask for a life by e-mail; `UsageError` for an unknown name."""
+        usual = self._usual
+        if usual is None or usual.default != default or usual.version != self.library.version:
+            decided = self._active is not None or not self.matching()
+            scenario = self.get(self._active or default) if decided else None
+            stages = scenario is None or bool(scenario.faults) or scenario.settings is not None
+            lasting = scenario is not None and self.library.lasting(scenario)
+            self._usual = usual = Usual(default, self.library.version, scenario, stages, lasting)
+        return usual
+
+    @property
+    def active(self) -> str | None:
+        """Return the life of every new pay-in, if one was chosen."""
+        return self._active
 
     def matching(self) -> tuple[Scenario, ...]:
         """Return the scenarios with a `match`, in the order in which they are asked."""
@@ -78,27 +111,25 @@ class Repertoire:
         uploads = tuple(each for each in self.uploaded.values() if each.match is not None)
         return uploads + tuple(each for each in self.library.matching if each.name not in self.uploaded)
 
-    def stages(self, default: str) -> bool:
-        """Return whether a new pay-in may need more than its steps without asking for it by e-mail."""
-        if self.matching():
-            return True
-        chosen = self.get(self.active or default)
-        return bool(chosen.faults) or chosen.settings is not None
-
     def upload(self, scenario: Scenario) -> None:
         """Put a scenario over any other of its name, for the pay-ins to come; `UsageError` when there are too many."""
         if scenario.name not in self.uploaded and len(self.uploaded) >= MOST_UPLOADS:
             raise UsageError(f"there are {MOST_UPLOADS} uploaded scenarios already; reset some", member="name")
         self.uploaded[scenario.name] = scenario
+        self._usual = None
 
-    def activate(self, name: str) -> None:
-        """Let every new pay-in lead a life; `UsageError` when there is no such scenario."""
-        self.check(name, "name")
-        self.active = name
+    def activate(self, name: str | None) -> None:
+        """Let every new pay-in lead a life, or with None its own; `UsageError` when there is no such scenario."""
+        if name is not None:
+            self.check(name, "name")
+        self._active = name
+        self._usual = None
 
     def begin(self, pay_in: PayIn, scenario: Scenario) -> None:
         """Note which life a pay-in leads, where its name alone would not tell for ever."""
-        if not self.library.lasting(scenario):
+        usual = self._usual
+        known = usual is not None and usual.scenario is scenario and usual.version == self.library.version
+        if not (usual.lasting if known and usual is not None else self.library.lasting(scenario)):
             self._begun[pay_in.id] = scenario
 
     def of(self, pay_in: PayIn) -> Scenario:
@@ -109,9 +140,9 @@ class Repertoire:
 
     def clear(self) -> tuple[int, int]:
         """Forget the uploads and the default; returns how many of each there were."""
-        removed = len(self.uploaded), int(self.active is not None)
+        removed = len(self.uploaded), int(self._active is not None)
         self.uploaded.clear()
-        self.active = None
+        self.activate(None)
         return removed
 
     def restart(self) -> None:

@@ -29,7 +29,7 @@ def sample(box: Sandbox, kind: str) -> PayIn | Refund | Dispute:
         created_at=now,
         updated_at=now,
         expires_at=now + 86_400_000,
-        payment_url="",
+        checkout_base="",
         status=state if family == "pay-in" else "succeeded",
     )
     if family == "refund":

@@ -92,6 +92,8 @@ class Library:
         self._stamps: dict[Path, _Stamp] = {}
         self._read: dict[Path, Scenario] = {}
         self._own: dict[str, Scenario] = {}
+        self.version = 0
+        """Grows whenever a name may mean another scenario than before."""
         self.matching: tuple[Scenario, ...] = ()
         """Scenarios with a `match`, in the order in which they are asked. No shipped file has one."""
         self._choose()
@@ -155,5 +157,6 @@ class Library:
                 if over and changes is not None and path.stem in changes.changed:
                     changes.notices.append(f"{path}: scenario {path.stem} stands over {over}")
                 own[path.stem] = (path, self._read[path])
+        self.version += 1
         self._own = {**self._given, **{name: scenario for name, (_, scenario) in own.items()}}
         self.matching = tuple(scenario for scenario in self._own.values() if scenario.match is not None)

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from paydouble.api.values import Request
+from paydouble.api.values import Reply, Request, Step
 from paydouble.runtime.host import Host
 from paydouble.web import wire_faults
 from paydouble.web.replies import render
@@ -19,12 +19,40 @@ BODY_PATIENCE_SECONDS = 30.0
 _LOG = logging.getLogger("paydouble.api")
 
 
-async def answer(host: Host, request: web.BaseRequest) -> web.StreamResponse:
-    """Return the service's answer to a request."""
+async def answer(host: Host, request: web.BaseRequest, begun: tuple[Request, Step] | None = None) -> web.StreamResponse:
+    """Return the service's answer to a request; `begun` is how far it has gone, when it has."""
+    if begun is None:
+        asked = await _read(request)
+        step = begin(host, asked)
+    else:
+        asked, step = begun
+    try:
+        reply = await host.finish(step)
+    except Exception:  # noqa: BLE001 - see `begin`
+        reply = _failed(host, asked)
+    if reply.wire is not None:
+        return await wire_faults.perform(request, reply, reply.wire)
+    return render(reply, request)
+
+
+def begin(host: Host, asked: Request) -> Step:
+    """Take a request as far as it goes without waiting."""
+    try:
+        return host.pipeline.handle(asked)
+    except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
+        return _failed(host, asked)
+
+
+def _failed(host: Host, asked: Request) -> Reply:
+    _LOG.exception("%s %s failed", asked.method, asked.target.partition("?")[0])
+    return host.pipeline.internal_error(asked)
+
+
+async def _read(request: web.BaseRequest) -> Request:
     body, body_error = await read_body(request)
     transport = request.transport
     peer = transport.get_extra_info("peername") if transport is not None else None
-    asked = Request(
+    return Request(
         method=request.method,
         target=origin_form(request),
         headers=request.headers,
@@ -33,14 +61,6 @@ async def answer(host: Host, request: web.BaseRequest) -> web.StreamResponse:
         remote=peer[0] if isinstance(peer, tuple) else None,
         body_error=body_error,
     )
-    try:
-        reply = await host.answer(asked)
-    except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
-        _LOG.exception("%s %s failed", request.method, request.path)
-        reply = host.pipeline.internal_error(asked)
-    if reply.wire is not None:
-        return await wire_faults.perform(request, reply, reply.wire)
-    return render(reply, request)
 
 
 def origin_form(request: web.BaseRequest) -> str:

@@ -16,9 +16,12 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from paydouble.api.values import Request, Step
 from paydouble.runtime.host import Host
+from paydouble.web.at_once import AtOnce
 from paydouble.web.replies import render
 
+Begun = tuple[Request, Step]
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 # What the shell reads at most; each sandbox refuses less by its own setting `body_limit`.
 HARD_BODY_LIMIT = 64 * 1024 * 1024
@@ -27,14 +30,15 @@ HARD_BODY_LIMIT = 64 * 1024 * 1024
 class FrontServer(web.Server):
     """A server whose protocol errors wear the documented envelope."""
 
-    def __init__(self, host: Host, handler: Handler) -> None:
-        """Answer requests with a handler."""
+    def __init__(self, host: Host, handler: Handler, is_for_api: Callable[[str], bool]) -> None:
+        """Answer requests with a handler; `is_for_api` says whose target may be answered without one."""
+        self.is_for_api = is_for_api
         super().__init__(handler, request_factory=self._make, access_log=None, keepalive_timeout=75.0)
         self.host = host
 
     def __call__(self) -> RequestHandler:
         """Return the protocol of one connection."""
-        return _Connection(self, loop=self._loop, **self._kwargs)
+        return Connection(self, loop=self._loop, **self._kwargs)
 
     def _make(
         self,
@@ -47,10 +51,38 @@ class FrontServer(web.Server):
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=HARD_BODY_LIMIT)
 
 
-class _Connection(RequestHandler):
-    """aiohttp's connection, except that garbage is answered as the contract answers."""
+class Connection(RequestHandler):
+    """aiohttp's connection, except that garbage is answered as the contract answers, and the usual request at once."""
 
-    __slots__ = ()
+    __slots__ = ("begun",)
+
+    def __init__(self, server: FrontServer, **options: Any) -> None:  # noqa: ANN401 - aiohttp's own
+        """Serve one client."""
+        super().__init__(server, **options)
+        self.begun: Begun | None = None
+        """A request whose pipeline has been entered before aiohttp got to see it, and how far it went."""
+        self._parser: Any = AtOnce(self._parser, self, server.host, server.is_for_api)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether every request so far has been answered."""
+        return self._waiter is not None and not self._messages
+
+    def answered(self) -> None:
+        """Note an answer that aiohttp knows nothing of: the connection may stay open for as long again."""
+        server: Any = self._manager
+        server.requests_count += 1
+        self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's signature
+        """Go on reading and parsing; a request that is answered at once has been read whole, and asks for nothing."""
+        if self._reading_paused or self._buffer_paused or (resume_parser and self._waiter is None):
+            super().resume_reading(resume_parser)
+
+    def take_begun(self) -> Begun | None:
+        """Return the request that has begun already, once."""
+        begun, self.begun = self.begun, None
+        return begun
 
     def log_exception(self, *args: Any, **kw: Any) -> None:  # noqa: ANN401 - aiohttp's signature
         """Log a failure; a body that cannot be read is none of ours, and has been answered."""

@@ -81,10 +81,10 @@ def render(reply: Reply, request: web.BaseRequest | None = None) -> web.StreamRe
         and request.version == (1, 1)
         and request.keep_alive
         and request.method != "HEAD"
-        and reply.status in _STATUS_LINES
-        and len(reply.body) < _LARGEST_AT_ONCE
+        and is_usual(reply)
+        and not request.protocol.writing_paused  # one who reads nothing is waited for, which a `Response` does
     ):
-        return WholeResponse(reply.status, _head(reply).encode("latin-1") + reply.body)
+        return WholeResponse(reply.status, written(reply))
     # `Server` is named, or aiohttp would write its own version there.
     headers = CIMultiDict(
         (("Content-Type", reply.content_type), ("X-Request-Id", reply.request_id), ("Server", "paydouble"))
@@ -93,9 +93,17 @@ def render(reply: Reply, request: web.BaseRequest | None = None) -> web.StreamRe
     return web.Response(body=reply.body, status=reply.status, headers=headers)
 
 
-def _head(reply: Reply) -> str:
+def is_usual(reply: Reply) -> bool:
+    """Return whether a reply is small, and has a status that HTTP knows: only such a one can be `written`."""
+    return reply.status in _STATUS_LINES and len(reply.body) < _LARGEST_AT_ONCE
+
+
+def written(reply: Reply) -> bytes:
+    """Return a reply as it stands on a connection that stays open."""
+    body = reply.body
     extra = "".join(f"{name}: {value}\r\n" for name, value in reply.headers) if reply.headers else ""
-    return (
+    head = (
         f"{_STATUS_LINES[reply.status]}Content-Type: {reply.content_type}\r\nX-Request-Id: {reply.request_id}\r\n"
-        f"Server: paydouble\r\n{extra}Content-Length: {len(reply.body)}\r\nDate: {_DATES.now()}\r\n\r\n"
+        f"Server: paydouble\r\n{extra}Content-Length: {len(body)}\r\nDate: {_DATES.now()}\r\n\r\n"
     )
+    return head.encode("latin-1") + body

@@ -79,7 +79,7 @@ class Delivery:
     attempts: list[Attempt] = field(default_factory=list)
     lane: str = ""
     """Copies that travel in parallel with the original queue in a lane of their own."""
-    faults: list[str] = field(default_factory=list)
+    faults: tuple[str, ...] = ()
     offsets: tuple[int, ...] | None = None
     """A ladder of its own, when it has one; else the sandbox's."""
     most_attempts: int | None = None
@@ -161,6 +161,13 @@ class Outbox:
             self.finish(delivery, "no_endpoint")
         elif queued and not delay:
             self.enqueue(delivery)
+        return delivery
+
+    def unsent(self, event: Event, due: int) -> Delivery:
+        """Make the delivery of an event that has no endpoint to go to, which would have been due at an instant."""
+        delivery = Delivery(f"dlv_{event.id[4:]}", event, None, True, due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
+        self.deliveries[delivery.id] = delivery
+        self._end(delivery)
         return delivery
 
     def resend(self, delivery: Delivery, sandbox_url: str | None, now: int) -> None:
@@ -308,6 +315,9 @@ class Outbox:
         """Bring a delivery to its end; beyond the limit the oldest that has come to its end is let go."""
         delivery.status = status
         delivery.next_due_at = None
+        self._end(delivery)
+
+    def _end(self, delivery: Delivery) -> None:
         self._settled.append(delivery)
         while len(self.deliveries) > self.limit and self._settled:
             del self.deliveries[self._settled.popleft().id]

@@ -168,4 +168,4 @@ async def test_a_stranger_meets_no_fault(shop: Caller) -> None:
 
     stranger = await shop.ask("POST", DEPOSITS, {})
 
-    assert (stranger.status, shop.entries[0].faults) == (401, [])
+    assert (stranger.status, shop.entries[0].faults) == (401, ())

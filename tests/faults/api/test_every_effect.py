@@ -105,7 +105,7 @@ async def test_an_effect_that_fires_is_met(client: Client, effect: Fault) -> Non
     seen = await _session(shop)
 
     named = [entry.faults for entry in shop.entries if entry.faults]
-    assert named == [[armed.id]] * armed.fired
+    assert named == [(armed.id,)] * armed.fired
     assert armed.fired > 0
     if effect["type"] in _SLOW:
         assert seen[0].seconds >= 0.025
@@ -186,6 +186,6 @@ async def test_after_the_commit_everything_has_happened(client: Client, effect: 
     kept = (len(shop.pay_ins), len(shop.sandbox.keys), shop.events, shop.entries[0].faults)
     retry = await shop.deposit()
 
-    assert kept == (1, 1, ["pay-in.created"], ["fault-1"])
+    assert kept == (1, 1, ["pay-in.created"], ("fault-1",))
     assert (len(shop.pay_ins), shop.entries[1].verdict) == (1, "replay")
     assert retry.body == (first.body if effect["type"] == "sticky_5xx" else true)

@@ -232,7 +232,7 @@ async def test_a_later_wire_wins_and_delays_add_up(shop: Caller) -> None:
 
     assert (seen.status, seen.body) == (502, b"")
     assert seen.seconds >= 0.06
-    assert shop.entries[0].faults == [f"fault-{n}" for n in range(1, 7)]
+    assert shop.entries[0].faults == tuple(f"fault-{n}" for n in range(1, 7))
 
 
 async def test_the_first_that_fires_decides(shop: Caller) -> None:
@@ -254,7 +254,7 @@ async def test_the_journal_says_what_was_said(shop: Caller) -> None:
         await shop.deposit(n=n)
 
     told = [(entry.status, entry.response_body[:10], entry.faults) for entry in shop.entries]
-    assert told == [(None, b"", ["fault-1"]), (None, b"\x00\x01", ["fault-3"]), (200, b'{"success"', ["fault-2"])]
+    assert told == [(None, b"", ("fault-1",)), (None, b"\x00\x01", ("fault-3",)), (200, b'{"success"', ("fault-2",))]
     assert {entry.external_identifier for entry in shop.entries} == {"order-1"}
     assert all(entry.key for entry in shop.entries)
 

@@ -22,7 +22,7 @@ async def test_a_duplicate_follows_at_once(client: Client) -> None:
         assert first.body == second.body
         assert all(business.verifies(each) for each in business.requests)
         original, copy = business.deliveries[1:3]
-        assert (copy.id, copy.faults, copy.event) == (f"{original.id}.1", [fault.id], original.event)
+        assert (copy.id, copy.faults, copy.event) == (f"{original.id}.1", (fault.id,), original.event)
 
 
 async def test_copies_come_at_their_spacing(client: Client) -> None:

@@ -47,8 +47,8 @@ async def test_a_foreign_event_comes_before_the_own_one(client: Client) -> None:
         known = [pay_in_id, own["id"], own["data"]["object"]["reference"], own["request_id"], '"order-1"']
         assert [each for each in known if each in text] == []
         assert {each.id: each.faults for each in business.deliveries} == {
-            f"dlv_{foreign['id'][4:]}": [fault.id],
-            f"dlv_{own['id'][4:]}": [fault.id],
+            f"dlv_{foreign['id'][4:]}": (fault.id,),
+            f"dlv_{own['id'][4:]}": (fault.id,),
         }
         schema = made()["webhooks"][own["type"]]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert problems(schema, foreign) == []
@@ -112,6 +112,6 @@ async def test_without_an_endpoint_there_is_nobody_to_bother(client: Client) -> 
         fault = business.fault({"type": "livemode"})
         await business.live()
 
-        assert [(each.status, each.faults) for each in business.deliveries] == [("no_endpoint", [fault.id])]
+        assert [(each.status, each.faults) for each in business.deliveries] == [("no_endpoint", (fault.id,))]
         assert sum(each.fired for each in business.sandbox.faults) == 1
         assert len(business.sandbox.journal.events.entries) == 1

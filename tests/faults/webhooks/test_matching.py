@@ -44,7 +44,7 @@ async def test_an_effect_that_does_not_fire_changes_nothing(
         assert all(business.verifies(request) for request in business.requests)
         assert all(request.header("Content-Length") == str(len(request.body)) for request in business.requests)
         assert [(each.status, each.faults, each.attempts[0].faults) for each in business.deliveries] == [
-            ("delivered", [], ())
+            ("delivered", (), ())
         ] * 4
         assert len({document["created_at"] for document in business.documents}) == 4
 

@@ -35,7 +35,7 @@ async def test_a_full_window_leaves_in_its_order(
         await business.live()
 
         assert business.types == expected
-        assert [one.faults for one in business.deliveries] == [[fault.id]] * 4
+        assert [one.faults for one in business.deliveries] == [(fault.id,)] * 4
         assert business.sandbox.idle
 
 

@@ -27,7 +27,7 @@ async def test_the_webhook_arrives_before_the_reply(client: Client) -> None:
 
         assert (seen, answer.status) == ([False], 200)
         assert business.documents[0]["data"]["object"]["id"] == answer.document["data"]["id"]
-        assert business.deliveries[0].faults == [fault.id]
+        assert business.deliveries[0].faults == (fault.id,)
         assert business.deliveries[0].status == "delivered"
 
 

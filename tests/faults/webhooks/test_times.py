@@ -26,7 +26,7 @@ async def test_a_delayed_event_leaves_late_and_nothing_waits_for_it(client: Clie
         assert on_time == LIFE[1:]
         assert business.types == [*LIFE[1:], LIFE[0]]
         assert business.deliveries[0].attempts[0].due_at == start + 10 * SECOND
-        assert business.deliveries[0].faults == [fault.id]
+        assert business.deliveries[0].faults == (fault.id,)
 
 
 async def test_a_delayed_event_keeps_its_ladder(client: Client) -> None:
@@ -77,7 +77,7 @@ async def test_a_dropped_event_is_never_sent(client: Client) -> None:
 
         assert business.types == LIFE[:3]
         lost = business.deliveries[3]
-        assert (lost.status, lost.attempts, lost.faults) == ("dropped", [], [fault.id])
+        assert (lost.status, lost.attempts, lost.faults) == ("dropped", [], (fault.id,))
         assert len(await business.box.get("/events")) > 0
 
 
@@ -111,7 +111,7 @@ async def test_a_held_event_waits_until_it_is_released(client: Client) -> None:
 
         assert before == ("held", 0)
         assert [each.due_at - released for each in delivery.attempts] == [0, MINUTE]
-        assert (delivery.status, delivery.faults) == ("delivered", [fault.id])
+        assert (delivery.status, delivery.faults) == ("delivered", (fault.id,))
 
 
 async def test_only_what_is_held_can_be_released(client: Client) -> None:
@@ -149,7 +149,7 @@ async def test_a_schedule_cuts_the_ladder_of_one_delivery(
 
         short, full = business.deliveries
         assert [each.due_at - start for each in short.attempts] == expected
-        assert (short.status, short.faults) == ("exhausted", [fault.id])
+        assert (short.status, short.faults) == ("exhausted", (fault.id,))
         assert len(full.attempts) == 8
 
 

@@ -59,3 +59,14 @@ def test_units_are_spread_evenly() -> None:
 def test_a_seed_means_the_same_for_ever() -> None:
     """The draw of a seed is fixed: recorded runs must still replay with the next version."""
     assert Draws(1).whole("id", "payin", 1) == 8_796_877_847_812_344_788
+
+
+@given(st.integers(), calls, calls, st.integers(16, 400))
+def test_blocks_are_draws_too(seed: int, one: tuple[str, str, int], other: tuple[str, str, int], size: int) -> None:
+    """A block has the size that was asked for, begins like a longer one, and is another one for another draw."""
+    draws = Draws(seed)
+
+    block = draws.block(*one, size)
+
+    assert (len(block), block) == (size, Draws(seed).block(*one, size + 1)[:size])
+    assert (block == draws.block(*other, size)) == (one == other)

@@ -78,3 +78,17 @@ def test_counting_can_go_on_from_earlier_ids() -> None:
 
     assert ids.make("evt") == earlier.make("evt") != first[0]
     assert ids.make("payin") == first[1]
+
+
+@given(seeds, st.integers(0, 70))
+def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
+    """Ids are drawn by the block; going on in the middle of one, or at its end, skips and repeats none."""
+    whole = Ids(Draws(seed))
+    expected = [whole.make("evt") for _ in range(count + 3)]
+    earlier = Ids(Draws(seed))
+    before = [earlier.make("evt") for _ in range(count)]
+    ids = Ids(Draws(seed))
+
+    ids.go_on_from(earlier, "evt")
+
+    assert before + [ids.make("evt") for _ in range(3)] == expected

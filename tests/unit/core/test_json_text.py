@@ -1,6 +1,7 @@
 """Strict JSON: what the standard allows, less what two parsers could read differently."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paydouble.core.json_text import JsonTextError, Number, canonical, loads
+from paydouble.core.json_text import JsonTextError, Number, canonical, loads, read
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 plain = st.recursive(
@@ -177,3 +178,79 @@ def test_what_is_no_json_value_is_refused() -> None:
     """A value that did not come from JSON is refused rather than written somehow."""
     with pytest.raises(JsonTextError):
         canonical(object())
+
+
+def refusal(reader: Callable[[bytes], Any], body: bytes) -> str | None:
+    """Return why a reader does not take bytes, or None."""
+    try:
+        reader(body)
+    except JsonTextError as error:
+        return str(error)
+    return None
+
+
+def strictly(body: bytes) -> None:
+    """Take what `loads` takes and what can be written canonically."""
+    canonical(loads(body))
+
+
+def spelled(value: Any) -> Any:  # noqa: ANN401 - JSON is any
+    """Return a value in which no number is spelled in one of several ways, as `read` returns it."""
+    if isinstance(value, dict):
+        return {name: spelled(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [spelled(each) for each in value]
+    return Decimal(value) if type(value) is int else value
+
+
+@given(plain)
+def test_the_quick_reader_reads_the_same_values(value: Any) -> None:  # noqa: ANN401 - JSON is any
+    """What `loads` reads `read` reads, with whole numbers as ints and all others as exact Decimals."""
+    body = json.dumps(value, ensure_ascii=False).encode()
+
+    quick = read(body)
+
+    assert spelled(quick) == loads(body)
+    assert not any(isinstance(each, float) for each in parts(quick))
+
+
+def parts(value: Any) -> list[Any]:  # noqa: ANN401 - JSON is any
+    """Return everything that stands in a value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value, *(part for each in inner for part in parts(each))]
+
+
+@given(st.lists(tokens, max_size=9).map("".join) | plain.map(json.dumps) | texts)
+def test_the_quick_reader_takes_and_refuses_the_same(text: str) -> None:
+    """`read` takes what `loads` takes, and refuses the rest in its words."""
+    body = text.encode()
+
+    assert refusal(read, body) == refusal(strictly, body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a":{"b":1,"b":1}}',
+        b'[{"a":1,"\\u0061":2}]',
+        b"NaN",
+        b"[-Infinity]",
+        b'"\xff"',
+        b'"\\ud800"',
+        b"[" * 300 + b"]" * 300,
+        b"[" * 100_000,
+        b"",
+        b"\xef\xbb\xbf1",
+    ],
+)
+def test_the_quick_reader_is_as_strict(body: bytes) -> None:
+    """Twins, constants that are none, halves of pairs, depth: refused, with the same message."""
+    assert refusal(read, body) == refusal(strictly, body) is not None
+
+
+def test_the_quick_reader_takes_what_only_the_other_can_read() -> None:
+    """A whole number of five thousand digits is taken as before."""
+    digits = b"7" * 5_000
+
+    assert read(b"[" + digits + b"]") == [Decimal(digits.decode())]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from drive import DAY, DEPOSITS, Business, deposit_body, key, settled
 
 from paydouble.api.values import Delayed
@@ -45,3 +48,40 @@ def test_keys_are_counted_while_they_are_kept() -> None:
     business.post(DEPOSITS, deposit_body(amount=1.234), key=key(2))
 
     assert len(business.sandbox.keys) == 1
+
+
+@pytest.mark.parametrize(
+    ("retry", "verdict"),
+    [
+        (b'{"note":"late","n":1.50,', "replay"),
+        (b' { "n" : 1.50 ,\n "note" : "l\\u0061te" , ', "replay"),
+        (b'{"note":"late","n":1.5,', "conflict"),
+        (b'{"note":"late","n":15e-1,', "conflict"),
+        (b'{"note":"late",', "conflict"),
+        (b'{"note":"late","n":1.50,"n":1.50,', "conflict"),
+    ],
+)
+def test_a_body_that_is_written_anew_is_compared_as_parsed(retry: bytes, verdict: str) -> None:
+    """Order, white space and escapes make no difference, a number's digits do, and what cannot be read is another."""
+    business = Business()
+    rest = json.dumps(deposit_body()).encode()[1:]
+    original = b'{"note":"late","n":1.50,'
+    first = business.post(DEPOSITS, original + rest, key=key(1))
+
+    again = business.post(DEPOSITS, retry + rest, key=key(1))
+
+    entry = business.sandbox.journal.requests.entries[-1]
+    assert (first.status, entry.verdict, entry.bytes_differ) == (200, verdict, retry != original)
+    assert (again.body == first.body) == (verdict == "replay")
+
+
+def test_a_number_that_nobody_reads_may_be_out_of_any_range() -> None:
+    """Such a body is the same only byte for byte, and a retry that writes it anew is refused, not met by a failure."""
+    business = Business()
+    rest = json.dumps(deposit_body()).encode()[1:]
+    first = business.post(DEPOSITS, b'{"n":1e999999999999999999999,' + rest, key=key(1))
+
+    same = business.post(DEPOSITS, b'{"n":1e999999999999999999999,' + rest, key=key(1))
+    anew = business.post(DEPOSITS, b'{ "n":1e999999999999999999999,' + rest, key=key(1))
+
+    assert (first.status, same.status, anew.status) in {(200, 200, 409), (400, 400, 400)}

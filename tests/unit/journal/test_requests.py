@@ -21,7 +21,7 @@ def test_a_request_is_kept_as_it_came_and_as_it_was_answered() -> None:
     )
     assert (entry.operation, entry.key, entry.verdict) == ("deposit-creation", key(10), "new")
     assert (entry.status, entry.response_body) == (200, reply.body)
-    assert entry.events == [event["id"] for event in business.events()]
+    assert entry.events == tuple(event["id"] for event in business.events())
 
 
 def test_a_request_in_flight_has_no_status_yet() -> None:

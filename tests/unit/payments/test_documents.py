@@ -5,7 +5,7 @@ from benches import DAY, START, bench, deposit, paid
 from paydouble.core.instants import Stamps
 from paydouble.payments.resources import Failure
 
-STAMP = Stamps()
+STAMP = Stamps().write
 ASSUMED = {"payment_url", "expires_at", "return_url", "metadata"}
 
 

@@ -185,7 +185,7 @@ def test_an_event_names_the_request_that_caused_it() -> None:
     deposit(box)
 
     (event,) = box.journal.events.entries
-    assert (bodies(box)[0]["request_id"], event.request_id, entry.events) == ("req_1", "req_1", [event.id])
+    assert (bodies(box)[0]["request_id"], event.request_id, entry.events) == ("req_1", "req_1", (event.id,))
 
 
 def test_what_was_said_is_what_is_sent() -> None:

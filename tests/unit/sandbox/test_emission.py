@@ -112,7 +112,7 @@ def test_an_emitted_event_meets_faults_like_any_other() -> None:
     event = box.emit_event("pay-in.failed", pay_in)
 
     delivery = box.outbox.deliveries[f"dlv_{event.id[4:]}"]
-    assert (delivery.status, delivery.faults) == ("dropped", ["fault-2"])
+    assert (delivery.status, delivery.faults) == ("dropped", ("fault-2",))
     assert box.overtaking == []
 
 

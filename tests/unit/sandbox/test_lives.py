@@ -144,6 +144,24 @@ def test_a_script_with_an_arrow_that_is_none_stops_there() -> None:
     assert timeline(box) == [(0, "pay-in.created"), (60_000, "pay-in.cancelled")]
 
 
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("59s", [(0, "pay-in.created"), (59_000, "pay-in.pending"), (60_000, "pay-in.cancelled")]),
+        ("60s", [(0, "pay-in.created"), (60_000, "pay-in.cancelled")]),
+        ("61s", [(0, "pay-in.created"), (60_000, "pay-in.cancelled")]),
+    ],
+)
+def test_a_first_step_around_the_expiry(after: str, expected: list[tuple[int, str]]) -> None:
+    """The expiry comes in its time whether the script begins before it, with it or after it; of the two it is first."""
+    box = bench(url=None, scenarios=script("happy-path", pay_in=[{"after": after, "to": "pending"}]))
+    deposit(box, expires_in_ms=60_000)
+
+    advance(box, DAY)
+
+    assert (timeline(box), box.idle) == (expected, True)
+
+
 def test_a_pay_in_that_its_script_reopens_expires_in_time() -> None:
     """A declined payment that is tried again, and then abandoned, is cancelled like any other."""
     steps = [{"after": "1s", "to": "failed"}, {"after": "9s", "to": "pending", "force": True}]

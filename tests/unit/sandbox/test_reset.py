@@ -60,7 +60,7 @@ def test_a_reset_says_what_it_removed() -> None:
         "refunds": 1,
         "disputes": 1,
         "idempotency_keys": 0,
-        "timers_cancelled": 4,
+        "timers_cancelled": 3,
     }
     assert removed == expected
     assert set(box.reset(ALL).values()) == {0}
@@ -99,7 +99,7 @@ def test_state_can_be_forgotten_alone() -> None:
     removed = box.reset(frozenset({"state"}))
     advance(box, DAY)
 
-    assert (removed["timers_cancelled"], box.ledger.count(PayIn), box.now) == (4, 0, now + DAY)
+    assert (removed["timers_cancelled"], box.ledger.count(PayIn), box.now) == (3, 0, now + DAY)
     assert len(box.journal.events.entries) == 7
     retried = [box.next_attempt(URL, START)]
     while retried[-1] is not None:

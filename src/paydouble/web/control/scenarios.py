@@ -61,12 +61,13 @@ def play(call: ControlCall) -> Document:
     box.tick()
     wanted: PlayScenario = call.body
     number = box.scenarios.plays + 1
-    own = box.scenario(name).deposit
+    scenario = box.scenario(name)
+    own = scenario.deposit
     members = {} if own is None else own.model_dump(exclude_unset=True)
     members = {"external_identifier": f"scenario-{name}-{number}", **members}
     deposit = validated(PlayedDeposit, {**members, **wanted.deposit.model_dump(exclude_unset=True)})
     try:
-        document = call.host.act(box, lambda: open_deposit(box, deposit, name))
+        document = call.host.act(box, lambda: open_deposit(box, deposit, scenario))
     except ApiError as error:
         # What the API says of a deposit begins with the deposit's member.
         member, _, message = error.message.partition(": ")

@@ -1,0 +1,89 @@
+"""Requests that are answered while their bytes are being read.
+
+aiohttp gives each request a task, a request object and a writer, and wakes the connection's own task twice. The service
+needs none of that where nothing waits and the whole request has arrived: its pipeline is one call. So the parser of a
+connection answers such a request by itself, and hands on whatever is unusual in any way: a body that is still to come,
+requests in a pipeline, an old HTTP, the control API, an answer that is to be late or broken (docs/decisions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.http_writer import HttpVersion11
+from aiohttp.streams import StreamReader
+
+from paydouble.api.values import Reply, Request
+from paydouble.runtime.host import Host
+from paydouble.web.api import begin
+from paydouble.web.replies import is_usual, written
+
+if TYPE_CHECKING:
+    from paydouble.web.front import Connection
+
+_Messages = tuple[tuple[RawRequestMessage, StreamReader], ...]
+_NOTHING: Final[_Messages] = ()
+
+
+class AtOnce:
+    """A connection's parser, which keeps to itself what it has answered."""
+
+    __slots__ = ("_connection", "_host", "_is_for_api", "_parser")
+
+    def __init__(self, parser: Any, connection: Connection, host: Host, is_for_api: Callable[[str], bool]) -> None:  # noqa: ANN401 - a class of aiohttp's that has no public name
+        """Stand before a parser; `is_for_api` says of a target whether it is the service's to answer."""
+        self._parser = parser
+        self._connection = connection
+        self._host = host
+        self._is_for_api = is_for_api
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a parser has
+        """Return what else the parser has."""
+        return getattr(self._parser, name)
+
+    def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
+        """Return the messages that are left to be answered, whether an upgrade follows, and what it begins with."""
+        messages, upgraded, tail = self._parser.feed_data(data)
+        if len(messages) == 1 and not upgraded and self._connection.idle and self._answered(*messages[0]):
+            self._parser.message_consumed()
+            return _NOTHING, upgraded, tail
+        return messages, upgraded, tail
+
+    def _answered(self, message: RawRequestMessage, payload: StreamReader) -> bool:
+        connection = self._connection
+        transport = connection.transport
+        target = message.path
+        if (
+            not payload.is_eof()
+            or message.should_close
+            or message.version != HttpVersion11
+            or message.method == "HEAD"
+            or target[0] != "/"
+            or not self._is_for_api(target)
+            or transport is None
+            or transport.is_closing()
+            or connection.writing_paused
+            or payload.exception() is not None
+        ):
+            return False
+        peer = connection.peername
+        asked = Request(
+            message.method,
+            target,
+            message.headers,
+            payload.read_nowait(),
+            message.raw_headers,
+            peer[0] if isinstance(peer, tuple) else None,
+        )
+        step = begin(self._host, asked)
+        try:
+            if isinstance(step, Reply) and is_usual(step) and self._host.sends(step):
+                transport.write(written(step))
+                connection.answered()
+                return True
+        except Exception:  # noqa: BLE001, S110 - what fails here fails again on the ordinary way, which reports it
+            pass
+        connection.begun = (asked, step)  # what has begun is gone on with, not begun again
+        return False
