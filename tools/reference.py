@@ -137,7 +137,7 @@ def control_page() -> str:
 
 JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API, never
 rate limited, and answers 4xx only when the call itself is bad: `{{"error": {{"code", "message", "member"}}}}` names what was
-wrong and where, and nothing was changed. Unknown members are refused.
+wrong and where, and nothing was changed. Unknown members are refused. Every JSON answer ends with a newline.
 
 | call | members (`?` may be absent) | what it does |
 |---|---|---|
@@ -180,7 +180,8 @@ counts stay. A quota (`PUT …/rate-limit`) replaces the one before, and its fir
 that is given must hold; texts take `*`, `headers` and `body` are partial objects, header names come in any case. How many
 are expected is `count`, or `at_least` and `at_most`; at least one when nothing is said. Instead of all that, `sequence` is a
 list of matches that must be met in this order, others in between allowed. A request counts from its arrival, with `status`
-null while it is in flight.
+null while it is in flight. An `operation` or an `event_type` that does not exist, or a pattern that fits none, is refused like
+an unknown member: it would be waited for in vain.
 
 The answer is 200 either way: `{{"passed", "count", "expected", "closest", "evicted"}}`. When it did not pass, `closest` holds
 up to three near misses, each with its `differences`: the member, what was `wanted` and what it `got`. When the journal has

@@ -22,8 +22,10 @@ async def test_a_living_server_is_well(capsys: pytest.CaptureFixture[str]) -> No
     assert (by_port, by_url, capsys.readouterr().out) == (0, 0, f"{url} is well\n" * 2)
 
 
-async def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PAYDOUBLE_PORT and PAYDOUBLE_SERVER stand in for the options; an option wins."""
+async def test_the_environment_names_the_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PAYDOUBLE_PORT and PAYDOUBLE_SERVER stand in for the options; an option wins, and the help names them."""
     async with running() as client:
         monkeypatch.setenv("PAYDOUBLE_PORT", str(client.server.port))
         by_port = await asyncio.to_thread(run, ["healthcheck"])
@@ -32,6 +34,8 @@ async def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch)
         by_option = await asyncio.to_thread(run, ["healthcheck", "--server", client.server.base_url])
 
     assert (by_port, by_server, by_option) == (0, 1, 0)
+    assert run(["healthcheck", "--help"]) == 0
+    assert "[env var: PAYDOUBLE_SERVER]" in " ".join(capsys.readouterr().out.split())
 
 
 def test_nobody_there_is_status_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import threading
@@ -9,13 +10,16 @@ from typing import Any
 
 import pytest
 from benches import DAY, SECOND, deposit
+from drive import deposit_body
 
+from paydouble import Sandbox
 from paydouble.cli import live
 from paydouble.cli.live import LiveLog, LogFormat
 from paydouble.core.instants import write_instant
 from paydouble.faults.model import parse_fault
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.journal import RequestEntry
+from paydouble.testing import ReplyLost
 
 
 def logged(*, log_format: LogFormat = "text", default: str = "default", receiver: Any = None, url: Any = ...) -> Any:  # noqa: ANN401
@@ -65,11 +69,11 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
     box.cause = entry
     made = deposit(box)
     box.cause = None
-    entry.external_identifier, entry.object_id, entry.verdict, entry.faults = "order-1", made.id, "replay", ["f"]
+    entry.external_identifier, entry.object_id, entry.verdict, entry.faults = "order-1", made.id, "replay", ("f",)
     box.feed.add("request", entry)
 
     assert lines()[1:] == [
-        f"00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay)  order-1  {made.id}  by f",
+        f"00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), struck by f  order-1  {made.id}",
         f"00:00:00.000  default      pay-in.created  {made.id}  (no endpoint)",
     ]
 
@@ -110,6 +114,35 @@ def test_what_faults_and_people_do_is_told() -> None:
         "the clock was moved to here",
         f"    pay-in.pending  {made.id} is held",
         "reset: requests",
+    ]
+
+
+def test_what_faults_have_done_is_said_beside_their_ids() -> None:
+    """A reply that the caller never got is no plain 200, and a copy is no first delivery."""
+    stream = io.StringIO()
+    log = LiveLog(stream, "text", "default")
+    box = Sandbox({"created_status": 201}, receiver=lambda _: 200)
+    log.follow(box.core.sandbox)
+    box.faults.add("connection_reset", phase="after_commit", times=1)
+    box.faults.add("connection_reset", times=1)
+    box.faults.add("duplicate", spacing="1s")
+    box.faults.add("tamper", attempt=1)
+    for _ in range(2):
+        with contextlib.suppress(ReplyLost):
+            box.handle("POST", "/pay-in/deposit-creation", deposit_body())
+    box.deliver()
+    box.clock.advance("1s")
+    log.close()
+
+    lines = [line[14:].partition(" to http")[0] for line in stream.getvalue().splitlines()[1:]]
+    made = box.events[0].object_id
+    assert lines == [
+        "-> POST /pay-in/deposit-creation  no answer, nothing done (fault-2)  order-1",
+        f"-> POST /pay-in/deposit-creation  201, reply lost (fault-1)  order-1  {made}",
+        f"    pay-in.created  {made}",
+        f"    pay-in.created (copy 1)  {made} is waiting  by fault-3",
+        "  -> pay-in.created  200, tampered with (fault-4)  attempt 1",
+        "  -> pay-in.created (copy 1)  200, tampered with (fault-4)  attempt 1",
     ]
 
 

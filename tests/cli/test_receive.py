@@ -200,5 +200,5 @@ def test_a_port_in_use_is_one_line_and_exit_status_2() -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(
-        rf"paydouble: --port: 127\.0\.0\.1:{port} cannot be used \(address already in use\); .*\n", done.stderr
+        rf"paydouble receive: --port: 127\.0\.0\.1:{port} cannot be used \(address already in use\); .*\n", done.stderr
     )

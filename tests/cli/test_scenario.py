@@ -107,13 +107,61 @@ def test_a_scenario_is_drawn_by_name_and_by_path(capsys: Captured, folder: Path,
     assert "failed" in drawn
 
 
+@pytest.mark.parametrize("style", ["yaml", "json"])
+def test_a_scenario_is_shown_by_name_and_by_path(
+    capsys: Captured, folder: Path, monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    """The same, also from beside the file."""
+    shown = _out(capsys, "show", "mine", "--scenarios", folder, "--format", style)
+    monkeypatch.chdir(folder)
+
+    assert "My own." in shown
+    assert shown == _out(capsys, "show", folder / "mine.yaml", "--format", style)
+    assert shown == _out(capsys, "show", "mine.yaml", "--format", style)
+    (folder / "plain").write_bytes((folder / "mine.yaml").read_bytes())
+    monkeypatch.chdir(folder.parent)
+    assert shown == _out(capsys, "show", f"{folder.name}/plain", "--format", style)
+
+
+@pytest.mark.parametrize("style", ["yaml", "json"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "1:1: this cannot be read (no such file or directory)"),
+        (b"name: \xff\n", "1:7: byte 7 of this file, 0xff"),
+    ],
+)
+def test_a_file_that_cannot_be_shown_is_one_line(
+    capsys: Captured, tmp_path: Path, style: str, content: bytes | None, says: str
+) -> None:
+    """With its place, and exit status 2; also where a folder of scenarios holds it."""
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_bytes(content)
+        assert run(["scenario", "show", "x", "--scenarios", str(tmp_path), "--format", style]) == 2
+        assert capsys.readouterr().err.startswith(f"paydouble scenario show: {path}:{says}")
+
+    assert run(["scenario", "show", str(path), "--format", style]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith(f"paydouble scenario show: {path}:{says}")
+
+
+def test_a_broken_file_is_shown_all_the_same(capsys: Captured, tmp_path: Path) -> None:
+    """As it is: who reads it wants to mend it."""
+    path = tmp_path / "x.yaml"
+    path.write_text("name: [\n", "utf-8")
+
+    assert _out(capsys, "show", path) == "name: [\n"
+
+
 def test_a_broken_file_is_not_drawn(capsys: Captured, tmp_path: Path) -> None:
     """It is told what is wrong with it."""
     path = tmp_path / "x.yaml"
     path.write_text("name: [", "utf-8")
 
     assert run(["scenario", "graph", str(path)]) == 2
-    assert capsys.readouterr().err.startswith(f"paydouble: {path}:1:8: the text ends inside a list")
+    assert capsys.readouterr().err.startswith(f"paydouble scenario graph: {path}:1:8: the text ends inside a list")
 
 
 def test_files_that_are_right_are_counted(capsys: Captured, folder: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     written = capsys.readouterr()
     assert (status, written.out) == (2, "")
     assert re.fullmatch(
-        rf"paydouble: --port: 127\.0\.0\.1:{port} cannot be used \(.*in use.*\); choose another, or 0 for a free one\n",
+        rf"paydouble serve: --port: 127\.0\.0\.1:{port} cannot be used \(.*in use.*\); choose another, or 0 for .*\n",
         written.err,
     )
 

@@ -108,8 +108,8 @@ async def test_a_file_that_stands_over_another_is_told_of(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--watch"], "paydouble: --watch: needs a folder to look at; give --scenarios\n"),
-        (["--scenarios", "{tmp}/no"], "paydouble: --scenarios: {tmp}/no is not a folder\n"),
+        (["--watch"], "paydouble serve: --watch: needs a folder to look at; give --scenarios\n"),
+        (["--scenarios", "{tmp}/no"], "paydouble serve: --scenarios: {tmp}/no is not a folder\n"),
     ],
 )
 def test_an_unusable_folder_is_refused(

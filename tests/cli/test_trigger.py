@@ -14,7 +14,7 @@ import receivers
 from rehearsals import PAID, PAID_EVENTS, fault, scenario
 from servers import Box, Client, running
 
-from paydouble.cli import trigger_server, trigger_stage
+from paydouble.cli import trigger_server, trigger_stage, trigger_time
 from paydouble.cli.main import run
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.trigger_stage import LiveStage
@@ -228,7 +228,7 @@ async def test_another_active_scenario_is_in_the_way(client: Client, capsys: pyt
         played = await triggered(box, capsys, "card-declined")
 
     complaint = (
-        f"paydouble: sandbox {box.id} plays card-declined for every new pay-in; deactivate it first: "
+        f"paydouble trigger: sandbox {box.id} plays card-declined for every new pay-in; deactivate it first: "
         f"DELETE /_paydouble/sandboxes/{box.id}/scenarios/active\n"
     )
     assert refused == (2, [], complaint)
@@ -258,7 +258,7 @@ async def test_other_things_in_the_sandbox_are_not_told(client: Client, capsys: 
         status, lines, _ = await triggered(box, capsys, "happy-path")
 
     assert status == 0
-    assert lines[2] == "Timers of other things: 2; those happen too."
+    assert lines[2] == "Timers of other things: 1; those happen too."
     assert "pay-in.failed" not in "".join(lines)
 
 
@@ -277,6 +277,55 @@ async def test_a_real_clock_is_waited_for(
         lines
     )
     assert all(int(late) % 100 == 0 for late in re.findall(r"(\d+)ms ", "".join(lines))), lines
+
+
+async def test_a_long_wait_is_told_with_its_remedy(
+    client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything happens: a life of seconds whose deliveries take days, on a real clock."""
+
+    def interrupted(_: LiveStage) -> None:
+        raise KeyboardInterrupt
+
+    async with business(client, clock="real") as (box, _):
+        with monkeypatch.context() as patched:
+            patched.setattr(LiveStage, "finish", interrupted)
+            status, lines, _ = await triggered(box, capsys, "outage-50-hours")
+        path = f"/_paydouble/sandboxes/{box.id}/clock"
+        await client.call("PUT", path, {"mode": "manual"})
+        afterwards = await triggered(box, capsys, "outage-50-hours")
+
+    assert status == 130
+    assert lines[1].startswith(f"Sandbox {box.id}: its clock is real, so this takes about 2d10h36m6s, and longer if")
+    assert lines[2:5] == [
+        "That is long to wait for. Stop it with Ctrl-C, start the server with --clock manual or give this sandbox such",
+        "a clock, and play it again:",
+        f"""curl -X PUT --json '{{"mode": "manual"}}' {client.server.base_url}{path}""",
+    ]
+    assert lines[5].startswith("+0s merchant")
+    assert (afterwards[0], [line for line in afterwards[1] if "long to wait" in line]) == (0, [])
+
+
+async def test_deliveries_take_no_time_where_nobody_gets_any(
+    client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then there is nothing to wait for but the life itself."""
+    monkeypatch.setattr(LiveStage, "finish", lambda _: None)
+    box = await client.sandbox(clock="real")
+    _, lines, _ = await triggered(box, capsys, "outage-50-hours")
+
+    assert "so this takes about 6s, and longer" in lines[1]
+    assert "long to wait" not in "".join(lines)
+
+
+def test_how_long_it_takes_is_that_of_the_case() -> None:
+    """And of a life that nobody can try out, what its file says."""
+    told = scenario(cases=[{"name": "late", "merchant": [{"after": "2d", "retrieve": True}], "expect": PAID_EVENTS}])
+    endless = scenario(merchant=[{"after": "36500d", "retrieve": True}] * 90)
+
+    assert trigger_time.length_of(told, None, sends=True) == 6_000
+    assert trigger_time.length_of(told, told.cases[0], sends=True) == 2 * 86_400_000
+    assert trigger_time.length_of(endless, None, sends=True) == 90 * 36_500 * 86_400_000
 
 
 async def test_an_automatic_clock_is_moved_on_too(
@@ -328,16 +377,16 @@ async def test_a_token_and_a_control_port_are_known(capsys: pytest.CaptureFixtur
 
     assert (without, status) == (2, 0), capsys.readouterr()
     assert wrong == (
-        f"paydouble: {url}: The control token is missing; send Authorization: Bearer with the token that serve was "
-        "given.\n"
+        f"paydouble trigger: {url}: The control token is missing; send Authorization: Bearer with the token that serve "
+        "was given.\n"
     )
 
 
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("hapy-path", "paydouble: the server knows no scenario 'hapy-path'; did you mean 'happy-path'?\n"),
-        ("zzz", "paydouble: the server knows no scenario 'zzz'; list them with: paydouble scenario list\n"),
+        ("hapy-path", "paydouble trigger: the server knows no scenario 'hapy-path'; did you mean 'happy-path'?\n"),
+        ("zzz", "paydouble trigger: the server knows no scenario 'zzz'; list them with: paydouble scenario list\n"),
     ],
 )
 async def test_a_scenario_that_cannot_be_had_is_a_line(
@@ -376,7 +425,7 @@ async def test_a_file_that_is_wrong_is_a_line(
     status, lines, complaint = await triggered(box, capsys, str(path))
 
     assert (status, lines) == (2, [])
-    assert complaint.startswith(f"paydouble: {path}:3:1: ")
+    assert complaint.startswith(f"paydouble trigger: {path}:3:1: ")
     assert complaint.count("\n") == 1
 
 
@@ -398,15 +447,55 @@ async def test_a_folder_of_the_servers_is_read_where_it_can_be(
 def test_a_server_that_is_no_url_is_a_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Status 2, and what one looks like."""
     assert run(["trigger", "happy-path", "--server", url]) == 2
-    assert capsys.readouterr().err == f"paydouble: --server: {url!r} is not a URL such as http://127.0.0.1:8080\n"
+    assert (
+        capsys.readouterr().err == f"paydouble trigger: --server: {url!r} is not a URL such as http://127.0.0.1:8080\n"
+    )
 
 
 def test_nobody_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, and which address does not answer."""
-    url = f"http://127.0.0.1:{receivers.closed_port()}"
+    """Status 2, which address does not answer, and both ways out."""
+    port = receivers.closed_port()
 
-    assert run(["trigger", "happy-path", "--server", url]) == 2
-    assert capsys.readouterr().err.startswith(f"paydouble: {url} does not answer: ")
+    assert run(["trigger", "happy-path", "--server", f"http://127.0.0.1:{port}"]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.startswith(f"paydouble trigger: http://127.0.0.1:{port} does not answer: ")
+    assert complaint.endswith(
+        f"; start a server there with 'paydouble serve --port {port}', or name another with --server or "
+        "PAYDOUBLE_SERVER\n"
+    )
+    assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (
+            "http://127.0.0.1:8080",
+            "start a server there with 'paydouble serve', or name another with --server or PAYDOU",
+        ),
+        ("http://127.0.0.1", "start a server there with 'paydouble serve --port 80', or name another with --server"),
+        ("https://127.0.0.1:8443", "name another with --server or PAYDOUBLE_SERVER"),
+    ],
+)
+def test_the_way_out_leads_to_that_address(url: str, advice: str) -> None:
+    """With the port where it is not the usual one; no server of ours speaks TLS."""
+    assert trigger_server.Connections(url).way_out().startswith(advice)
+
+
+async def test_the_server_can_stand_in_the_environment(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PAYDOUBLE_SERVER stands in for --server, which wins; the help says so."""
+    box = await client.sandbox()
+    command = ["trigger", "happy-path", "--sandbox", box.id]
+    url = f"http://127.0.0.1:{receivers.closed_port()}"
+    monkeypatch.setenv("PAYDOUBLE_SERVER", client.server.base_url)
+
+    assert await asyncio.to_thread(run, command) == 0
+    assert await asyncio.to_thread(run, [*command, "--server", url]) == 2
+    assert url in capsys.readouterr().err
+    assert run(["trigger", "--help"]) == 0
+    assert "[env var: PAYDOUBLE_SERVER;" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", b"HTTP/1.1 204 No\r\n\r\n"])
@@ -417,7 +506,9 @@ async def test_another_server_is_a_line(answer: bytes, capsys: pytest.CaptureFix
         status = await asyncio.to_thread(run, ["trigger", "happy-path", "--server", url])
 
     assert status == 2
-    assert f"{url} answers, but not as a paydouble server does" in capsys.readouterr().err
+    complaint = capsys.readouterr().err
+    assert f"{url} answers, but not as a paydouble server does" in complaint
+    assert complaint.endswith("; name one with --server or PAYDOUBLE_SERVER\n")
 
 
 async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
@@ -425,7 +516,7 @@ async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pyt
     command = ["trigger", "happy-path", "--server", client.server.base_url, "--sandbox", "nowhere"]
 
     assert await asyncio.to_thread(run, command) == 2
-    assert capsys.readouterr().err == f"paydouble: {client.server.base_url}: There is no sandbox 'nowhere'.\n"
+    assert capsys.readouterr().err == f"paydouble trigger: {client.server.base_url}: There is no sandbox 'nowhere'.\n"
 
 
 async def test_a_server_that_ends_in_the_middle_is_a_line(client: Client) -> None:

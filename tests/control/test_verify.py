@@ -31,7 +31,8 @@ MATCHES: list[tuple[dict[str, object], int]] = [
     ({}, 3),
     ({"operation": "deposit-creation"}, 2),
     ({"operation": "*"}, 3),
-    ({"operation": "pay-in-listing"}, 0),
+    ({"operation": "pay-in-retrieval"}, 0),
+    ({"operation": "pay-in-*"}, 1),
     ({"method": "GET"}, 1),
     ({"path": "/api/v1/pay-in/deposit-*"}, 2),
     ({"status": 200}, 2),
@@ -202,6 +203,47 @@ async def test_a_bad_question_is_refused_by_its_member(
     answer = await box.control("POST", call, question)
 
     assert answer.error == (400, "invalid", member)
+
+
+@pytest.mark.parametrize("how", ["verify", "wait"])
+@pytest.mark.parametrize(
+    ("what", "match", "message"),
+    [
+        (
+            "requests",
+            {"operation": "deposit-creatoin"},
+            "operation: there is no operation 'deposit-creatoin'; did you mean 'deposit-creation'?",
+        ),
+        ("requests", {"operation": "/v1*"}, "operation: there is no operation '/v1*'; there are: deposit-creation, "),
+        (
+            "deliveries",
+            {"event_type": "pay-in.succeded"},
+            "event_type: there is no event type 'pay-in.succeded'; did you mean 'pay-in.succeeded'?",
+        ),
+        (
+            "deliveries",
+            {"type": "pay-in.succeded"},
+            "type: there is no event type 'pay-in.succeded'; did you mean 'pay-in.succeeded'?",
+        ),
+        ("deliveries", {"type": "deposit.*"}, "type: there is no event type 'deposit.*'; there are: pay-in.created, "),
+    ],
+)
+async def test_a_name_that_nothing_has_is_refused(
+    client: Client, how: str, what: str, match: dict[str, str], message: str
+) -> None:
+    """A misspelt name would be waited for in vain, or counted as none, and prove nothing; also within a sequence."""
+    box = await client.sandbox()
+    [name] = match
+
+    alone = await box.control("POST", f"/{what}/{how}", {"match": match, "at_most": 0})
+    listed = await box.control("POST", f"/{what}/{how}", {"sequence": [{}, match]})
+
+    assert alone.error == (400, "invalid", f"match.{name}")
+    assert listed.error == (400, "invalid", f"sequence.1.{name}")
+    for answer, place in ((alone, "match."), (listed, "sequence.1.")):
+        said = answer.document["error"]["message"]
+        assert said.startswith(place + message)
+        assert said.endswith("?" if message.endswith("?") else ".")
 
 
 async def test_both_names_of_the_type_contradict_each_other(client: Client) -> None:

@@ -57,6 +57,24 @@ def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
                     pytest.fail(f"README.md, line {block.line}: {error}", pytrace=False)
 
 
+@pytest.mark.timeout(120)
+def test_its_commands_can_be_run_again(tmp_path: Path) -> None:
+    """On the server that still runs, whoever walks through it a second time is refused nothing."""
+    marked = [block for block in blocks(README) if block.mark]
+    again = [block for block in marked if block.mark == "run" and not block.argument]
+    printed = []
+    with Terminal(tmp_path) as terminal:
+        for block in marked:
+            terminal.follow(block)
+        for block in again:
+            terminal.follow(block)
+            printed.append(terminal.printed)
+
+    assert [text for text in printed if '{"error"' in text] == []
+    assert [text for text in printed if '"id":"mine"' in text]
+    assert [text for text in printed if '"passed":true' in text]
+
+
 @pytest.mark.parametrize(("key", "status"), [(RIGHT, 0), (WRONG, 1)])
 def test_its_test_catches_a_lost_reply(key: str, status: int, tmp_path: Path) -> None:
     """A shop that keeps its key passes; one with a new key for each try fails, with the timeline in the report."""

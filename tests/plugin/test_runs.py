@@ -56,6 +56,7 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
         @pytest.mark.paydouble(clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
         def test_fails(paydouble, webhook_receiver):
             paydouble.faults.add("html_error", times=1, id="proxy")
+            paydouble.faults.add("connection_reset", operation="refund-creation", phase="after_commit", id="late")
             webhook_receiver.answer_next(lambda received: 1 / 0)
             try:
                 pay(paydouble)
@@ -67,6 +68,7 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
 
 
         def test_nothing_happened(paydouble):
+            paydouble.faults.add("html_error", id="waiting")
             assert False
         """,
         "--paydouble-seed=11",
@@ -78,16 +80,20 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
     assert "expected exactly 3 of the requests, found 2" in run.text
     assert "seed 11; repeat it with --paydouble-seed=11" in report
     steps = (
-        r"00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 502 \[proxy\]\n"
+        r"00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 502, nothing done \(proxy\)\n"
         r".*00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 200 new\n"
         r".*00:00:00\.000  event    pay-in\.created payin_\w+\n"
         r".*00:00:00\.000  attempt  1 of pay-in\.created to http://127\.0\.0\.1:\d+/: 500\n"
         r".*00:00:02\.000  event    pay-in\.pending payin_\w+\n"
     )
     assert re.search(steps, report), report
-    assert "fault proxy (html_error) has fired 1 times" in report
+    assert "fault proxy (html_error) struck once" in report
+    assert (
+        "fault late (connection_reset) never struck: 2 requests came, none matched operation=refund-creation" in report
+    )
     assert "the test's own receiver function has raised ZeroDivisionError" in report
     assert "nothing has happened: no request came, and no event was made" in report
+    assert "fault waiting (html_error) never struck: no request came" in report
 
 
 def test_a_long_story_is_shortened(child: Child) -> None:

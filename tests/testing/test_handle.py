@@ -288,11 +288,14 @@ async def test_a_refused_call_names_its_member(either: Either) -> None:
 
     with pytest.raises(ControlRefused) as refused:
         await settle(box.faults.add("error", status=200))
+    with pytest.raises(ControlRefused, match=r"did you mean 'pay-in\.succeeded'") as misspelt:
+        await settle(box.deliveries.wait(type="pay-in.success"))
     with pytest.raises(UsageError, match="timeout"):
         await settle(box.requests.wait(timeout="soon"))
 
     assert (refused.value.status, refused.value.member) == (400, "effect.status")
     assert "effect.status" in str(refused.value)
+    assert misspelt.value.member == "match.type"
 
 
 async def test_long_lists_come_whole(either: Either) -> None:

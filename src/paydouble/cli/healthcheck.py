@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from paydouble.cli.options import option
+
 _LONGEST_SECONDS = 3600
 
 
 @click.command()
-@click.option("--server", "url", envvar="PAYDOUBLE_SERVER", help="Where it is; by default this machine's own server.")
+@option("--server", "url", help="Where it is; by default this machine's own server.")
 @click.option(
     "--port",
     # Where the control API has a port of its own, that one answers.

@@ -6,11 +6,13 @@ with the date stands wherever a new day begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from paydouble.cli.terminal import Terminal
+from paydouble.core.errors import UnknownThing
 from paydouble.core.instants import write_instant
+from paydouble.faults import words
 
 if TYPE_CHECKING:
     from paydouble.feed import Note
@@ -39,14 +41,14 @@ class Lines:
             case "event" if record.request_id is not None:
                 self._caused.append(self._event(box, record))
             case "request":
-                yield from self._line(box, record.at, self._request(record))
+                yield from self._line(box, record.at, self._request(box, record))
                 caused, self._caused = self._caused, []
                 for text in caused:
                     yield from self._line(box, record.at, text)
             case "event":
                 yield from self._line(box, record.created_at, self._event(box, record))
             case "attempt":
-                yield from self._line(box, note.detail.due_at, self._attempt(record, note.detail))
+                yield from self._line(box, note.detail.due_at, self._attempt(box, record, note.detail))
             case "delivery":
                 yield from self._delivery(box, record)
             case _:
@@ -56,7 +58,8 @@ class Lines:
         if delivery.status == "no_endpoint":
             return  # which the event's own line says
         event = delivery.event
-        text = self._terminal.dim(f"    {event.type}  {event.object_id} is {delivery.status}{_by(delivery.faults)}")
+        what = f"{event.type}{words.copy(delivery.id)}  {event.object_id} is {delivery.status}{_by(delivery.faults)}"
+        text = self._terminal.dim(f"    {what}")
         if self._caused:
             self._caused.append(text)
         else:
@@ -70,18 +73,19 @@ class Lines:
         name = "" if box.identity.id == self._default else f"{box.identity.id}  "
         yield f"{self._terminal.dim(time.removesuffix('Z'))}  {name}{text}"
 
-    def _request(self, entry: RequestEntry) -> str:
+    def _request(self, box: Sandbox, entry: RequestEntry) -> str:
         path = entry.target.partition("?")[0].removeprefix(_PREFIX)
         verdict = "" if entry.verdict in {"new", "none"} else f" ({entry.verdict})"
-        parts = [f"{entry.method} {path}", self._verdict(entry.status, "no answer") + verdict]
+        struck = self._struck(box, entry.faults, words.to_request)
+        parts = [f"{entry.method} {path}", f"{self._verdict(entry.status, 'no answer')}{verdict}{struck}"]
         parts += [part for part in (entry.external_identifier, entry.object_id) if part and part not in path]
-        return f"{self._terminal.arrow} {'  '.join(parts)}{_by(entry.faults)}"
+        return f"{self._terminal.arrow} {'  '.join(parts)}"
 
     def _event(self, box: Sandbox, event: Event) -> str:
         where = "" if box.notification_url or _has_target(box, event) else self._terminal.dim("  (no endpoint)")
         return f"    {event.type}  {event.object_id}{where}"
 
-    def _attempt(self, delivery: Delivery, attempt: Attempt) -> str:
+    def _attempt(self, box: Sandbox, delivery: Delivery, attempt: Attempt) -> str:
         outcome = attempt.outcome
         assert outcome is not None  # noqa: S101 - it is noted when it is settled
         failure = outcome.error.kind if outcome.error is not None else ""
@@ -89,8 +93,15 @@ class Lines:
         more = f", then {delivery.status}" if delivery.status != "delivered" else ""
         if delivery.status == "waiting" and delivery.next_due_at is not None:
             more = f", again at {write_instant(delivery.next_due_at)}"
-        what = f"{delivery.event.type}  {result}  attempt {attempt.number} to {attempt.url}"
-        return f"  {self._terminal.arrow} {what}{more}{_by(attempt.faults)}"
+        result += self._struck(box, attempt.faults, words.to_attempt)
+        what = f"{delivery.event.type}{words.copy(delivery.id)}  {result}  attempt {attempt.number} to {attempt.url}"
+        return f"  {self._terminal.arrow} {what}{more}"
+
+    def _struck(self, box: Sandbox, fault_ids: Sequence[str], say: Callable[[words.Declaration], str]) -> str:
+        """Return what faults have done, each with its id, as the end of a result."""
+        if not fault_ids:
+            return ""
+        return self._terminal.red(words.told(fault_ids, lambda fault_id: _declared(box, fault_id), say))
 
     def _verdict(self, status: int | None, otherwise: str, *, good: bool | None = None) -> str:
         text = otherwise if status is None else str(status)
@@ -107,6 +118,15 @@ def _control(kind: str, record: Any) -> str:  # noqa: ANN401 - an instant or a d
     return " ".join(("fault", record.get("id", record.get("deleted")), *effect.split(), record["action"]))
 
 
+def _declared(box: Sandbox, fault_id: str) -> words.Declaration | None:
+    from paydouble.faults.model import document
+
+    try:
+        return document(box.faults.get(fault_id).fault)
+    except UnknownThing:  # a request may still be on its way when a fault that has acted on it is taken away
+        return None
+
+
 def _has_target(box: Sandbox, event: Event) -> bool:
     from paydouble.sandbox.emission import root
 
@@ -114,5 +134,5 @@ def _has_target(box: Sandbox, event: Event) -> bool:
     return pay_in is not None and pay_in.notification_url is not None
 
 
-def _by(faults: tuple[str, ...] | list[str]) -> str:
+def _by(faults: Sequence[str]) -> str:
     return f"  by {', '.join(faults)}" if faults else ""

@@ -69,13 +69,11 @@ def run(arguments: list[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
-    except click.ClickException as error:
-        place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "paydouble"
-        hint = f" Try '{place} --help'." if isinstance(error, click.UsageError) else ""
-        click.echo(f"{place}: {' '.join(error.format_message().split())}{hint}", err=True)
-        return error.exit_code if error.exit_code != 1 else 2
-    except PaydoubleError as error:
-        click.echo(f"paydouble: {error}", err=True)
+    except (click.ClickException, PaydoubleError) as error:
+        from paydouble.cli.refusals import find_called, write_refusal
+
+        called = find_called(cli, sys.argv[1:] if arguments is None else arguments)
+        click.echo(write_refusal(error, called), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 130

@@ -5,13 +5,10 @@ Exit statuses: 0 done or right, 1 a file is wrong or does not come out as it say
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from paydouble.scenarios.model import Scenario
 
 _folders = click.option(
     "--scenarios",
@@ -57,14 +54,14 @@ def list_all(folders: tuple[Path, ...], style: str) -> None:
 
 
 @scenario.command()
-@click.argument("name")
+@click.argument("name", metavar="NAME|PATH")
 @_folders
 @click.option("--format", "style", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def show(name: str, folders: tuple[Path, ...], style: str) -> None:
     """Print the file of a scenario, or what it says as JSON."""
-    path = _find(name, folders)
+    path = _locate(name, folders)
     if style == "yaml":
-        click.echo(path.read_text("utf-8").rstrip("\n"))
+        click.echo(_text(path).rstrip("\n"))
         return
     from paydouble.core.json_text import dumps
     from paydouble.scenarios.reading import read_scenario
@@ -116,16 +113,24 @@ def schema() -> None:
 def graph(name: str, folders: tuple[Path, ...], style: str) -> None:
     """Draw a scenario as a timeline."""
     from paydouble.scenarios.drawing import draw
-
-    click.echo(draw(_read(name, folders), "mermaid" if style == "mermaid" else "text"))
-
-
-def _read(name: str, folders: tuple[Path, ...]) -> Scenario:
     from paydouble.scenarios.reading import read_scenario
 
+    click.echo(draw(read_scenario(_locate(name, folders)), "mermaid" if style == "mermaid" else "text"))
+
+
+def _locate(name: str, folders: tuple[Path, ...]) -> Path:
     # What looks like a path is one: no name of a scenario has a dot or a slash.
-    path = Path(name)
-    return read_scenario(path if path.suffix or len(path.parts) > 1 else _find(name, folders))
+    return Path(name) if {".", "/", os.sep}.intersection(name) else _find(name, folders)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        from paydouble.scenarios.reading import read_scenario
+
+        read_scenario(path)  # which says what is wrong, and where
+        raise
 
 
 def _find(name: str, folders: tuple[Path, ...]) -> Path:

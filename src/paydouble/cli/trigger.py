@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from paydouble.cli.options import option
+
 if TYPE_CHECKING:
     from paydouble.cli.terminal import Terminal
     from paydouble.cli.trigger_server import Box
@@ -18,14 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("scenario")
-@click.option(
-    "--server",
-    "url",
-    envvar="PAYDOUBLE_SERVER",
-    default="http://127.0.0.1:8080",
-    show_default=True,
-    help="Where the server is.",
-)
+@option("--server", "url", default="http://127.0.0.1:8080", show_default=True, help="Where the server is.")
 @click.option("--token", envvar="PAYDOUBLE_CONTROL_TOKEN", show_envvar=True, help="Its control token, if it has one.")
 @click.option("--sandbox", default="default", show_default=True, help="The sandbox to play in.")
 @click.option("--notification-url", metavar="URL", help="First aim the sandbox's events at this URL.")
@@ -43,8 +38,8 @@ def trigger(
 ) -> int:
     """Play SCENARIO, a name that the server knows or the path of a file, and print what happens as it happens.
 
-    A manual clock is moved on; a real one is waited for. Exits with 0 when the life came to its end as the file
-    expects, with 1 when not.
+    A manual clock is moved on; a real one is waited for, and how long that takes is said first. Exits with 0 when the
+    life came to its end as the file expects, with 1 when not.
     """
     from contextlib import closing
     from uuid import uuid4
@@ -72,7 +67,7 @@ def trigger(
             email=found.name + SCENARIO_DOMAIN,
         )
         try:
-            sends = _introduce(box, found, stage, out)
+            sends = _introduce(box, found, case, stage, out)
             merchant.act()
             stage.finish()
             _tidy(box, found)
@@ -82,20 +77,22 @@ def trigger(
         return _judge(found, case, merchant, stage, out, sends=sends)
 
 
-def _introduce(box: Box, scenario: Scenario, stage: LiveStage, out: Terminal) -> bool:
+def _introduce(box: Box, scenario: Scenario, case: Case | None, stage: LiveStage, out: Terminal) -> bool:
     """Say what is about to happen; returns whether events are sent anywhere."""
-    from paydouble.core.durations import format_duration
-    from paydouble.scenarios.drawing import usual_length
+    from paydouble.cli.trigger_time import length_of, tell_wait
 
     out.say(out.bold(f"{scenario.name}: {scenario.summary}"))
     target: str | None = box.control("GET", "/webhook")["notification_url"]
     sent = f"events go to {target}" if target else "events have no endpoint (give one with --notification-url)"
+    advice: list[str] = []
     if stage.mode == "real":
-        real = format_duration(int(usual_length(scenario) / stage.rate / 100) * 100)
+        real, advice = tell_wait(box, length_of(scenario, case, sends=target is not None), stage.rate)
         time = f"its clock is real, so this takes about {real}, and longer if an event has to be sent again"
     else:
         time = f"its clock is {stage.mode}, and is moved on"
     out.say(out.dim(f"  Sandbox {box.id}: {time}; {sent}."))
+    for line in advice:
+        out.say(f"  {line}")
     if stage.pending:
         out.say(out.dim(f"  Timers of other things: {stage.pending}; those happen too."))
     return target is not None

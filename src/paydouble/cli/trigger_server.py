@@ -33,6 +33,8 @@ _LOST: Final = {
     TimeoutError: "timeout",
     OSError: "refused",
 }
+_USUAL_PORT: Final = 8080
+_NAMING: Final = "--server or PAYDOUBLE_SERVER"
 _read_json = partial(json.loads, parse_float=Decimal)
 
 
@@ -61,6 +63,13 @@ class Connections:
             raise problem
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
 
+    def way_out(self) -> str:
+        """Return what to do when nobody answers there."""
+        port = self._port or http.client.HTTP_PORT
+        command = "paydouble serve" if port == _USUAL_PORT else f"paydouble serve --port {port}"
+        secure = self._kind is http.client.HTTPSConnection  # and none of our servers is
+        return f"{'' if secure else f'start a server there with {command!r}, or '}name another with {_NAMING}"
+
     def open(self, seconds: float) -> http.client.HTTPConnection:
         """Return a connection whose reads take no longer than that."""
         return self._kind(self._host or "", self._port, timeout=seconds)
@@ -75,6 +84,8 @@ class Box:
         self._path = f"/_paydouble/sandboxes/{quote(sandbox, safe='')}"
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.id = sandbox
+        self.url = self._control.url + self._path
+        """Where its control calls go."""
         shown = self.control("GET", "")
         self._authorization = basic_header(shown["business_key"], shown["business_secret"])
         self._api = self._control if self._has_api() else Connections(shown["base_url"].removesuffix("/api/v1"))
@@ -114,13 +125,16 @@ class Box:
                 response = connection.getresponse()
                 content = response.read()
             except (OSError, http.client.HTTPException) as error:
-                raise UsageError(f"{self._control.url} does not answer: {_said(error)}") from None
+                raise UsageError(
+                    f"{self._control.url} does not answer: {_said(error)}; {self._control.way_out()}"
+                ) from None
         try:
             answer = _read_json(content)
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise UsageError(f"{self._control.url} answers, but not as a paydouble server does ({response.status})")
+            found = f"answers, but not as a paydouble server does ({response.status})"
+            raise UsageError(f"{self._control.url} {found}; name one with {_NAMING}")
         return response.status, answer
 
     def _has_api(self) -> bool:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paydouble.config import Duration, Flag, Real, Whole
 from paydouble.core.errors import UsageError
-from paydouble.core.globs import fits
 from paydouble.faults import api_effects, webhook_effects
 from paydouble.faults.base import Effect
-from paydouble.payments.events import EVENT_TYPES
+from paydouble.faults.names import EventTypePattern, OperationPattern, Pattern
 
 Phase = Literal["before_commit", "after_commit"]
-Pattern = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 def _effects(union: object) -> dict[str, type[Effect]]:
@@ -44,48 +41,6 @@ PHASELESS: Final = frozenset(
 DISTORTING: Final = frozenset({"truncate", "wrong_content_length", "slow_body"})
 
 
-# The names of the operations table, which stands above this layer; a test compares the two.
-OPERATIONS: Final = (
-    "deposit-creation",
-    "exchange-rates",
-    "available-payment-methods",
-    "pay-in-list",
-    "pay-in-retrieval",
-    "pay-in-cancellation",
-    "refund-creation",
-    "refund-list",
-    "refund-retrieval",
-    "dispute-list",
-    "dispute-retrieval",
-    "dispute-evidence-submission",
-    "dispute-acceptance",
-    "payout-initiation",
-    "payout-list",
-    "payout-retrieval",
-    "transaction-creation",
-    "transaction-list",
-    "transaction-retrieval",
-)
-
-
-def _known(value: str, names: Collection[str], what: str) -> str:
-    """Return a name, or a pattern that fits one: a fault about what does not exist would never strike, unnoticed."""
-    if not any(fits(name, value) for name in names):
-        near = get_close_matches(value, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
-        message = f"there is no {what} {value!r}; {hint}"
-        raise ValueError(message)
-    return value
-
-
-def _operation(value: str) -> str:
-    return _known(value, OPERATIONS, "operation")
-
-
-def _event_type(value: str) -> str:
-    return _known(value, EVENT_TYPES, "event type")
-
-
 class Match(BaseModel):
     """What a fault is about: all that is given must hold; `*` in a text matches any run of characters."""
 
@@ -99,7 +54,7 @@ class Match(BaseModel):
 class ApiMatch(Match):
     """Which requests."""
 
-    operation: Annotated[Pattern, AfterValidator(_operation)] | None = None
+    operation: OperationPattern | None = None
     method: Pattern | None = None
     path: Pattern | None = None
     idempotency_key: Annotated[Pattern, AfterValidator(str.lower)] | None = None
@@ -108,7 +63,7 @@ class ApiMatch(Match):
 class WebhookMatch(Match):
     """Which events and attempts."""
 
-    event_type: Annotated[Pattern, AfterValidator(_event_type)] | None = None
+    event_type: EventTypePattern | None = None
     attempt: Whole | None = Field(None, ge=1, le=10_000)
 
 

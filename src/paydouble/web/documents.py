@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from aiohttp import web
@@ -52,15 +52,20 @@ class Documents:
         if self._openapi_of is None or self._openapi_of[0] != base_url:
             from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
 
-            self._openapi_of = base_url, orjson.dumps(document(self._host.operations, server_url=base_url))
+            self._openapi_of = base_url, _written(document(self._host.operations, server_url=base_url))
         return self._openapi_of[1]
 
     def _control_openapi(self) -> bytes:
         if self._control is None:
             from paydouble.web.control.openapi import document  # noqa: PLC0415 - likewise
 
-            self._control = orjson.dumps(document())
+            self._control = _written(document())
         return self._control
+
+
+def _written(document: dict[str, Any]) -> bytes:
+    # With a newline at the end, as every JSON answer of the control API: a shell's prompt would stick to it.
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
 @cache

@@ -177,7 +177,7 @@ def test_the_two_sides_are_known() -> None:
 def test_operations_are_those_of_the_table() -> None:
     """The table stands above the faults, and says the same."""
     from paydouble.api.operations import OPERATIONS as TABLE
-    from paydouble.faults.model import OPERATIONS
+    from paydouble.faults.names import OPERATIONS
 
     assert list(OPERATIONS) == [row.name for row in TABLE]
 

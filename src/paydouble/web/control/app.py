@@ -71,7 +71,7 @@ class Control:
         except UnknownThing as error:
             raise ControlError(404, "not_found", str(error)) from None
         except UsageError as error:
-            raise ControlError(400, "invalid", f"{str(error).removesuffix('.')}.", error.member) from None
+            raise ControlError(400, "invalid", _sentence(str(error)), error.member) from None
         except IllegalTransition as error:
             raise ControlError(
                 409, "illegal_transition", f"{error} Add force: true to do it all the same.", "to"
@@ -130,10 +130,13 @@ def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> Base
         raise ControlError(400, "invalid", f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:
         place, message = explain(error)
-        raise ControlError(
-            400, "invalid", f"{place}: {message}." if place else f"The body: {message}.", place
-        ) from None
+        raise ControlError(400, "invalid", _sentence(f"{place or 'The body'}: {message}"), place) from None
     raise ControlError(400, "invalid", "The body must be a JSON object.")
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends already: a hint may be a question."""
+    return text if text.endswith((".", "?")) else f"{text}."
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any

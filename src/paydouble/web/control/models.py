@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -14,12 +15,12 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
     field_validator,
-    model_validator,
 )
 
 from paydouble.api.schemas import WebUrl
 from paydouble.config import Duration, Flag, Real, Whole
 from paydouble.core.instants import parse_instant
+from paydouble.faults.names import EventTypePattern, OperationPattern
 from paydouble.payments.events import EVENT_TYPES
 
 Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -148,7 +149,7 @@ class Quota(Body):
 class RequestMatch(Body):
     """Which requests: all that is given must hold; texts take `*`, `headers` and `body` are partial."""
 
-    operation: str | None = None
+    operation: OperationPattern | None = None
     method: str | None = None
     path: str | None = None
     status: Whole | None = None
@@ -163,18 +164,11 @@ class RequestMatch(Body):
 class DeliveryMatch(Body):
     """Which deliveries: all that is given must hold; texts take `*`."""
 
-    event_type: str | None = None
+    # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
+    event_type: Annotated[EventTypePattern | None, Field(validation_alias=AliasChoices("event_type", "type"))] = None
     object_id: str | None = None
     status: Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"] | None = None
     attempt_count: Whole | None = Field(None, ge=0)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _type_is_event_type(cls, data: object) -> object:
-        # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
-        if isinstance(data, dict) and "type" in data and "event_type" not in data:
-            return {"event_type" if name == "type" else name: value for name, value in data.items()}
-        return data
 
 
 class _Question(Body):

@@ -1,0 +1,62 @@
+"""The names that a match may have, or fit: a misspelt one would match nothing for ever, unnoticed.
+
+Apart from the faults' models, so that whoever only asks the journals does not build those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from paydouble.core.globs import fits
+from paydouble.payments.events import EVENT_TYPES
+
+Pattern = Annotated[str, Field(min_length=1, max_length=256)]
+# The names of the operations table, which stands above this layer; a test compares the two.
+OPERATIONS: Final = (
+    "deposit-creation",
+    "exchange-rates",
+    "available-payment-methods",
+    "pay-in-list",
+    "pay-in-retrieval",
+    "pay-in-cancellation",
+    "refund-creation",
+    "refund-list",
+    "refund-retrieval",
+    "dispute-list",
+    "dispute-retrieval",
+    "dispute-evidence-submission",
+    "dispute-acceptance",
+    "payout-initiation",
+    "payout-list",
+    "payout-retrieval",
+    "transaction-creation",
+    "transaction-list",
+    "transaction-retrieval",
+)
+
+
+def _known(value: str, names: Collection[str], what: str) -> str:
+    """Return a name, or a pattern that fits one."""
+    if not any(fits(name, value) for name in names):
+        from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
+
+        near = get_close_matches(value, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        message = f"there is no {what} {value!r}; {hint}"
+        raise ValueError(message)
+    return value
+
+
+def _operation(value: str) -> str:
+    return _known(value, OPERATIONS, "operation")
+
+
+def _event_type(value: str) -> str:
+    return _known(value, EVENT_TYPES, "event type")
+
+
+OperationPattern = Annotated[Pattern, AfterValidator(_operation)]
+EventTypePattern = Annotated[Pattern, AfterValidator(_event_type)]

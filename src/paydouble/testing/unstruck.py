@@ -1,0 +1,132 @@
+"""Why a fault has never struck: often the very reason for which a test fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from paydouble.core.globs import fits
+from paydouble.faults.model import WEBHOOK_EFFECTS
+from paydouble.faults.webhook_effects import AttemptEffect
+from paydouble.testing.records import Delivery, Event, Request
+from paydouble.testing.results import Fault, read_instant
+
+# These act on an event wherever it goes, and be it nowhere.
+_NEED_NO_ENDPOINT: Final = frozenset({"tie", "livemode"})
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What has happened in a sandbox, of which a fault could have struck something."""
+
+    requests: Sequence[Request]
+    events: Sequence[Event]
+    deliveries: Sequence[Delivery]
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """A request, event or attempt, with those members of a match that its record has."""
+
+    at: datetime
+    members: Mapping[str, str | int | None]
+
+
+def why(fault: Fault, happened: Happened) -> str:
+    """Return why a fault has never struck, as far as the records tell."""
+    if not fault.document["enabled"]:
+        return "it is disabled"
+    noun, came, things = _asked(fault, happened)
+    if fault.times_matched:
+        return f"{_count(fault.times_matched, noun)} matched, {_spared(fault)}"
+    over = "" if fault.active else ", and its ttl is over"
+    if not things:
+        nowhere = ": the events had no endpoint to go to" if happened.events and _goes_nowhere(fault, happened) else ""
+        return f"no {noun} {came}{nowhere}{over}"
+    came = came if len(things) == 1 else came.replace("was", "were")
+    return f"{_count(len(things), noun)} {came}, {_missed(fault, things, happened)}{over}"
+
+
+def _spared(fault: Fault) -> str:
+    skip, probability = fault.document["skip"], fault.document["probability"]
+    if fault.times_matched <= skip:
+        return f"which skip={skip} lets pass"
+    return f"and none was drawn with probability={probability}"
+
+
+def _asked(fault: Fault, happened: Happened) -> tuple[str, str, list[_Thing]]:
+    """Return what a fault is asked about: its name, how it comes to be, and what there was of it."""
+    if fault.document["on"] == "api":
+        return "request", "came", [_Thing(each.at, _of_request(each)) for each in happened.requests]
+    if issubclass(WEBHOOK_EFFECTS.get(fault.effect, AttemptEffect), AttemptEffect):
+        attempts = ((delivery, attempt) for delivery in happened.deliveries for attempt in delivery.attempts)
+        things = [
+            _Thing(
+                attempt.due_at,
+                {"event_type": delivery.event_type, "object_id": delivery.object_id, "attempt": attempt.number},
+            )
+            for delivery, attempt in attempts
+        ]
+        return "attempt", "was made", things
+    events = [
+        _Thing(each.created_at, {"event_type": each.type, "object_id": each.object_id}) for each in happened.events
+    ]
+    return "event", "was made", events
+
+
+def _of_request(request: Request) -> dict[str, str | None]:
+    key = request.idempotency_key
+    return {
+        "operation": request.operation,
+        "method": request.method,
+        "path": request.path,
+        "idempotency_key": None if key is None else key.lower(),
+    }
+
+
+def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
+    """Return why none of the things that there were has matched."""
+    match: Mapping[str, Any] = fault.document["match"]
+    known = [name for name in match if name in things[0].members]
+    never = [name for name in known if not any(_meets(thing, name, match) for thing in things)]
+    if never:
+        return f"none matched {' or '.join(_listed(never, match))}"
+    like = [thing for thing in things if all(_meets(thing, name, match) for name in known)]
+    if not like:
+        return f"none matched {' and '.join(_listed(known, match))} at once"
+    armed_at = read_instant(fault.document["created_at"])
+    if all(thing.at < armed_at for thing in like):
+        which = "all " if len(like) == len(things) else f"those with {' and '.join(_listed(known, match))} "
+        return f"{which if len(things) > 1 else ''}before it was armed"
+    if _goes_nowhere(fault, happened):
+        return "none with an endpoint to go to"
+    if len(known) < len(match):
+        return f"none matched {' and '.join(_listed([name for name in match if name not in known], match))}"
+    # The records do not tell these apart.
+    refused = "was refused, " if fault.document["on"] == "api" else ""
+    return f"but each {refused}met another fault first, or gave {fault.effect} nothing to act on"
+
+
+def _goes_nowhere(fault: Fault, happened: Happened) -> bool:
+    return (
+        fault.document["on"] == "webhooks"
+        and fault.effect not in _NEED_NO_ENDPOINT
+        and all(delivery.target is None for delivery in happened.deliveries)
+    )
+
+
+def _meets(thing: _Thing, name: str, match: Mapping[str, Any]) -> bool:
+    value, wanted = thing.members[name], match[name]
+    if isinstance(value, str) and isinstance(wanted, str):
+        return fits(value, wanted)
+    return bool(value == wanted)
+
+
+def _listed(names: Sequence[str], match: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={match[name]}" for name in names]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

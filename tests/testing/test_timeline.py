@@ -1,0 +1,204 @@
+"""What a failed test's report says of its sandbox: what faults have done, and why others never struck."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kit import deposit
+
+from paydouble.testing import Paydouble, SandboxHandle, Sync, WebhookReceiver
+from paydouble.testing.timeline import timeline
+
+Box = SandboxHandle[Sync]
+START = "2026-01-01T00:00:00Z"
+NOWHERE = "http://127.0.0.1:9/hooks"
+
+
+@pytest.fixture
+def box(server: Paydouble) -> Iterator[Box]:
+    """Give a sandbox whose clock stands."""
+    with server.sandbox(clock={"mode": "manual", "start": START}) as made:
+        yield made
+
+
+def told(box: Box, kind: str) -> list[str]:
+    """Return the lines of a kind, without their times."""
+    return [line.partition("  ")[2] for line in timeline(box) if line.partition("  ")[2].startswith(kind)]
+
+
+def fates(box: Box) -> list[str]:
+    """Return what became of the faults."""
+    return [line for line in timeline(box) if line.startswith(("fault", "…"))]
+
+
+def test_a_lost_reply_is_no_plain_status(box: Box) -> None:
+    """Each broken reply says in a word or two what the caller met, and whether anything was done."""
+    box.change(settings={"created_status": 201})
+    box.faults.add("connection_reset", phase="after_commit", times=1, idempotency_key="*1")
+    box.faults.add("connection_reset", times=1, idempotency_key="*2")
+    box.faults.add("truncate", times=1, idempotency_key="*3")
+    box.faults.add("error", status=503, phase="after_commit", times=1, idempotency_key="*4", id="busy")
+    gone = box.faults.add("unknown_members", times=1, idempotency_key="*5")
+    for number in (1, 2, 3, 4, 5, 6):
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            deposit(box, number)
+    box.faults.remove(gone.id)
+
+    path = "request  POST /api/v1/pay-in/deposit-creation: "
+    assert [line.removeprefix(path) for line in told(box, "request")] == [
+        "201 new, reply lost (fault-1)",
+        "no answer, nothing done (fault-2)",
+        "201 new, reply cut short (fault-3)",
+        "503 new, reply replaced (busy)",
+        "201 new, struck by fault-5",
+        "201 new",
+    ]
+    assert fates(box)[0] == "fault fault-1 (connection_reset) struck once"
+
+
+def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
+    """With its number; and an attempt says what was wrong with it."""
+    with WebhookReceiver(box.webhook_secret) as receiver:
+        box.change(notification_url=receiver.url)
+        box.faults.add("duplicate", copies=2)
+        box.faults.add("signature", mode="stale", attempt=1, times=1)
+        deposit(box)
+        box.clock.advance("1s")
+
+        attempts = [line.replace(receiver.url, "URL") for line in told(box, "attempt")]
+
+    assert attempts == [
+        "attempt  1 of pay-in.created to URL: 400, signature stale (fault-2)",
+        "attempt  1 of pay-in.created (copy 1) to URL: 200",
+        "attempt  1 of pay-in.created (copy 2) to URL: 200",
+    ]
+    assert fates(box) == ["fault fault-1 (duplicate) struck once", "fault fault-2 (signature) struck once"]
+
+
+API_FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"operation": "refund-creation"}, "2 requests came, none matched operation=refund-creation"),
+    ({"operation": "deposit-*", "method": "GET"}, "2 requests came, none matched method=GET"),
+    (
+        {"operation": "refund-creation", "path": "/v2/*"},
+        "2 requests came, none matched operation=refund-creation or path=/v2/*",
+    ),
+    (
+        {"idempotency_key": "*1", "path": "/api/v1/pay-in/deposit-creation", "external_identifier": "order-9"},
+        "2 requests came, none matched external_identifier=order-9",
+    ),
+    ({"skip": 2}, "2 requests matched, which skip=2 lets pass"),
+    ({"probability": 0.0}, "2 requests matched, and none was drawn with probability=0.0"),
+    ({"enabled": False}, "it is disabled"),
+]
+
+
+@pytest.mark.parametrize(("members", "reason"), API_FAULTS, ids=str)
+def test_a_fault_that_never_struck_says_why(box: Box, members: dict[str, Any], reason: str) -> None:
+    """Often that is why the test fails."""
+    box.faults.add("html_error", **members)
+    deposit(box, 1)
+    deposit(box, 2)
+
+    assert fates(box) == [f"fault fault-1 (html_error) never struck: {reason}"]
+
+
+def test_members_that_were_met_but_never_together(box: Box) -> None:
+    """Each for itself has nothing wrong with it."""
+    box.faults.add("html_error", idempotency_key="*1", operation="pay-in-list")
+    deposit(box, 1)
+    _get(box, "/pay-in")
+
+    [line] = fates(box)
+    assert line.endswith("none matched operation=pay-in-list and idempotency_key=*1 at once")
+
+
+def test_what_came_before_a_fault_was_armed(box: Box) -> None:
+    """A test that arms it too late learns so; a ttl that is over is told too."""
+    deposit(box)
+    box.clock.advance("1h")
+    box.faults.add("html_error", operation="deposit-creation", ttl="1m")
+    late = fates(box)
+    _get(box, "/pay-in")
+    box.clock.advance("1h")
+
+    assert late == ["fault fault-1 (html_error) never struck: 1 request came, before it was armed"]
+    assert [line.partition(": ")[2] for line in fates(box)] == [
+        "2 requests came, those with operation=deposit-creation before it was armed, and its ttl is over"
+    ]
+
+
+def test_a_fault_that_nothing_came_for(box: Box) -> None:
+    """Neither a request nor an event nor an attempt."""
+    box.faults.add("html_error", ttl="1m")
+    box.faults.add("drop")
+    box.faults.add("tamper")
+    box.clock.advance("1h")
+
+    assert fates(box) == [
+        "fault fault-1 (html_error) never struck: no request came, and its ttl is over",
+        "fault fault-2 (drop) never struck: no event was made",
+        "fault fault-3 (tamper) never struck: no attempt was made",
+    ]
+
+
+def test_a_fault_behind_another_one(box: Box) -> None:
+    """What the records do not tell apart is said as it is."""
+    box.faults.add("error", status=503)
+    box.faults.add("redirect", to="http://127.0.0.1:9/", id="second")
+    deposit(box)
+
+    assert fates(box)[1] == (
+        "fault second (redirect) never struck: 1 request came, "
+        "but each was refused, met another fault first, or gave redirect nothing to act on"
+    )
+
+
+def test_faults_on_webhooks_are_asked_about_events_and_attempts(box: Box) -> None:
+    """Their members are those of an event; without an endpoint there is nothing to spoil."""
+    box.faults.add("drop", event_type="refund.*")
+    box.faults.add("hold", id="nowhere")
+    box.faults.add("tamper", id="never-sent")
+    deposit(box, 1)
+    first = fates(box)
+    box.faults.remove("never-sent")
+    box.faults.remove("nowhere")
+    box.change(notification_url=NOWHERE)
+    box.faults.add("tamper", attempt=3)
+    box.faults.add("tamper", event_type="pay-in.created", object_id="payin_other")
+    deposit(box, 2)
+    box.clock.advance("0s")
+
+    assert first == [
+        "fault fault-1 (drop) never struck: 1 event was made, none matched event_type=refund.*",
+        "fault nowhere (hold) never struck: 1 event was made, none with an endpoint to go to",
+        "fault never-sent (tamper) never struck: no attempt was made: the events had no endpoint to go to",
+    ]
+    assert fates(box)[1:] == [
+        "fault fault-4 (tamper) never struck: 1 attempt was made, none matched attempt=3",
+        "fault fault-5 (tamper) never struck: 1 attempt was made, none matched object_id=payin_other",
+    ]
+
+
+def test_many_faults_that_never_struck_stay_short(box: Box) -> None:
+    """A report is read for its reason, not for its length."""
+    for _ in range(13):
+        box.faults.add("html_error")
+
+    lines = fates(box)
+
+    assert len(lines) == 11
+    assert lines[-1] == "… 3 more faults never struck"
+
+
+def _get(box: Box, path: str) -> None:
+    host, _, rest = box.base_url.removeprefix("http://").partition("/")
+    connection = http.client.HTTPConnection(host, timeout=10)
+    try:
+        connection.request("GET", f"/{rest}{path}", headers={"Authorization": box.auth.header})
+        connection.getresponse().read()
+    finally:
+        connection.close()

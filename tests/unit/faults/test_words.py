@@ -1,0 +1,97 @@
+"""What faults have done, in a word or two: true in each phase, and there for every effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paydouble.faults import words
+from paydouble.faults.model import API_EFFECTS, DISTORTING, PHASELESS, WEBHOOK_EFFECTS, document, parse_fault
+from paydouble.faults.webhook_effects import AttemptEffect
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "error": {"status": 503},
+    "latency": {"fixed": "1s"},
+    "redirect": {"to": "http://127.0.0.1/"},
+    "amount_drift": {"by": "0.10"},
+    "signature": {"mode": "stale"},
+    "payload": {"mode": "huge"},
+    "formatting": {"mode": "pretty"},
+}
+
+
+def declared(effect: str, **members: Any) -> words.Declaration:  # noqa: ANN401 - those of a fault
+    """Return a fault as the control API shows it."""
+    return document(parse_fault({"effect": {"type": effect, **NEEDED.get(effect, {})}, **members}))
+
+
+@pytest.mark.parametrize(
+    ("effect", "phase", "said"),
+    [
+        ("connection_reset", "after_commit", "reply lost"),
+        ("no_response", "after_commit", "reply lost"),
+        ("empty_response", "before_commit", "nothing done"),
+        ("connection_reset", None, "nothing done"),
+        ("error", None, "nothing done"),
+        ("html_error", "after_commit", "reply replaced"),
+        ("garbage", "before_commit", "nothing done, garbage sent"),
+        ("garbage", "after_commit", "reply garbled"),
+        ("truncate", None, "reply cut short"),
+        ("truncate", "before_commit", "nothing done, reply cut short"),
+        ("slow_body", "after_commit", "reply in drips"),
+        ("latency", "after_commit", "delayed"),
+        ("lost_record", None, "lost_record"),
+    ],
+)
+def test_a_request_is_said_to_be_done_or_not(effect: str, phase: str | None, said: str) -> None:
+    """The same broken connection means a payment in one phase and none in the other."""
+    members = {} if phase is None else {"phase": phase}
+
+    assert words.to_request(declared(effect, **members)) == said
+
+
+def test_what_breaks_a_reply_says_more_than_its_name() -> None:
+    """Effects that change the operation itself go by their own names; of all others it is said what they broke."""
+    assert {kind for kind in API_EFFECTS if words.to_request(declared(kind)) == kind} == PHASELESS
+    assert all(words.to_request(declared(kind)).startswith("reply ") for kind in DISTORTING)
+
+
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        ("connection_reset", "broken off half-way"),
+        ("tamper", "tampered with"),
+        ("signature", "signature stale"),
+        ("payload", "payload huge"),
+        ("chunked", "chunked"),
+    ],
+)
+def test_an_attempt_is_said_to_be_spoilt(effect: str, said: str) -> None:
+    """With the mode, where an effect has several."""
+    assert words.to_attempt(declared(effect, on="webhooks")) == said
+
+
+def test_every_effect_on_attempts_has_words() -> None:
+    """In a word or two."""
+    kinds = [name for name, kind in WEBHOOK_EFFECTS.items() if issubclass(kind, AttemptEffect)]
+
+    assert all(0 < len(words.to_attempt(declared(kind, on="webhooks")).split()) <= 3 for kind in kinds)
+
+
+def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
+    """Several faults are told in their order."""
+    known = {"a": declared("latency"), "b": declared("truncate")}
+
+    assert words.told(["a", "gone", "b"], known.get, words.to_request) == (
+        ", delayed (a), struck by gone, reply cut short (b)"
+    )
+    assert not words.told([], known.get, words.to_request)
+
+
+@pytest.mark.parametrize(
+    ("delivery", "said"), [("dlv_7Q4m", ""), ("dlv_7Q4m.1", " (copy 1)"), ("dlv_x.12", " (copy 12)")]
+)
+def test_a_copy_has_its_number_in_its_id(delivery: str, said: str) -> None:
+    """The event's own delivery has none."""
+    assert words.copy(delivery) == said
