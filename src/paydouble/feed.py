@@ -26,19 +26,23 @@ class Note:
 class Feed:
     """The newest notes of one sandbox, and who wants to know of new ones."""
 
-    __slots__ = ("_listeners", "_notes", "sequence")
+    __slots__ = ("_details", "_kinds", "_listeners", "_records", "sequence")
 
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` notes."""
-        # Plain tuples without their numbers, which follow from the places: a note is made on every request.
-        self._notes: deque[tuple[Kind, Any, Any]] = deque(maxlen=limit)
+        # Side by side and without their numbers, which follow from the places: some notes are made on every request.
+        self._kinds: deque[Kind] = deque(maxlen=limit)
+        self._records: deque[Any] = deque(maxlen=limit)
+        self._details: deque[Any] = deque(maxlen=limit)
         self.sequence = 0
         self._listeners: list[Callable[[], None]] = []
 
     def add(self, kind: Kind, record: Any, detail: Any = None) -> None:  # noqa: ANN401 - see Note
         """Note something, and tell the listeners."""
         self.sequence += 1
-        self._notes.append((kind, record, detail))
+        self._kinds.append(kind)
+        self._records.append(record)
+        self._details.append(detail)
         for listener in self._listeners:
             listener()
 
@@ -47,10 +51,12 @@ class Feed:
         if sequence >= self.sequence:
             return [], 0
         wanted = self.sequence - max(0, sequence)
-        kept = len(self._notes)
+        kept = len(self._kinds)
         first = max(0, kept - wanted)
         before = self.sequence - kept
-        notes = [Note(before + at + 1, *self._notes[at]) for at in range(first, kept)]
+        notes = [
+            Note(before + at + 1, self._kinds[at], self._records[at], self._details[at]) for at in range(first, kept)
+        ]
         return notes, max(0, wanted - kept)
 
     def listen(self, listener: Callable[[], None]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Generic, Literal, TypeVar
 
 from paydouble.payments.events import Event
@@ -81,7 +80,7 @@ class RequestEntry:
 
 def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Return headers in the form in which they are kept; HTTP has no NUL in any of them."""
-    return b"\0".join(chain.from_iterable(headers))
+    return b"\0".join([b"\0".join(pair) for pair in headers])
 
 
 class Journal:

@@ -8,6 +8,7 @@ back through `execute` or `rejoin` when the time has come.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 from typing import Literal
 
 from pydantic import ValidationError
@@ -41,7 +42,7 @@ class Pipeline:
 
     def handle(self, request: Request) -> Step:
         """Take one request as far as it goes."""
-        target = request.target
+        target = intern(request.target)  # most requests of a journal share theirs
         path = target.partition("?")[0] if "?" in target else target
         found = self._routes.match(request.method, path)
         sandbox, authentic = self._registry.find(request.headers.get("Authorization"))

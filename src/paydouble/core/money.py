@@ -59,7 +59,7 @@ def write_minor(minor: int, digits: int) -> str:
     if not digits:
         return str(minor)
     text = str(minor)
-    if minor < 10**digits:
+    if len(text) <= digits or minor < 0:
         text = f"{'-' if minor < 0 else ''}{str(abs(minor)).rjust(digits + 1, '0')}"
     return f"{text[:-digits]}.{text[-digits:]}"
 

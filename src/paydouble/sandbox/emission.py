@@ -107,7 +107,8 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
     if target is None:
-        delivery = box.outbox.unsent(event, now + settings.webhooks.offsets[0])
+        delay = settings.webhooks.offsets[0]
+        delivery = box.outbox.unsent(event, now + delay if delay else now)
         if plan is not None:
             delivery.faults = tuple(plan.fired)
     else:

@@ -58,7 +58,7 @@ class AtOnce:
         if (
             not payload.is_eof()
             or message.should_close
-            or message.version != HttpVersion11
+            or message.version is not HttpVersion11
             or message.method == "HEAD"
             or target[0] != "/"
             or not self._is_for_api(target)
@@ -73,7 +73,7 @@ class AtOnce:
             message.method,
             target,
             message.headers,
-            payload.read_nowait(),
+            _read(payload),
             message.raw_headers,
             peer[0] if isinstance(peer, tuple) else None,
         )
@@ -87,3 +87,12 @@ class AtOnce:
             pass
         connection.begun = (asked, step)  # what has begun is gone on with, not begun again
         return False
+
+
+def _read(payload: StreamReader) -> bytes:
+    # What `read_nowait` does, less what it does for a reader of which some is still to come.
+    try:
+        chunks = payload._buffer  # noqa: SLF001 - see above
+    except AttributeError:
+        return b""  # the reader of a request without a body has none
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from paydouble.config import WebhookSettings
@@ -76,7 +76,7 @@ class Delivery:
     first_due_at: int
     next_due_at: int | None
     status: DeliveryStatus = "waiting"
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: tuple[Attempt, ...] = ()
     lane: str = ""
     """Copies that travel in parallel with the original queue in a lane of their own."""
     faults: tuple[str, ...] = ()
@@ -269,7 +269,7 @@ class Outbox:
             transport=transport(plan),
             faults=() if plan is None else tuple(plan.fired),
         )
-        delivery.attempts.append(attempt)
+        delivery.attempts += (attempt,)
         self._busy[endpoint] = delivery
         return delivery, attempt
 

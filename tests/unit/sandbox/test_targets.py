@@ -45,7 +45,7 @@ def test_without_any_url_an_event_is_recorded_all_the_same() -> None:
 
     (delivery,) = box.outbox.deliveries.values()
 
-    assert (delivery.status, delivery.attempts, box.outbox.quiet) == ("no_endpoint", [], True)
+    assert (delivery.status, delivery.attempts, box.outbox.quiet) == ("no_endpoint", (), True)
     assert len(box.journal.events.entries) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from sys import intern
 from typing import TYPE_CHECKING
 
 from orjson import Fragment
@@ -30,7 +31,7 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
     """Open a deposit that plays a scenario, and return it as it is shown."""
     # As a mapping, since a model is slow to read and this is the service's busiest way.
     members = vars(wanted)
-    currency = members["currency"]
+    currency = intern(members["currency"])
     amount = minor_units(members["amount"], currency)
     if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
@@ -42,7 +43,7 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
         amount,
         currency,
         method.named,
-        Customer(**vars(members["customer"])),
+        Customer(*vars(members["customer"]).values()),
         members["expires_in"] * 1000,
         members["return_url"],
         members["notification_url"],
