@@ -67,8 +67,8 @@ def _url(value: str) -> str:
 Whole = Annotated[int, BeforeValidator(_whole)]
 Amount = Annotated[
     Decimal,
+    Field(gt=0),  # before the other, or it would be checked in Python
     BeforeValidator(_exact),
-    Field(gt=0),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "examples": [49.95]}),
 ]
 CurrencyCode = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]

@@ -30,26 +30,28 @@ _NOTHING: Final[_Messages] = ()
 class AtOnce:
     """A connection's parser, which keeps to itself what it has answered."""
 
-    __slots__ = ("_connection", "_host", "_is_for_api", "_parser")
-
     def __init__(self, parser: Any, connection: Connection, host: Host, is_for_api: Callable[[str], bool]) -> None:  # noqa: ANN401 - a class of aiohttp's that has no public name
         """Stand before a parser; `is_for_api` says of a target whether it is the service's to answer."""
-        self._parser = parser
+        # All that a parser has; looked up when they are missed, they would make every attribute slow.
+        for name in dir(parser):
+            if not name.startswith("__") and name != "feed_data":
+                setattr(self, name, getattr(parser, name))
+        self._read = parser.feed_data
+        self._consumed = parser.message_consumed
         self._connection = connection
         self._host = host
         self._is_for_api = is_for_api
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a parser has
-        """Return what else the parser has."""
-        return getattr(self._parser, name)
-
     def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
         """Return the messages that are left to be answered, whether an upgrade follows, and what it begins with."""
-        messages, upgraded, tail = self._parser.feed_data(data)
-        if len(messages) == 1 and not upgraded and self._connection.idle and self._answered(*messages[0]):
-            self._parser.message_consumed()
-            return _NOTHING, upgraded, tail
-        return messages, upgraded, tail
+        read: tuple[Any, bool, bytes] = self._read(data)
+        messages, upgraded, tail = read
+        if len(messages) == 1 and not upgraded and self._connection.idle:
+            message, payload = messages[0]
+            if self._answered(message, payload):
+                self._consumed()
+                return _NOTHING, upgraded, tail
+        return read
 
     def _answered(self, message: RawRequestMessage, payload: StreamReader) -> bool:
         connection = self._connection
