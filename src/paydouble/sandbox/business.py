@@ -30,13 +30,13 @@ from paydouble.payments.resources import Dispute, Document, Failure, Living, Ord
 from paydouble.sandbox import delivering, emission
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
-from paydouble.sandbox.life import Life
 from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.repertoire import Repertoire
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
 if TYPE_CHECKING:
+    from paydouble.sandbox.life import Life
     from paydouble.scenarios.model import Scenario
 
 
@@ -53,6 +53,39 @@ class Identity:
 
 class Sandbox:
     """One business and the service that it meets."""
+
+    # With more than thirty attributes a class is slow without slots, and this one is read dozens of times a request.
+    __slots__ = (
+        "_first_scenario",
+        "_make_clock",
+        "cause",
+        "checkout_base",
+        "clock",
+        "dispatch",
+        "draws",
+        "errors",
+        "faults",
+        "feed",
+        "fired",
+        "guarded",
+        "identity",
+        "ids",
+        "journal",
+        "keys",
+        "ledger",
+        "living",
+        "notification_url",
+        "now",
+        "outbox",
+        "overlay",
+        "overtaking",
+        "quota",
+        "rules",
+        "scenarios",
+        "secrets",
+        "settings",
+        "timers",
+    )
 
     def __init__(  # noqa: PLR0913 - what a business is made with
         self,
@@ -109,7 +142,17 @@ class Sandbox:
         self.fired = 0
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
         self.ledger = Ledger(self.ids, stamp, partial(emission.emit, self))
-        self.life = Life(self.ledger, self.timers, self.settings, self.scenarios)
+        self.living: Life | None = None
+        """`life`, once it has been asked for."""
+
+    @property
+    def life(self) -> Life:
+        """Return how resources live on by themselves; loaded with the first of them, not for the start."""
+        if self.living is None:
+            from paydouble.sandbox.life import Life  # noqa: PLC0415 - see above
+
+            self.living = Life(self.ledger, self.timers, self.settings, self.scenarios)
+        return self.living
 
     # Time
 
@@ -163,7 +206,7 @@ class Sandbox:
             self.prepare(scenario, order.external_identifier)
         opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=scenario.name)
         self.scenarios.begin(opened[0], scenario)
-        self.life.begin_pay_in(opened[0], scenario, now)
+        (self.living or self.life).begin_pay_in(opened[0], scenario, now)
         return opened
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
@@ -224,7 +267,9 @@ class Sandbox:
 
     def put(self, settings: Settings) -> None:
         """Put settings in place, whoever wants them."""
-        self.settings = self.life.settings = settings
+        self.settings = settings
+        if self.living is not None:
+            self.living.settings = settings
         self.rules = plain(settings)
         self.guarded = guards(settings)
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write

@@ -5,9 +5,10 @@ Named tuples: two are made for every deposit, and a frozen dataclass takes five 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from paydouble.scenarios.steps import Step
+if TYPE_CHECKING:
+    from paydouble.scenarios.steps import Step
 
 
 class PlayStep(NamedTuple):

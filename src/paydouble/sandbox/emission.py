@@ -102,8 +102,8 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
     if cause:
         cause.events += (event_id,)
     box.feed.add("event", event)
-    if box.life.stories:
-        box.life.note(kind, resource)
+    if box.living is not None and box.living.stories:
+        box.living.note(kind, resource)
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
     if target is None:
