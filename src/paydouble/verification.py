@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from itertools import repeat
+from operator import itemgetter, ne
 from typing import Any, Generic, TypeVar
 
 from paydouble.core.globs import fits
@@ -27,12 +29,15 @@ class Criterion(Generic[T]):
     read: Callable[[T], Any]
     costly: bool = False
 
-    def test(self) -> Callable[[T], bool]:
-        """Return what tells whether a record meets it; ten thousand are asked, so a plain text has a quick way."""
-        wanted, read = self.wanted, self.read
-        if isinstance(wanted, str) and "*" not in wanted:
-            return lambda record: bool(read(record) == wanted)
-        return lambda record: agrees(wanted, read(record))
+    def met_by(self, record: T) -> bool:
+        """Return whether a record meets it."""
+        return agrees(self.wanted, self.read(record))
+
+    def missed_by(self, records: Sequence[T]) -> list[bool]:
+        """Return of each record whether it misses it; there may be thousands, so a plain text has a quick way."""
+        if isinstance(self.wanted, str) and "*" not in self.wanted:
+            return list(map(ne, map(self.read, records), repeat(self.wanted)))
+        return [not agrees(self.wanted, got) for got in map(self.read, records)]
 
 
 @dataclass(slots=True, frozen=True)
@@ -97,18 +102,15 @@ def agrees(wanted: Any, got: Any) -> bool:  # noqa: ANN401 - JSON is any
 
 def verify(records: Iterable[T], criteria: Sequence[Criterion[T]], expectation: Expectation) -> Verdict[T]:
     """Return whether as many records match as expected; with the nearest misses when not."""
-    tests = [each.test() for each in sorted(criteria, key=lambda criterion: criterion.costly)]
-    total = 0
-    missing: list[T] = []
-    for record in records:
-        total += 1
-        for test in tests:
-            if not test(record):
-                missing.append(record)
-                break
-    matching = total - len(missing)
+    everything = list(records)
+    costly = [each for each in criteria if each.costly]
+    missing: list[tuple[int, T]] = []
+    for missed, record in zip(_distances(everything, criteria), everything, strict=True):
+        if missed or not all(each.met_by(record) for each in costly):
+            missing.append((missed, record))
+    matching = len(everything) - len(missing)
     passed = expectation.met(matching)
-    closest = [] if passed else nearest(missing, criteria)
+    closest = [] if passed else _closest(missing, criteria)
     return Verdict(passed, matching, expectation.words(), closest)
 
 
@@ -117,8 +119,10 @@ def verify_sequence(records: Iterable[T], steps: Sequence[Sequence[Criterion[T]]
     everything = list(records)
     place = 0
     for done, criteria in enumerate(steps):
-        tests = [each.test() for each in sorted(criteria, key=lambda criterion: criterion.costly)]
-        found = next((at for at in range(place, len(everything)) if all(test(everything[at]) for test in tests)), None)
+        ordered = sorted(criteria, key=lambda criterion: criterion.costly)
+        found = next(
+            (at for at in range(place, len(everything)) if all(each.met_by(everything[at]) for each in ordered)), None
+        )
         if found is None:
             rest = nearest(everything[place:], criteria)
             return Verdict(False, done, f"{len(steps)} in this order; number {done + 1} is missing", rest)  # noqa: FBT003
@@ -128,17 +132,19 @@ def verify_sequence(records: Iterable[T], steps: Sequence[Sequence[Criterion[T]]
 
 def nearest(records: Sequence[T], criteria: Sequence[Criterion[T]]) -> list[Miss[T]]:
     """Return which of the records, none of which matches, miss by the fewest members; the latest first among equals."""
-    tests = [each.test() for each in criteria if not each.costly]
-    distances = []
-    for at, record in enumerate(records):
-        missed = 0
-        for test in tests:
-            if not test(record):
-                missed += 1
-        distances.append((missed, -at))
+    return _closest(list(zip(_distances(records, criteria), records, strict=True)), criteria)
+
+
+def _distances(records: Sequence[T], criteria: Sequence[Criterion[T]]) -> list[int]:
+    # How many of the cheap criteria each record misses: member by member, which is quicker than record by record.
+    columns = [each.missed_by(records) for each in criteria if not each.costly]
+    return list(map(sum, zip(*columns, strict=True))) if columns else [0] * len(records)
+
+
+def _closest(missing: Sequence[tuple[int, T]], criteria: Sequence[Criterion[T]]) -> list[Miss[T]]:
     # Twice as many as are shown, so that those which only fail a costly criterion can move to the front.
-    candidates = [records[-at] for _, at in nsmallest(NEAREST * 2, distances)]
-    misses = [Miss(record, _differences(record, criteria)) for record in candidates]
+    candidates = nsmallest(NEAREST * 2, reversed(missing), key=itemgetter(0))
+    misses = [Miss(record, _differences(record, criteria)) for _, record in candidates]
     return sorted(misses, key=lambda miss: len(miss.differences))[:NEAREST]
 
 
