@@ -107,6 +107,19 @@ def test_an_email_chooses_a_life() -> None:
     assert business.events()[-1]["type"] == "pay-in.failed"
 
 
+@pytest.mark.parametrize("spelled", ["\\u0040scenario.test", "@\\u0073cenario.test", "@scenario.te\\u0073t"])
+def test_however_it_is_spelled(spelled: str) -> None:
+    """An e-mail that its client wrote with escapes is the same, for the life and for the faults that go with it."""
+    business = Business()
+    body = json.dumps(deposit_body(customer={**CUSTOMER, "email": "EMAIL"})).replace("EMAIL", f"lost-reply{spelled}")
+
+    reply = business.post(DEPOSITS, body.encode())
+
+    entry = business.sandbox.journal.requests.entries[-1]
+    assert business.pay_in(entry.object_id or "").scenario == "lost-reply"
+    assert (reply.wire is None, entry.faults) == (False, ("lost-reply-1.1",))
+
+
 def test_a_deposits_own_url_wins() -> None:
     """Events of a deposit with a notification_url go there, those of another to the business's."""
     business = Business()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
 _DOMAIN: Final = SCENARIO_DOMAIN.encode()
+# With escapes that domain can be spelled in other ways.
+_ESCAPE: Final = b"\\u"
 _ON_POST = frozenset({"sticky_5xx", "lost_record", "force_conflict"})
 _ON_OPERATION = {
     "amount_drift": frozenset({"deposit-creation"}),
@@ -136,8 +138,12 @@ def prepare(call: Call) -> None:
     Only where its choice can matter that early: looking costs a parse of a body that may be refused unread.
     """
     box = call.sandbox
-    usual = box.scenarios.usual(box.rules.scenario)
-    if not usual.stages and call.request.body.find(_DOMAIN) < 0:  # twice as quick as `in`
+    try:
+        usual = box.scenarios.usual(box.rules.scenario)
+    except UsageError:
+        return  # the operation refuses it in its turn
+    body = call.request.body
+    if not usual.stages and body.find(_DOMAIN) < 0 and body.find(_ESCAPE) < 0:  # twice as quick as `in`
         call.life = usual.scenario
         return
     deposit = call.body().parsed

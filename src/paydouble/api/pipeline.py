@@ -316,7 +316,7 @@ def _claim(call: Call, body: Body) -> Claim:
     request, sandbox, entry = call.request, call.sandbox, call.entry
     parsed = body.problem is None and sandbox.rules.fingerprint == "parsed"
     place = hash((request.method, request.target))
-    return Claim(entry.key or "", place, request.body, parsed, entry.id, sandbox.now)
+    return Claim(entry.key or "", place, entry.body, parsed, entry.id, sandbox.now)
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:

@@ -2,8 +2,11 @@
 
 import pytest
 from benches import SECOND, advance, bench, deposit, paid, script, timeline
+from drive import DEPOSITS, Business, deposit_body, error_code
 
+from paydouble.config import load_settings
 from paydouble.core.errors import UsageError
+from paydouble.scenarios.library import Library
 
 REFUND = [{"after": "1s", "to": "processing"}, {"after": "1s", "to": "failed"}]
 PAID = [{"after": "0s", "to": to} for to in ("pending", "processing", "succeeded")]
@@ -103,3 +106,17 @@ def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
     advance(box, 60 * SECOND)
 
     assert (after.id, timeline(box)[-1][1]) == (before.id, "refund.succeeded")
+
+
+def test_a_usual_life_whose_file_has_gone_is_refused_by_the_operation() -> None:
+    """Somebody removed the file that the setting names: a deposit is told so, and does not fail."""
+    business = Business()
+    business.sandbox.scenarios.library = Library(given=[OWN])
+    business.sandbox.put(load_settings({"scenario": "own"}))
+    first = business.post(DEPOSITS, deposit_body())
+    business.sandbox.scenarios.library = Library()
+    business.sandbox.scenarios.library.version += 1
+
+    second = business.post(DEPOSITS, deposit_body())
+
+    assert (first.status, second.status, error_code(second)) == (200, 422, "VALIDATION_ERROR")
