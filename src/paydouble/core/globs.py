@@ -9,7 +9,13 @@ from functools import lru_cache
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+    first, *rest = map(re.escape, pattern.split("*"))
+    if not rest:
+        return re.compile(first)
+    # What stands between two stars may as well be found where it comes first. Never looked for again (`(?>`), a text
+    # that does not fit takes no longer than one that does, however many stars there are.
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.compile(f"{first}{between}.*{rest[-1]}", re.DOTALL)
 
 
 def matcher(pattern: str) -> Callable[[str], object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,3 +39,18 @@ def test_what_stands_around_a_star_must_be_there(before: str, between: str, afte
     pattern = f"{before.replace('*', '')}*{after.replace('*', '')}"
 
     assert fits(f"{before.replace('*', '')}{between}{after.replace('*', '')}", pattern)
+
+
+few = st.text(st.sampled_from("ab*"), max_size=8)
+
+
+@given(st.text(st.sampled_from("ab"), max_size=8), few)
+def test_any_number_of_stars_is_as_in_a_shell(value: str, pattern: str) -> None:
+    """The standard library's patterns agree, as far as they have no other special characters."""
+    assert fits(value, pattern) == fnmatchcase(value, pattern)
+
+
+def test_many_stars_take_no_longer() -> None:
+    """A text that nearly fits is refused at once, though it could be cut up in more ways than anybody can count."""
+    assert not fits("a" * 5_000, "a*" * 60 + "b")
+    assert not fits("a" * 5_000, "*" * 60 + "b")
