@@ -93,11 +93,6 @@ class PayIn:
     """The documented members that the latest change replaced, as they were."""
 
     @property
-    def payment_url(self) -> str:
-        """Return where the payer pays."""
-        return self.checkout_base + self.id
-
-    @property
     def digits(self) -> int:
         """Return the minor digits of the pay-in's currency."""
         return MINOR_DIGITS[self.currency]

@@ -267,3 +267,20 @@ def test_the_feed_tells_of_copies_and_of_what_a_window_lets_go() -> None:
     told = [note.record.status for note in notes if note.kind == "delivery"]
     assert len(told) >= 4
     assert {note.record.id for note in notes if note.kind == "delivery"} == set(business.sandbox.outbox.deliveries)
+
+
+@pytest.mark.parametrize("spacing", ["0s", "5s"])
+def test_copies_of_a_success_whose_endpoint_has_gone_meanwhile_go_nowhere(spacing: str) -> None:
+    """The event is taken just after the sandbox has lost its endpoint: the copies say so, and no attempt is made."""
+    business = Business(scenario="abandoned")
+    _fault(business, {"type": "duplicate", "copies": 2, "after_success": True, "spacing": spacing})
+    business.deposit(expires_in=2_592_000)
+    delivery, attempt = _flying(business)
+    business.sandbox.set_notification_url(None)
+
+    business.sandbox.settle(delivery, attempt, outcome(200, business.wall))
+    business.advance(MINUTE)
+
+    first, *copies = business.sandbox.outbox.deliveries.values()
+    assert (first.status, [each.status for each in copies[:2]]) == ("delivered", ["no_endpoint"] * 2)
+    assert [each.attempts for each in copies] == [()] * len(copies)
