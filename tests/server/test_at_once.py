@@ -646,3 +646,28 @@ async def test_another_port_for_the_control_api_changes_nothing(seen: Seen) -> N
             told = await line.ask(f"GET {CONTROL}/health HTTP/1.1\r\nHost: test\r\n\r\n".encode())
 
     assert (told.status, seen.handled) == (404, [f"{CONTROL}/health"])
+
+
+async def test_the_next_request_is_answered_at_once_as_soon_as_the_one_before_it_is_answered(
+    shop: Caller, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quick client is there before aiohttp's own task has learned of the answer, and need not miss its chance."""
+    first_part, rest = _halves(_create(shop), -10)
+    nexts = [_create(shop, 2)]
+    finish = Connection.finish_response
+
+    async def finishing(self: Connection, *given: Any) -> Any:  # noqa: ANN401 - aiohttp's own
+        finished = await finish(self, *given)
+        if nexts:
+            asyncio.get_running_loop().call_soon(self.data_received, nexts.pop())
+        return finished
+
+    async with connected(shop.port) as line:
+        line.send(first_part)
+        await shop.box.get()
+        monkeypatch.setattr(Connection, "finish_response", finishing)
+        line.send(rest)
+        answers = [await line.told(), await line.told(), await line.ask(_create(shop, 3))]
+
+    assert [each.status for each in answers] == [200, 200, 200]
+    assert (len(shop.pay_ins), seen.by_aiohttp) == (3, [CREATE])

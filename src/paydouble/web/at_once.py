@@ -46,11 +46,13 @@ class AtOnce:
         """Return the messages that are left to be answered, whether an upgrade follows, and what it begins with."""
         read: tuple[Any, bool, bytes] = self._read(data)
         messages, upgraded, tail = read
-        if len(messages) == 1 and not upgraded and self._connection.idle:
+        connection = self._connection
+        if len(messages) == 1 and not upgraded and not connection.unanswered:
             message, payload = messages[0]
             if self._answered(message, payload):
                 self._consumed()
                 return _NOTHING, upgraded, tail
+        connection.unanswered += len(messages)
         return read
 
     def _answered(self, message: RawRequestMessage, payload: StreamReader) -> bool:

@@ -54,19 +54,16 @@ class FrontServer(web.Server):
 class Connection(RequestHandler):
     """aiohttp's connection, except that garbage is answered as the contract answers, and the usual request at once."""
 
-    __slots__ = ("begun",)
+    __slots__ = ("begun", "unanswered")
 
     def __init__(self, server: FrontServer, **options: Any) -> None:  # noqa: ANN401 - aiohttp's own
         """Serve one client."""
         super().__init__(server, **options)
         self.begun: Begun | None = None
         """A request whose pipeline has been entered before aiohttp got to see it, and how far it went."""
+        self.unanswered = 0
+        """Requests that were handed on to aiohttp and whose answers have not been written yet."""
         self._parser: Any = AtOnce(self._parser, self, server.host, server.is_for_api)
-
-    @property
-    def idle(self) -> bool:
-        """Return whether every request so far has been answered."""
-        return self._waiter is not None and not self._messages
 
     def answered(self) -> None:
         """Note an answer that aiohttp knows nothing of: the connection may stay open for as long again."""
@@ -78,6 +75,19 @@ class Connection(RequestHandler):
         """Go on reading and parsing; a request that is answered at once has been read whole, and asks for nothing."""
         if self._reading_paused or self._buffer_paused or (resume_parser and self._waiter is None):
             super().resume_reading(resume_parser)
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Write an answer. Only now may the next request be answered at once, and only if the connection stays open.
+
+        aiohttp's own task learns of it a turn of the event loop later. A quick client's next request may be there by
+        then, and all that come after it would miss their chance as well.
+        """
+        written = await super().finish_response(request, resp, start_time)
+        if written[0].keep_alive:
+            self.unanswered -= 1
+        return written
 
     def take_begun(self) -> Begun | None:
         """Return the request that has begun already, once."""
