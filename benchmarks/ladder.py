@@ -56,7 +56,8 @@ async def climb(host: Host, url: str) -> tuple[float, list[bytes]]:
                 "Content-Type": "application/json",
             }
         )
-        await host.answer(Request("POST", "/api/v1/pay-in/deposit-creation", headers, DEPOSIT))
+        request = Request("POST", "/api/v1/pay-in/deposit-creation", headers, DEPOSIT)
+        await host.finish(host.pipeline.handle(request))
     # Nothing has been sent yet: no await above gave way to the event loop.
     start = time.perf_counter()
     done = await host.pump(box).advance(to=_START + _HOURS_80)

@@ -83,7 +83,7 @@ class Call:
     scenario: str | None = None
     """The life that a deposit is going to lead, when that was looked for beforehand."""
     life: Scenario | None = None
-    """That life itself, until the request has been kept waiting."""
+    """The usual life, where nothing in the request asks for another, until the request has been kept waiting."""
     body_read: Body | None = None
 
     @property

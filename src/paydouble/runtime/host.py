@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from paydouble.api.values import Delayed, Joined, Reply, Request, Step
+from paydouble.api.values import Delayed, Joined, Reply, Step
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
 from paydouble.core.draws import Draws
@@ -164,10 +164,6 @@ class Host:
         removed, broken_off = await pump.interrupt(lambda: sandbox.reset(scope))
         return {**removed, "attempts_broken_off": broken_off}
 
-    async def answer(self, request: Request) -> Reply:
-        """Take a request through the pipeline, waiting where a real service would."""
-        return await self.finish(self.pipeline.handle(request))
-
     def sends(self, reply: Reply) -> bool:
         """Start what a reply has set in motion; returns whether it can be sent as it is, at once."""
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
@@ -179,7 +175,7 @@ class Host:
         return True
 
     async def finish(self, step: Step) -> Reply:
-        """Go on with a request from where the pipeline has left it."""
+        """Go on with a request from where the pipeline has left it, waiting where a real service would."""
         while not isinstance(step, Reply):
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:

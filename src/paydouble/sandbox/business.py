@@ -102,11 +102,7 @@ class Sandbox:
         `UsageError` when the settings name a scenario that does not exist.
         """
         self.identity = identity
-        self.settings = settings
-        self.rules = plain(settings)
-        """The settings, to be read only."""
-        self.guarded = guards(settings)
-        """Whether a request that knows the secret may be refused all the same."""
+        self._adopt(settings)
         self.notification_url = notification_url
         self.checkout_base = checkout_base
         self.cause: RequestEntry | None = None
@@ -267,15 +263,20 @@ class Sandbox:
 
     def put(self, settings: Settings) -> None:
         """Put settings in place, whoever wants them."""
-        self.settings = settings
+        self._adopt(settings)
         if self.living is not None:
             self.living.settings = settings
-        self.rules = plain(settings)
-        self.guarded = guards(settings)
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write
         self.journal.requests.resize(settings.journal_limit)
         self.journal.events.resize(settings.journal_limit)
         self.outbox.limit = settings.journal_limit
+
+    def _adopt(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rules = plain(settings)
+        """The settings, for who only reads them."""
+        self.guarded = guards(settings)
+        """Whether a request that knows the secret may be refused all the same."""
 
     def set_notification_url(self, url: str | None) -> None:
         """Aim future events, and what still waits for this endpoint, at another URL."""

@@ -106,13 +106,12 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
         box.living.note(kind, resource)
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
+    delay = settings.webhooks.offsets[0]
     if target is None:
-        delay = settings.webhooks.offsets[0]
         delivery = box.outbox.unsent(event, now + delay if delay else now)
         if plan is not None:
             delivery.faults = tuple(plan.fired)
     else:
-        delay = settings.webhooks.offsets[0]
         delivery = box.dispatch.post(event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan)
     if delivery.status != "waiting":
         box.feed.add("delivery", delivery)

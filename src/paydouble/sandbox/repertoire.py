@@ -128,8 +128,11 @@ class Repertoire:
     def begin(self, pay_in: PayIn, scenario: Scenario) -> None:
         """Note which life a pay-in leads, where its name alone would not tell for ever."""
         usual = self._usual
-        known = usual is not None and usual.scenario is scenario and usual.version == self.library.version
-        if not (usual.lasting if known and usual is not None else self.library.lasting(scenario)):
+        if usual is not None and usual.scenario is scenario and usual.version == self.library.version:
+            lasting = usual.lasting
+        else:
+            lasting = self.library.lasting(scenario)
+        if not lasting:
             self._begun[pay_in.id] = scenario
 
     def of(self, pay_in: PayIn) -> Scenario:

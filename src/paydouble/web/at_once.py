@@ -15,7 +15,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.http_writer import HttpVersion11
 from aiohttp.streams import StreamReader
 
-from paydouble.api.values import Reply, Request
+from paydouble.api.values import Reply, Request, Step
 from paydouble.runtime.host import Host
 from paydouble.web.api import begin
 from paydouble.web.replies import is_usual, written
@@ -82,15 +82,22 @@ class AtOnce:
             peer[0] if isinstance(peer, tuple) else None,
         )
         step = begin(self._host, asked)
+        data = self._as_it_is(step)
+        if data is None:
+            connection.begun = (asked, step)  # what has begun is gone on with, not begun again
+            return False
+        transport.write(data)
+        connection.answered()
+        return True
+
+    def _as_it_is(self, step: Step) -> bytes | None:
+        # The bytes of an answer that can be sent now. Nothing has been sent when this fails.
         try:
             if isinstance(step, Reply) and is_usual(step) and self._host.sends(step):
-                transport.write(written(step))
-                connection.answered()
-                return True
+                return written(step)
         except Exception:  # noqa: BLE001, S110 - what fails here fails again on the ordinary way, which reports it
             pass
-        connection.begun = (asked, step)  # what has begun is gone on with, not begun again
-        return False
+        return None
 
 
 def _read(payload: StreamReader) -> bytes:
