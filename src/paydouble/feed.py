@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 Kind = Literal["request", "event", "attempt", "delivery", "clock", "fault", "reset"]
 
@@ -23,26 +23,46 @@ class Note:
     detail: Any = None
 
 
+class Notable(Protocol):
+    """A record that says itself what its note holds, to whoever reads it."""
+
+    def noted(self) -> tuple[Kind, Any]:
+        """Return the kind of note and the record."""
+
+
+class _Said(NamedTuple):
+    kind: Kind
+    record: Any
+    detail: Any
+
+    def noted(self) -> tuple[Kind, Any, Any]:
+        return self
+
+
 class Feed:
     """The newest notes of one sandbox, and who wants to know of new ones."""
 
-    __slots__ = ("_details", "_kinds", "_listeners", "_records", "sequence")
+    __slots__ = ("_kept", "_listeners", "sequence")
 
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` notes."""
-        # Side by side and without their numbers, which follow from the places: some notes are made on every request.
-        self._kinds: deque[Kind] = deque(maxlen=limit)
-        self._records: deque[Any] = deque(maxlen=limit)
-        self._details: deque[Any] = deque(maxlen=limit)
+        # Without their numbers, which follow from the places, and mostly nothing but a record that knows its kind:
+        # some notes are made on every request.
+        self._kept: deque[Any] = deque(maxlen=limit)
         self.sequence = 0
         self._listeners: list[Callable[[], None]] = []
 
-    def add(self, kind: Kind, record: Any, detail: Any = None) -> None:  # noqa: ANN401 - see Note
-        """Note something, and tell the listeners."""
+    def add(self, record: Notable) -> None:
+        """Note a record, and tell the listeners."""
         self.sequence += 1
-        self._kinds.append(kind)
-        self._records.append(record)
-        self._details.append(detail)
+        self._kept.append(record)
+        for listener in self._listeners:
+            listener()
+
+    def say(self, kind: Kind, record: Any, detail: Any = None) -> None:  # noqa: ANN401 - see Note
+        """Note what no record is about alone, and tell the listeners."""
+        self.sequence += 1
+        self._kept.append(_Said(kind, record, detail))
         for listener in self._listeners:
             listener()
 
@@ -51,12 +71,10 @@ class Feed:
         if sequence >= self.sequence:
             return [], 0
         wanted = self.sequence - max(0, sequence)
-        kept = len(self._kinds)
+        kept = len(self._kept)
         first = max(0, kept - wanted)
         before = self.sequence - kept
-        notes = [
-            Note(before + at + 1, self._kinds[at], self._records[at], self._details[at]) for at in range(first, kept)
-        ]
+        notes = [Note(before + at + 1, *self._kept[at].noted()) for at in range(first, kept)]
         return notes, max(0, wanted - kept)
 
     def listen(self, listener: Callable[[], None]) -> None:

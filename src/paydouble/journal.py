@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Generic, Literal, TypeVar
 
 from paydouble.payments.events import Event
@@ -71,6 +72,10 @@ class RequestEntry:
     object_id: str | None = None
     """The object that the request named or made."""
 
+    def noted(self) -> tuple[Literal["request"], RequestEntry]:
+        """Return what a note of it holds."""
+        return "request", self
+
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers as they came: order, case and repetitions kept."""
@@ -80,7 +85,7 @@ class RequestEntry:
 
 def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Return headers in the form in which they are kept; HTTP has no NUL in any of them."""
-    return b"\0".join([b"\0".join(pair) for pair in headers])
+    return b"\0".join(chain.from_iterable(headers))
 
 
 class Journal:

@@ -70,7 +70,7 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
     made = deposit(box)
     box.cause = None
     entry.external_identifier, entry.object_id, entry.verdict, entry.faults = "order-1", made.id, "replay", ("f",)
-    box.feed.add("request", entry)
+    box.feed.add(entry)
 
     assert lines()[1:] == [
         f"00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), struck by f  order-1  {made.id}",
@@ -89,16 +89,16 @@ def test_what_faults_and_people_do_is_told() -> None:
     fault = box.faults.add(
         parse_fault({"on": "webhooks", "match": {"event_type": "pay-in.created"}, "effect": {"type": "hold"}}), box.now
     )
-    box.feed.add("fault", {"action": "added", "id": fault.id, "effect": {"type": "hold"}})
+    box.feed.say("fault", {"action": "added", "id": fault.id, "effect": {"type": "hold"}})
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/x", None, b"", b"")
     box.cause = entry
     made = deposit(box)
     box.cause = None
-    box.feed.add("request", entry)
+    box.feed.add(entry)
     box.faults.remove(fault.id)
-    box.feed.add("fault", {"action": "removed", "deleted": fault.id})
+    box.feed.say("fault", {"action": "removed", "deleted": fault.id})
     double.advance(by=2 * SECOND)
-    box.feed.add("clock", box.now)
+    box.feed.say("clock", box.now)
     box.hold(next(each for each in box.outbox.deliveries.values() if each.status == "waiting"))
     box.reset(frozenset({"requests"}))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.core import json_text
+from paydouble.core.tuples import maker
 
 if TYPE_CHECKING:
     from paydouble.api.values import Request
@@ -19,6 +20,7 @@ class Body(NamedTuple):
 
 
 EMPTY = Body({})
+_body = maker(Body)
 
 
 def parse(request: Request, settings: Settings) -> Body:
@@ -33,6 +35,6 @@ def parse(request: Request, settings: Settings) -> Body:
     if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
         return Body(problem=f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
     try:
-        return Body(json_text.read(request.body))
+        return _body((json_text.read(request.body), None))
     except json_text.JsonTextError as error:
         return Body(problem=f"The body is not valid JSON: {error}.")

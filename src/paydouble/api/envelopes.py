@@ -18,8 +18,8 @@ SNAKE_CODES: Final = MappingProxyType(
 
 
 def success(data: Document) -> bytes:
-    """Return the body of a 2xx answer; a copy, since it is kept under its idempotency key."""
-    return bytes(memoryview(orjson.dumps({"success": True, "data": data})))
+    """Return the body of a 2xx answer; a copy (`events.freeze`), since it is kept under its idempotency key."""
+    return b"".join((orjson.dumps({"success": True, "data": data}), b""))
 
 
 def choose(mode: str, error: ApiError, errors_before: int) -> Literal["A", "B"]:

@@ -280,7 +280,7 @@ class Pipeline:
         if entry.object_id and entry.external_identifier is None:
             resource = call.sandbox.ledger.find(entry.object_id)
             entry.external_identifier = getattr(resource, "external_identifier", None)
-        call.sandbox.feed.add("request", entry)
+        call.sandbox.feed.add(entry)
         return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
@@ -307,7 +307,7 @@ class Pipeline:
         sandbox.errors += 1
         entry.status = error.status
         entry.response_body = envelopes.failure(error, envelope, request_id=entry.id, docs_url=sandbox.rules.docs_url)
-        sandbox.feed.add("request", entry)
+        sandbox.feed.add(entry)
         return Reply(error.status, entry.response_body, entry.id)
 
 
@@ -315,8 +315,7 @@ def _claim(call: Call, body: Body) -> Claim:
     """Return what a request would claim: its key, for what it asks and where."""
     request, sandbox, entry = call.request, call.sandbox, call.entry
     parsed = body.problem is None and sandbox.rules.fingerprint == "parsed"
-    place = hash((request.method, request.target))
-    return Claim(entry.key or "", place, entry.body, parsed, entry.id, sandbox.now)
+    return Claim(entry.key or "", request.method, entry.target, entry.body, parsed, entry.id, sandbox.now)
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:

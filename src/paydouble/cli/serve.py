@@ -193,9 +193,9 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         if not quiet:
             click.echo(banner(server))
         # What has been imported lives as long as the process. Full collections over all kept bytes would make the
-        # slowest answers (docs/performance.md).
+        # slowest answers (docs/performance.md); a young one had better find its objects in the processor's cache.
         gc.freeze()
-        gc.set_threshold(10_000, 5_000, 1_000)
+        gc.set_threshold(1_000, 50_000, 1_000)
         gc.enable()
         await stopped.wait()
 

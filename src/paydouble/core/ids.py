@@ -22,14 +22,15 @@ _BLOCK: Final = 32
 class Ids:
     """Makes the identifiers of one sandbox; the n-th of a prefix is always the same for the same seed."""
 
-    __slots__ = ("_blocks", "_counts", "_draws", "_factor", "_offset", "_places")
+    __slots__ = ("_drawn", "_draws", "_factor", "_offset", "_places", "_ready")
 
     def __init__(self, draws: Draws) -> None:
         """Take the sandbox's draws."""
         self._draws = draws
-        self._counts: dict[str, int] = {}
-        # Ids are drawn by the block, since three are made for every deposit: its number, and the characters of its ids.
-        self._blocks: dict[str, tuple[int, str]] = {}
+        self._drawn: dict[str, int] = {}
+        """How many blocks of each prefix have been drawn."""
+        self._ready: dict[str, list[str]] = {}
+        """What is left of the latest, the next id at the end."""
         self._places: dict[str, int] = {}
         self._offset = draws.whole("reference-offset") % _REFERENCES
         # Coprime to 2, 3 and 5, the primes of 30^8: steps of this size then meet every reference once.
@@ -38,23 +39,28 @@ class Ids:
     def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
         """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
         for prefix in prefixes:
-            self._counts[prefix] = earlier._counts.get(prefix, 0)
+            self._drawn[prefix] = earlier._drawn.get(prefix, 0)
+            self._ready[prefix] = list(earlier._ready.get(prefix, ()))
 
     def make(self, prefix: str) -> str:
         """Return the next id of a prefix, such as `payin_` and 24 characters."""
-        n = self._counts.get(prefix, 0)
-        self._counts[prefix] = n + 1
-        number, place = divmod(n, _BLOCK)
-        block = self._blocks.get(prefix)
-        if block is None or block[0] != number:
-            drawn = self._draws.block("id", prefix, number, _BLOCK * _LENGTH)
-            block = self._blocks[prefix] = (number, drawn.translate(_TO_BASE62).decode())
-        start = place * _LENGTH
-        return f"{prefix}_{block[1][start : start + _LENGTH]}"
+        ready = self._ready.get(prefix)
+        return ready.pop() if ready else self._draw(prefix).pop()
 
     def derive(self, prefix: str, subject: str, n: int) -> str:
         """Return an id that belongs to a subject; it is not counted, so that the ids after it stay as they were."""
         return f"{prefix}_{self._draws.digest(f'derived-{prefix}', subject, n).translate(_TO_BASE62).decode()}"
+
+    def _draw(self, prefix: str) -> list[str]:
+        # Ids are drawn by the block, since three are made for every deposit.
+        number = self._drawn.get(prefix, 0)
+        drawn = self._draws.block("id", prefix, number, _BLOCK * _LENGTH).translate(_TO_BASE62).decode()
+        self._drawn[prefix] = number + 1
+        # The last is the first to go.
+        last = (_BLOCK - 1) * _LENGTH
+        ready = [f"{prefix}_{drawn[start : start + _LENGTH]}" for start in range(last, -1, -_LENGTH)]
+        self._ready[prefix] = ready
+        return ready
 
     def reference(self, prefix: str) -> str:
         """Return the next readable reference of a prefix, such as `PAY-7Q4M-2KXD`; no two are equal."""

@@ -89,7 +89,7 @@ def read(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
     For those who need no number's spelling. What the quick reader refuses, `loads` takes or explains.
     """
     try:
-        return from_json(body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True, float_mode="decimal")
+        return from_json(body, allow_inf_nan=False, cache_mode="all", catch_duplicate_keys=True, float_mode="decimal")
     except ValueError:
         value = loads(body)
     canonical(value)  # refuses what `loads` alone would not: half a surrogate pair, a nesting that cannot be written

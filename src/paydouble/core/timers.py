@@ -10,6 +10,8 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, TypeVar
 
+from paydouble.core.tuples import maker
+
 C = TypeVar("C")
 
 
@@ -25,6 +27,9 @@ class Timer(NamedTuple, Generic[C]):
     subject: str
 
 
+_timer = maker(Timer)
+
+
 class Timers(Generic[C]):
     """The timers of one sandbox."""
 
@@ -33,7 +38,7 @@ class Timers(Generic[C]):
     def __init__(self) -> None:
         """Start empty."""
         self._heap: list[Timer[C]] = []
-        self._by_subject: dict[str, list[Timer[C]]] = {}
+        self._by_subject: dict[str, tuple[Timer[C], ...]] = {}
         self._sequence = 0
         self._dead: set[int] = set()
         """The sequence numbers of those in the heap that were cancelled."""
@@ -45,13 +50,10 @@ class Timers(Generic[C]):
     def schedule(self, due: int, command: C, subject: str) -> Timer[C]:
         """Set a timer."""
         self._sequence = sequence = self._sequence + 1
-        timer = Timer(due, sequence, command, subject)
+        timer = _timer((due, sequence, command, subject))
         heappush(self._heap, timer)
         siblings = self._by_subject.get(subject)
-        if siblings is None:
-            self._by_subject[subject] = [timer]
-        else:
-            siblings.append(timer)
+        self._by_subject[subject] = (timer,) if siblings is None else (*siblings, timer)
         return timer
 
     def cancel(self, timer: Timer[C]) -> bool:
@@ -73,13 +75,13 @@ class Timers(Generic[C]):
 
     def of(self, subject: str) -> tuple[Timer[C], ...]:
         """Return the timers of a subject that will still go off."""
-        return tuple(self._by_subject.get(subject, ()))
+        return self._by_subject.get(subject, ())
 
     def next_due(self) -> int | None:
         """Return the instant of the next timer, or None."""
-        heap = self._heap
-        while self._dead and heap and heap[0][1] in self._dead:
-            self._dead.remove(heappop(heap)[1])
+        heap, dead = self._heap, self._dead
+        while dead and heap and heap[0][1] in dead:
+            dead.remove(heappop(heap)[1])
         return heap[0][0] if heap else None
 
     def pop_due(self, now: int) -> Timer[C] | None:
@@ -96,7 +98,8 @@ class Timers(Generic[C]):
         return sorted(each for each in self._heap if each.sequence not in self._dead)
 
     def _forget(self, timer: Timer[C]) -> None:
-        siblings = self._by_subject[timer.subject]
-        siblings.remove(timer)
-        if not siblings:
+        siblings = tuple(each for each in self._by_subject[timer.subject] if each is not timer)
+        if siblings:
+            self._by_subject[timer.subject] = siblings
+        else:
             del self._by_subject[timer.subject]

@@ -26,8 +26,8 @@ class Claim:
     """What is known of one key; `status` is None while the request is in flight."""
 
     key: str
-    place: int
-    """A hash of method, path and query; it is compared within one key only."""
+    method: str
+    target: str
     sent: bytes
     """The request's body."""
     parsed: bool
@@ -44,7 +44,7 @@ class Claim:
 
         Bodies are parsed for it only when their bytes differ: a retry that writes its body anew is rare.
         """
-        if self.place != other.place or self.parsed != other.parsed:
+        if self.method != other.method or self.target != other.target or self.parsed != other.parsed:
             return False
         return self.sent == other.sent or (self.parsed and _value(self.sent) == _value(other.sent))
 

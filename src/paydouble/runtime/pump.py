@@ -117,7 +117,7 @@ class Pump:
             if to is not None:
                 sandbox.clock.jump(to)
                 sandbox.tick()
-            sandbox.feed.add("clock", sandbox.now)
+            sandbox.feed.say("clock", sandbox.now)
             self.kick()
             return Advanced(sandbox.now, sandbox.fired - fired_before, self.attempts - attempts_before, sandbox.idle)
 
@@ -187,6 +187,6 @@ class Pump:
         self._alarm = None
         if jump_to is not None:
             self.sandbox.clock.jump(jump_to)
-            self.sandbox.feed.add("clock", jump_to)
+            self.sandbox.feed.say("clock", jump_to)
         self.sandbox.tick()
         self.kick()

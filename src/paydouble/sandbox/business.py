@@ -118,7 +118,7 @@ class Sandbox:
         self.feed = Feed(settings.journal_limit)
         self.faults = FaultTable(self.draws)
         self.timers: Timers[Command] = Timers()
-        self.dispatch = Dispatch(self.outbox, self.timers, self.ids, lambda each: self.feed.add("delivery", each))
+        self.dispatch = Dispatch(self.outbox, self.timers, self.ids, self.feed.add)
         self.overtaking: list[tuple[Delivery, int]] = []
         """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
         self._start()
@@ -191,18 +191,19 @@ class Sandbox:
             )
         self.clock = clock
         self.tick()
-        self.feed.add("clock", self.now)
+        self.feed.say("clock", self.now)
 
     # Commands of the API
 
     def create_pay_in(self, scenario: Scenario, order: Order) -> tuple[PayIn, Document]:
         """Open a deposit that plays a scenario; returns it with its documented members."""
         now = self.now
-        if scenario.faults or scenario.settings is not None:
+        opening = scenario.opening
+        if opening.prepares:
             self.prepare(scenario, order.external_identifier)
-        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=scenario.name)
+        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=opening.scenario)
         self.scenarios.begin(opened[0], scenario)
-        (self.living or self.life).begin_pay_in(opened[0], scenario, now)
+        (self.living or self.life).begin_pay_in(opened[0], opening, now)
         return opened
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
@@ -284,7 +285,7 @@ class Sandbox:
         self.notification_url = url
         for delivery in self.outbox.retarget(url):
             self.timers.cancel_subject(delivery.id)
-            self.feed.add("delivery", delivery)
+            self.feed.add(delivery)
 
     def rotate_secret(self, grace: int) -> str:
         """Make a new webhook secret; the old one signs along for `grace` milliseconds of the sandbox's clock."""
@@ -354,7 +355,7 @@ class Sandbox:
                 if isinstance(timer.command, DELIVERY_COMMANDS):
                     removed["timers_cancelled"] -= 1
                     self.timers.schedule(timer.due, timer.command, timer.subject)
-        self.feed.add("reset", {"scope": sorted(scope), "removed": removed})
+        self.feed.say("reset", {"scope": sorted(scope), "removed": removed})
         return removed
 
     def _forget_deliveries(self) -> dict[str, int]:
@@ -394,7 +395,7 @@ class Sandbox:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
         elif delivery.status == "delivered" and delivery.copies_after_success:
             self.dispatch.succeeded(delivery, self.now)
-        self.feed.add("attempt", delivery, attempt)
+        self.feed.say("attempt", delivery, attempt)
 
     # Queries
 

@@ -37,7 +37,7 @@ def redeliver(box: Sandbox, delivery: Delivery) -> None:
     box.dispatch.forget(delivery)
     box.timers.cancel_subject(delivery.id)
     box.outbox.resend(delivery, box.notification_url, box.now)
-    box.feed.add("delivery", delivery)
+    box.feed.add(delivery)
 
 
 def failed_deliveries(box: Sandbox, since: int | None) -> list[Delivery]:
@@ -57,7 +57,7 @@ def hold(box: Sandbox, delivery: Delivery) -> None:
     if delivery.settled:
         raise UsageError(f"{delivery.id} is {delivery.status}; nothing is left to hold", member="id")
     box.dispatch.hold(delivery)
-    box.feed.add("delivery", delivery)
+    box.feed.add(delivery)
 
 
 def release(box: Sandbox, delivery: Delivery) -> None:
@@ -65,7 +65,7 @@ def release(box: Sandbox, delivery: Delivery) -> None:
     if delivery.status != "held":
         raise UsageError(f"{delivery.id} is {delivery.status}, not held", member="id")
     box.dispatch.release(delivery, box.now)
-    box.feed.add("delivery", delivery)
+    box.feed.add(delivery)
 
 
 def _documented(kind: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from paydouble.core.tuples import maker
 from paydouble.faults.bodies import set_path
 from paydouble.faults.mischief import AttemptPlan, EventPlan
 from paydouble.payments import events
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Other effects on events are about sending them.
 _OF_THE_EVENT_ITSELF: Final = frozenset({"tie", "livemode"})
 P = TypeVar("P", EventPlan, AttemptPlan)
+_event = maker(events.Event)
 
 
 class EventContext:
@@ -97,24 +99,26 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
         omit_request_id=settings.event_request_id == "omit",
         livemode=livemode,
     )
-    event = events.Event(event_id, kind, resource.id, created_at, cause.id if cause else None, body)
+    event = _event((event_id, kind, resource.id, created_at, cause.id if cause else None, body))
     box.journal.events.add(event)
     if cause:
         cause.events += (event_id,)
-    box.feed.add("event", event)
+    box.feed.add(event)
     if box.living is not None and box.living.stories:
         box.living.note(kind, resource)
     if plan is not None and plan.foreign is not None and target is not None:
         _post_foreign(box, event, plan.foreign, target, follows_sandbox=own is None, now=now)
     delay = settings.webhooks.offsets[0]
-    if target is None:
-        delivery = box.outbox.unsent(event, now + delay if delay else now)
-        if plan is not None:
-            delivery.faults = tuple(plan.fired)
-    else:
+    if target is not None:
         delivery = box.dispatch.post(event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan)
+    elif plan is not None:
+        delivery = box.outbox.post(event, target=None, follows_sandbox=True, now=now, delay=delay)
+        delivery.faults = tuple(plan.fired)
+    else:
+        box.feed.add(box.outbox.leave(event, now + delay if delay else now))
+        return event
     if delivery.status != "waiting":
-        box.feed.add("delivery", delivery)
+        box.feed.add(delivery)
     if plan is not None and plan.lead_ms is not None:
         box.overtaking.append((delivery, plan.lead_ms))
     return event
@@ -172,7 +176,7 @@ def _post_foreign(  # noqa: PLR0913 - what a delivery is made of
             body = set_path(body, path, value)
     foreign = events.Event(foreign_id, event.type, object_id, event.created_at, None, body)
     box.journal.events.add(foreign)
-    box.feed.add("event", foreign)
+    box.feed.add(foreign)
     delivery = box.outbox.post(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
     delivery.faults += (roll.fault_id,)
 

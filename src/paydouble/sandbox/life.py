@@ -13,6 +13,7 @@ from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.timers import Timers
+from paydouble.core.tuples import maker
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import is_final
 from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
@@ -36,7 +37,7 @@ from paydouble.scenarios.steps import (
 )
 
 if TYPE_CHECKING:
-    from paydouble.scenarios.model import Scenario
+    from paydouble.scenarios.model import Opening, Scenario
 
 # Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
@@ -47,6 +48,7 @@ PAYOUT_STEPS: Final = (
     PayoutStep.model_construct(after=parse_duration("1s"), to="processing"),
     PayoutStep.model_construct(after=parse_duration("2s"), to="succeeded"),
 )
+_play_step = maker(PlayStep)
 
 
 class Life:
@@ -63,14 +65,17 @@ class Life:
         self.stories: dict[str, list[str]] = {}
         """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
 
-    def begin_pay_in(self, pay_in: PayIn, scenario: Scenario, now: int) -> None:
+    def begin_pay_in(self, pay_in: PayIn, opening: Opening, now: int) -> None:
         """Set the first step, and the expiry unless the step comes before it and will set it (`_tidy`)."""
-        steps = scenario.lifecycle.pay_in
-        if scenario.asks_when:
+        first_after = opening.first_after
+        if opening.asks_when:
             self.stories[pay_in.id] = ["pay-in.created"]
-        if not steps or not isinstance(steps[0], TRANSITIONS) or now + steps[0].after >= pay_in.expires_at:
+        if first_after is None or now + first_after >= pay_in.expires_at:
             self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
-        self._next_step(pay_in.id, steps, 0, now)
+        if first_after is None:
+            self._next_step(pay_in.id, opening.steps, 0, now)
+        else:
+            self._timers.schedule(now + first_after, _play_step((pay_in.id, opening.steps, 0)), pay_in.id)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
         """Set the first step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationError
 
@@ -13,7 +13,7 @@ from paydouble.scenarios.base import FileModel, PlacedErrors
 from paydouble.scenarios.conditions import Moment
 from paydouble.scenarios.matching import Match
 from paydouble.scenarios.play import Action, Answer, Case, Deposit, Expected
-from paydouble.scenarios.steps import BRANCHES, REPEATS, Lifecycle, Step
+from paydouble.scenarios.steps import BRANCHES, REPEATS, Lifecycle, PayInStep, Step
 
 if TYPE_CHECKING:
     from paydouble.faults.model import Fault
@@ -69,6 +69,18 @@ def _written(faults: tuple[Fault, ...]) -> list[dict[str, Any]]:
     return [document(fault) for fault in faults]
 
 
+class Opening(NamedTuple):
+    """What a scenario means for a pay-in that begins to play it. At hand, since a model's members are slow to read."""
+
+    scenario: str
+    steps: tuple[Step, ...]
+    first_after: int | None
+    """Milliseconds until the pay-in's first transition; None when its script begins otherwise, or is empty."""
+    asks_when: bool
+    prepares: bool
+    """Whether it brings settings or faults of its own."""
+
+
 class Scenario(FileModel):
     """One file."""
 
@@ -95,11 +107,20 @@ class Scenario(FileModel):
     cases: tuple[Case, ...] = ()
     """Other ways to try it out, one for each branch that it has."""
 
+    def __copy__(self) -> Self:
+        """Return a copy without what was kept of this one, which may be about to be changed (`model_copy`)."""
+        copied = super().__copy__()
+        copied.__dict__.pop("opening", None)
+        return copied
+
     @cached_property
-    def asks_when(self) -> bool:
-        """Return whether a branch asks about the order in which things happened."""
+    def opening(self) -> Opening:
+        """Return how a pay-in begins to play it."""
         life = self.lifecycle
-        return any(_asks_when(script or ()) for script in (life.pay_in, life.refund, life.dispute))
+        first = life.pay_in[0] if life.pay_in else None
+        first_after = first.after if isinstance(first, PayInStep) else None
+        asks_when = any(_asks_when(script or ()) for script in (life.pay_in, life.refund, life.dispute))
+        return Opening(self.name, life.pay_in, first_after, asks_when, bool(self.faults) or self.settings is not None)
 
 
 def _asks_when(steps: Sequence[Step]) -> bool:

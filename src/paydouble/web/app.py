@@ -12,14 +12,13 @@ from paydouble.web.front import Connection, FrontServer
 
 def front(host: Host, control: Door | None, *, with_api: bool = True) -> FrontServer:
     """Return the server of a port: the API, the control API, or both."""
-
-    def is_for_api(target: str) -> bool:
-        return control is None or (with_api and not target.startswith(PREFIX))
+    # What every target begins with goes to the control API; no target begins with a blank.
+    elsewhere = " " if control is None else PREFIX if with_api else ""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        if control is not None and not is_for_api(api.origin_form(request)):
+        if control is not None and api.origin_form(request).startswith(elsewhere):
             return await control.answer(request)
         connection = request.protocol
         return await api.answer(host, request, connection.take_begun() if isinstance(connection, Connection) else None)
 
-    return FrontServer(host, handler, is_for_api)
+    return FrontServer(host, handler, elsewhere)

@@ -8,7 +8,6 @@ requests in a pipeline, an old HTTP, the control API, an answer that is to be la
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp.http_parser import RawRequestMessage
@@ -30,8 +29,11 @@ _NOTHING: Final[_Messages] = ()
 class AtOnce:
     """A connection's parser, which keeps to itself what it has answered."""
 
-    def __init__(self, parser: Any, connection: Connection, host: Host, is_for_api: Callable[[str], bool]) -> None:  # noqa: ANN401 - a class of aiohttp's that has no public name
-        """Stand before a parser; `is_for_api` says of a target whether it is the service's to answer."""
+    # What is read for every request; the rest is the parser's own.
+    __slots__ = ("__dict__", "_connection", "_consumed", "_elsewhere", "_host", "_read")
+
+    def __init__(self, parser: Any, connection: Connection, host: Host, elsewhere: str) -> None:  # noqa: ANN401 - a class of aiohttp's that has no public name
+        """Stand before a parser; a target that begins with `elsewhere` is not the service's to answer."""
         # All that a parser has; looked up when they are missed, they would make every attribute slow.
         for name in dir(parser):
             if not name.startswith("__") and name != "feed_data":
@@ -40,7 +42,7 @@ class AtOnce:
         self._consumed = parser.message_consumed
         self._connection = connection
         self._host = host
-        self._is_for_api = is_for_api
+        self._elsewhere = elsewhere
 
     def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
         """Return the messages that are left to be answered, whether an upgrade follows, and what it begins with."""
@@ -65,7 +67,7 @@ class AtOnce:
             or message.version is not HttpVersion11
             or message.method == "HEAD"
             or target[0] != "/"
-            or not self._is_for_api(target)
+            or target.startswith(self._elsewhere)
             or transport is None
             or transport.is_closing()
             or connection.writing_paused

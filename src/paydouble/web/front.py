@@ -30,9 +30,9 @@ HARD_BODY_LIMIT = 64 * 1024 * 1024
 class FrontServer(web.Server):
     """A server whose protocol errors wear the documented envelope."""
 
-    def __init__(self, host: Host, handler: Handler, is_for_api: Callable[[str], bool]) -> None:
-        """Answer requests with a handler; `is_for_api` says whose target may be answered without one."""
-        self.is_for_api = is_for_api
+    def __init__(self, host: Host, handler: Handler, elsewhere: str) -> None:
+        """Answer requests with a handler, always those whose target begins with `elsewhere`."""
+        self.elsewhere = elsewhere
         super().__init__(handler, request_factory=self._make, access_log=None, keepalive_timeout=75.0)
         self.host = host
 
@@ -63,7 +63,7 @@ class Connection(RequestHandler):
         """A request whose pipeline has been entered before aiohttp got to see it, and how far it went."""
         self.unanswered = 0
         """Requests that were handed on to aiohttp and whose answers have not been written yet."""
-        self._parser: Any = AtOnce(self._parser, self, server.host, server.is_for_api)
+        self._parser: Any = AtOnce(self._parser, self, server.host, server.elsewhere)
 
     def answered(self) -> None:
         """Note an answer that aiohttp knows nothing of: the connection may stay open for as long again."""

@@ -7,9 +7,9 @@ spends on a deposit (docs/performance.md); anything unusual still goes through i
 
 from __future__ import annotations
 
-import time
 from email.utils import formatdate
 from http import HTTPStatus
+from time import time
 from typing import Final
 
 from aiohttp import ClientConnectionResetError, web
@@ -23,24 +23,30 @@ _LARGEST_AT_ONCE: Final = 64 * 1024
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 
 
-class _Dates:
-    """The Date header's value, written anew once a second."""
+class _Heads(dict[int, str]):
+    """How an answer begins, by status: what is the same for all answers of one second, each status written once."""
 
-    __slots__ = ("_second", "_text")
+    __slots__ = ("_date", "_second")
 
     def __init__(self) -> None:
+        super().__init__()
         self._second = -1
-        self._text = ""
+        self._date = ""
 
-    def now(self) -> str:
-        second = int(time.time())
+    def now(self, status: int) -> str:
+        second = int(time())
         if second != self._second:
             self._second = second
-            self._text = formatdate(second, usegmt=True)
-        return self._text
+            self._date = formatdate(second, usegmt=True)
+            self.clear()
+        return self[status]
+
+    def __missing__(self, status: int) -> str:
+        head = self[status] = f"{_STATUS_LINES[status]}Server: paydouble\r\nDate: {self._date}\r\nContent-Type: "
+        return head
 
 
-_DATES: Final = _Dates()
+_HEADS: Final = _Heads()
 
 
 class WholeResponse(web.StreamResponse):
@@ -103,7 +109,7 @@ def written(reply: Reply) -> bytes:
     body = reply.body
     extra = "".join(f"{name}: {value}\r\n" for name, value in reply.headers) if reply.headers else ""
     head = (
-        f"{_STATUS_LINES[reply.status]}Content-Type: {reply.content_type}\r\nX-Request-Id: {reply.request_id}\r\n"
-        f"Server: paydouble\r\n{extra}Content-Length: {len(body)}\r\nDate: {_DATES.now()}\r\n\r\n"
+        f"{_HEADS.now(reply.status)}{reply.content_type}\r\nX-Request-Id: {reply.request_id}\r\n"
+        f"{extra}Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("latin-1") + body

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from paydouble.config import WebhookSettings
+from paydouble.core.tuples import maker
 from paydouble.faults.mischief import AttemptPlan, Copies
 from paydouble.payments.events import Event
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
@@ -94,10 +95,34 @@ class Delivery:
         """Return the queue in which it waits its turn."""
         return f"{self.target}{self.lane}"
 
+    def noted(self) -> tuple[Literal["delivery"], Delivery]:
+        """Return what a note of it holds."""
+        return "delivery", self
+
     @property
     def settled(self) -> bool:
         """Return whether nothing more will happen to it."""
         return self.status in SETTLED
+
+
+class Unsent(NamedTuple):
+    """An event without an endpoint to go to. Its delivery is made when somebody looks at it, which few ever do."""
+
+    outbox: Outbox
+    event: Event
+    due: int
+
+    def delivery(self) -> Delivery:
+        """Return its delivery as it left the sandbox: to nobody."""
+        return Delivery(f"dlv_{self.event.id[4:]}", self.event, None, True, self.due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
+
+    def noted(self) -> tuple[Literal["delivery"], Delivery]:
+        """Return what a note of it holds: its delivery as it is now; one that was let go is made again."""
+        made = self.delivery()
+        return "delivery", self.outbox.deliveries.get(made.id, made)
+
+
+_unsent = maker(Unsent)
 
 
 @dataclass(slots=True)
@@ -127,16 +152,27 @@ class Secrets:
 class Outbox:
     """The deliveries of one sandbox."""
 
-    __slots__ = ("_busy", "_queues", "_settled", "deliveries", "evicted", "limit")
+    __slots__ = ("_busy", "_kept", "_queues", "_settled", "_unsent", "evicted", "limit")
 
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` settled deliveries; one that waits is never let go."""
         self.limit = limit
         self.evicted = 0
-        self.deliveries: dict[str, Delivery] = {}
+        self._kept: dict[str, Delivery] = {}
         self._settled: deque[Delivery] = deque()
+        self._unsent: deque[Unsent] = deque()
+        """Those whose deliveries have not been made yet; all of them are younger than what has been."""
         self._queues: dict[str, deque[Delivery]] = {}
         self._busy: dict[str, Delivery] = {}
+
+    @property
+    def deliveries(self) -> dict[str, Delivery]:
+        """Return the deliveries that are still kept, by id, in the order in which they were made."""
+        while self._unsent:
+            delivery = self._unsent.popleft().delivery()
+            self._kept[delivery.id] = delivery
+            self._settled.append(delivery)
+        return self._kept
 
     def post(  # noqa: PLR0913 - what a delivery is made of
         self,
@@ -163,12 +199,12 @@ class Outbox:
             self.enqueue(delivery)
         return delivery
 
-    def unsent(self, event: Event, due: int) -> Delivery:
-        """Make the delivery of an event that has no endpoint to go to, which would have been due at an instant."""
-        delivery = Delivery(f"dlv_{event.id[4:]}", event, None, True, due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
-        self.deliveries[delivery.id] = delivery
-        self._end(delivery)
-        return delivery
+    def leave(self, event: Event, due: int) -> Unsent:
+        """Keep an event that has no endpoint to go to, and would have been due at an instant."""
+        unsent = _unsent((self, event, due))
+        self._unsent.append(unsent)
+        self._bound()
+        return unsent
 
     def resend(self, delivery: Delivery, sandbox_url: str | None, now: int) -> None:
         """Put a delivery back at the end of its endpoint's queue, due now; a settled one gets this one attempt."""
@@ -302,9 +338,10 @@ class Outbox:
 
     def clear(self) -> tuple[int, int]:
         """Forget everything; returns how many deliveries that were and how many of them still waited."""
-        waiting = sum(not each.settled for each in self.deliveries.values())
-        count = len(self.deliveries)
-        self.deliveries = {}
+        waiting = sum(not each.settled for each in self._kept.values())
+        count = len(self._kept) + len(self._unsent)
+        self._kept = {}
+        self._unsent.clear()
         self._settled.clear()
         self._queues.clear()
         self._busy.clear()
@@ -315,10 +352,14 @@ class Outbox:
         """Bring a delivery to its end; beyond the limit the oldest that has come to its end is let go."""
         delivery.status = status
         delivery.next_due_at = None
-        self._end(delivery)
-
-    def _end(self, delivery: Delivery) -> None:
+        _ = self.deliveries  # those without an endpoint have come to their end before this one
         self._settled.append(delivery)
-        while len(self.deliveries) > self.limit and self._settled:
-            del self.deliveries[self._settled.popleft().id]
+        self._bound()
+
+    def _bound(self) -> None:
+        while len(self._kept) + len(self._unsent) > self.limit and (self._settled or self._unsent):
+            if self._settled:
+                del self._kept[self._settled.popleft().id]
+            else:
+                self._unsent.popleft()
             self.evicted += 1

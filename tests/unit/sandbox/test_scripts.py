@@ -44,6 +44,17 @@ def test_a_dispute_arrives_by_itself_is_updated_and_lost() -> None:
     assert box.idle
 
 
+def test_a_script_that_begins_with_a_question_lets_its_pay_in_expire() -> None:
+    """Nothing but a transition looks after the expiry, so it is set although something else is due before it."""
+    question = {"after": "1h", "when": {"refund": "requested"}, "then": [{"after": "1s", "refund": {}}]}
+    box, pay_in = played(pay_in=[question])
+
+    advance(box, 2 * DAY)
+
+    assert pay_in.status == "cancelled"
+    assert timeline(box) == [(0, "pay-in.created"), (DAY, "pay-in.cancelled")]
+
+
 def test_a_dispute_is_never_about_more_than_was_paid() -> None:
     """An amount in a file is cut to the pay-in's."""
     box, pay_in = played(pay_in=[*PAID, {"after": "1d", "dispute": {"amount": 900}}])

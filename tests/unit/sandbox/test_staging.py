@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from benches import HOUR, MINUTE, SECOND, advance, bench
+from benches import HOUR, MINUTE, SECOND, advance, bench, deposit
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
@@ -219,6 +219,25 @@ def test_settings_come_with_the_first_pay_in_that_needs_them() -> None:
     shop.order("b", **by_mail("seconds"))
 
     assert (first, shop.box.settings.created_status, shop.box.settings.timestamps) == ("201", 200, "seconds")
+
+
+def test_settings_come_with_a_pay_in_that_is_played() -> None:
+    """A pay-in that a test makes play a scenario, past the API, has its settings in force as well."""
+    box = bench(scenarios={"staged": scenario(settings={"livemode": True})})
+
+    deposit(box, scenario="staged")
+
+    assert box.settings.livemode
+
+
+def test_a_copy_of_a_scenario_begins_by_what_it_is_itself() -> None:
+    """What was worked out for the one that was copied is not the copy's."""
+    original = scenario(faults=[LOST])
+    before = original.opening
+
+    copied = original.model_copy(update={"faults": ()})
+
+    assert (before.prepares, copied.opening.prepares, original.opening is before) == (True, False, True)
 
 
 def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:

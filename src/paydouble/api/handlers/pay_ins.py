@@ -13,6 +13,7 @@ from paydouble.api.schemas import DepositRequest, MethodsRequest, PaymentMethodC
 from paydouble.api.values import Call
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import json_amount, write_amount
+from paydouble.core.tuples import maker
 from paydouble.payments.catalogue import Catalogue, Method, convert, load_catalogue, rate
 from paydouble.payments.resources import Customer, Document, Order, PayIn
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from paydouble.faults.plan import Plan
     from paydouble.sandbox import Sandbox
     from paydouble.scenarios.model import Scenario
+
+_order = maker(Order)
+_customer = maker(Customer)
 
 
 def create_deposit(call: Call) -> Document:
@@ -38,16 +42,18 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
     method = _choose(load_catalogue(), members["payment_method"], currency, members["country"], amount)
     if plan is not None and _removed(plan, method):
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
-    order = Order(
-        members["external_identifier"],
-        amount,
-        currency,
-        method.named,
-        Customer(*vars(members["customer"]).values()),
-        members["expires_in"] * 1000,
-        members["return_url"],
-        members["notification_url"],
-        members["metadata"],
+    order = _order(
+        (
+            members["external_identifier"],
+            amount,
+            currency,
+            method.named,
+            _customer(vars(members["customer"]).values()),
+            members["expires_in"] * 1000,
+            members["return_url"],
+            members["notification_url"],
+            members["metadata"],
+        )
     )
     pay_in, document = sandbox.create_pay_in(scenario, order)
     return pay_in.extended(document, sandbox.ledger.stamp)
@@ -117,7 +123,8 @@ def payment_methods(call: Call) -> Document:
 def _choose(
     catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None, amount: int
 ) -> Method:
-    for method in catalogue.takers.get((choice.type, choice.code, currency), ()):
+    chosen = vars(choice)  # see `open_deposit`
+    for method in catalogue.takers.get((chosen["type"], chosen["code"], currency), ()):
         low, high = method.limits[currency]
         if low <= amount <= high and method.serves(country):
             return method

@@ -37,7 +37,7 @@ def show(armed: Armed, now: int) -> Document:
 
 
 def _note(box: Sandbox, action: str, document: Document) -> Document:
-    box.feed.add("fault", {"action": action, **document})
+    box.feed.say("fault", {"action": action, **document})
     return document
 
 

@@ -1,0 +1,112 @@
+"""Events without an endpoint: their deliveries are made when somebody looks, and nobody can tell."""
+
+from __future__ import annotations
+
+from drive import START, URL, Business, deposit_body
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paydouble.webhooks.deliveries import Delivery
+
+
+def _business(limit: int = 100) -> Business:
+    # Only creation gives off an event.
+    return Business(scenario="abandoned", journal_limit=limit, notification_url=None)
+
+
+def _deposit(business: Business, url: str | None = None) -> str:
+    business.post("/pay-in/deposit-creation", deposit_body(notification_url=url))
+    return f"dlv_{business.sandbox.journal.events.entries[-1].id[4:]}"
+
+
+def _notes(business: Business) -> list[Delivery]:
+    return [note.record for note in business.sandbox.feed.since(0)[0] if note.kind == "delivery"]
+
+
+@given(
+    script=st.lists(st.sampled_from(["nowhere", "waits", "settle", "look"]), max_size=40),
+    limit=st.integers(1, 4),
+)
+def test_what_is_kept_does_not_depend_on_when_somebody_looks(script: list[str], limit: int) -> None:
+    """Deliveries are listed, bounded and counted as if each had been made with its event."""
+    business = _business(limit)
+    outbox = business.sandbox.outbox
+    made: list[str] = []
+    ended: list[str] = []
+    waiting: list[str] = []
+    gone = 0
+    for step in script:
+        before = len(ended)
+        match step:
+            case "nowhere":
+                made.append(_deposit(business))
+                ended.append(made[-1])
+            case "waits":
+                made.append(_deposit(business, URL))
+                waiting.append(made[-1])
+            case "settle":
+                business.deliver_all()
+                ended += waiting
+                waiting.clear()
+            case _:
+                assert list(outbox.deliveries) == made
+        # The bound is seen to whenever one comes to its end.
+        ends = len(ended) > before
+        while ends and len(made) > limit and ended:
+            made.remove(ended.pop(0))
+            gone += 1
+
+    assert outbox.evicted == gone
+    assert outbox.clear() == (len(made), len(waiting))
+    assert (outbox.evicted, list(outbox.deliveries)) == (0, [])
+
+
+def test_what_ends_again_is_let_go_after_what_has_ended_meanwhile() -> None:
+    """One that was sent once more, to nobody, is younger in its end than an event that nobody has looked at yet."""
+    business = _business(limit=3)
+    first = business.sandbox.delivery(_deposit(business))
+    second, third = _deposit(business), _deposit(business)
+    business.sandbox.redeliver(first)
+
+    fourth = _deposit(business)
+
+    assert second not in business.sandbox.outbox.deliveries
+    assert list(business.sandbox.outbox.deliveries) == [first.id, third, fourth]
+
+
+def test_it_says_what_it_is_and_when_it_would_have_left() -> None:
+    """The first retry setting that delays the first attempt is its `first_due_at`; nothing is next."""
+    business = Business(scenario="abandoned", notification_url=None, webhooks={"schedule": ["5s", "1m"]})
+    delivery_id = _deposit(business)
+
+    delivery = business.sandbox.delivery(delivery_id)
+
+    assert (delivery.status, delivery.target, delivery.follows_sandbox) == ("no_endpoint", None, True)
+    assert (delivery.first_due_at, delivery.next_due_at, delivery.attempts) == (START + 5_000, None, ())
+
+
+def test_a_note_shows_it_as_it_is_by_then() -> None:
+    """What was sent by hand afterwards is shown as delivered, and it is the delivery itself."""
+    business = _business()
+    delivery_id = _deposit(business)
+    (before,) = _notes(business)
+    before_status = before.status
+
+    business.sandbox.set_notification_url(URL)
+    business.sandbox.redeliver(business.sandbox.delivery(delivery_id))
+    business.deliver_all()
+
+    after = _notes(business)
+    assert before_status == "no_endpoint"
+    assert {id(each) for each in after} == {id(business.sandbox.delivery(delivery_id))}
+    assert after[0].status == "delivered"
+
+
+def test_a_note_of_one_that_was_let_go_can_still_be_read() -> None:
+    """The feed forgets by itself, not because the outbox has."""
+    business = _business(limit=2)
+    made = [_deposit(business) for _ in range(3)]
+    business.sandbox.outbox.clear()
+
+    # The journal's limit is the feed's: the last two notes are an event and its delivery.
+    assert [(each.id, each.status) for each in _notes(business)] == [(made[-1], "no_endpoint")]
