@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 Kind = Literal["request", "event", "attempt", "delivery", "clock", "fault", "reset"]
 
 
-@dataclass(slots=True, frozen=True)
-class Note:
+class Note(NamedTuple):
     """One thing that happened. `record` is the entry, event or delivery it is about, or a small document."""
 
     sequence: int

@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from paydouble.payments.catalogue import load_catalogue
@@ -50,7 +49,7 @@ def populate(sandbox: Sandbox) -> dict[str, str]:
 
 async def test_schemathesis_finds_nothing_that_the_contract_does_not_explain(tmp_path: Path) -> None:
     """All checks of schemathesis, in all its phases, pass against the live server."""
-    default = replace(DEFAULT_SANDBOX, clock=ClockSpec("manual", start=START))
+    default = DEFAULT_SANDBOX._replace(clock=ClockSpec("manual", start=START))
     async with Server(ServerOptions(port=0, default_sandbox=default)) as server:
         assert server.default is not None
         living = populate(server.default)

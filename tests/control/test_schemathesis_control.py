@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ async def populate(box: Box) -> dict[str, str]:
 @pytest.mark.timeout(240)  # some two thousand requests; beside the rest of the suite that takes its time
 async def test_schemathesis_finds_no_failure_of_ours_and_no_refusal_without_a_name(tmp_path: Path) -> None:
     """All checks of schemathesis and one of ours pass against the live server."""
-    default = replace(DEFAULT_SANDBOX, clock=ClockSpec("manual", start=START))
+    default = DEFAULT_SANDBOX._replace(clock=ClockSpec("manual", start=START))
     async with running(ServerOptions(port=0, default_sandbox=default)) as client:
         living = await populate(Box(client, (await client.control("GET", "/sandboxes/default")).document))
 

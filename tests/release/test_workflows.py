@@ -11,7 +11,6 @@ import signal
 import socket
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +129,7 @@ async def test_the_image_sample_runs(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         shop = f"http://127.0.0.1:{free.getsockname()[1]}"
-    default = replace(DEFAULT_SANDBOX, notification_url=f"{shop}/webhooks")
+    default = DEFAULT_SANDBOX._replace(notification_url=f"{shop}/webhooks")
     options = ServerOptions(port=0, default_sandbox=default, shared=HostOptions(clock=ClockSpec("manual")))
     said = tmp_path / "said.txt"
     async with running(options) as client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from paydouble.faults.roll import Roll
 
@@ -36,8 +36,7 @@ class Copies:
     after_success: bool
 
 
-@dataclass(slots=True, frozen=True)
-class Gathering:
+class Gathering(NamedTuple):
     """A window of events that leave in another order once it is full, or once its patience ends."""
 
     fault_id: str

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Document = dict[str, Any]
 
 
-@dataclass(slots=True, frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer that is not the operation's own."""
 
     status: int
@@ -23,8 +22,7 @@ class Answer:
     content_type: str = "application/json"
 
 
-@dataclass(slots=True, frozen=True)
-class Limited:
+class Limited(NamedTuple):
     """The headers of an injected 429; `reset_ms` is counted from now, and the sandbox's own unit holds without one."""
 
     limit: int
@@ -34,8 +32,7 @@ class Limited:
     headers: Literal["full", "missing", "malformed", "past"]
 
 
-@dataclass(slots=True, frozen=True)
-class Wire:
+class Wire(NamedTuple):
     """What the shell does to the bytes of an answer instead of just sending them.
 
     `reset` aborts with RST, `empty` closes without a byte, `silence` never answers (and closes after `seconds`, if

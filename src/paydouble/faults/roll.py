@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from paydouble.core.draws import Draws
 
 
-@dataclass(slots=True, frozen=True)
-class Roll:
+class Roll(NamedTuple):
     """The draws of one firing: the same for the same seed, fault and number of firing."""
 
     draws: Draws

@@ -18,8 +18,7 @@ Stamp = Callable[[int], str]
 Document = dict[str, Any]
 
 
-@dataclass(slots=True, frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """Why a pay-in or a refund failed."""
 
     code: str = "declined"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from paydouble.api.values import Delayed, Joined, Reply, Step
 from paydouble.config import Settings
@@ -34,8 +34,7 @@ T = TypeVar("T")
 RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
 
 
-@dataclass(slots=True, frozen=True)
-class ClockSpec:
+class ClockSpec(NamedTuple):
     """How a sandbox's clock runs; without `start` it begins at wall time."""
 
     mode: ClockMode = "real"
@@ -47,8 +46,7 @@ class ClockSpec:
         return Clock(wall_ms, mode=self.mode, start=self.start, rate=self.rate)
 
 
-@dataclass(slots=True, frozen=True)
-class SandboxSpec:
+class SandboxSpec(NamedTuple):
     """What a new sandbox is asked to be; what is absent is chosen, the same for the same id and server seed."""
 
     id: str | None = None

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
@@ -29,8 +28,7 @@ _LONGEST_ALARM_SECONDS = 86_400.0
 _INSTANTS_PER_BREATH = 64
 
 
-@dataclass(slots=True, frozen=True)
-class Advanced:
+class Advanced(NamedTuple):
     """What an advance did; `now` is the sandbox's instant at its end."""
 
     now: int

@@ -8,9 +8,8 @@ waits, sends or reads the machine's time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paydouble.config import Settings, guards, plain
 from paydouble.core.clock import Clock
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from paydouble.scenarios.model import Scenario
 
 
-@dataclass(slots=True, frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """What a sandbox is made with and keeps."""
 
     id: str

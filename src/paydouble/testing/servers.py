@@ -35,7 +35,6 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
     ca_file: str | Path | None = None,
     insecure_targets: bool = False,
 ) -> ServerOptions:
-    from dataclasses import replace
 
     from paydouble.config import Settings, load_settings
     from paydouble.core.instants import parse_instant
@@ -58,7 +57,7 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
         port=port,
         control_token=token,
         allowed_hosts=allowed_hosts,
-        default_sandbox=replace(DEFAULT_SANDBOX, notification_url=notification_url),
+        default_sandbox=DEFAULT_SANDBOX._replace(notification_url=notification_url),
         shared=HostOptions(
             settings=load_settings(change) if change else Settings.model_construct(),
             seed=seed,

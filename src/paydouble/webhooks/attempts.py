@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from paydouble.faults.mischief import AttemptPlan
 from paydouble.webhooks.signing import signature_header
@@ -14,8 +13,7 @@ Header = tuple[str, str]
 WRONG_SECRET: Final = "whsec_that_nobody_was_given"  # noqa: S105 - nobody's
 
 
-@dataclass(slots=True, frozen=True)
-class Transport:
+class Transport(NamedTuple):
     """How the shell sends the bytes: `plain`, `chunked`, in `chunks` drips over `seconds`, or broken off by `reset`."""
 
     kind: str = "plain"

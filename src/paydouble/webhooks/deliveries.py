@@ -26,16 +26,14 @@ DeliveryStatus = Literal["waiting", "held", "delivered", "exhausted", "dropped",
 SETTLED = frozenset({"delivered", "exhausted", "dropped", "no_endpoint"})
 
 
-@dataclass(slots=True, frozen=True)
-class AttemptError:
+class AttemptError(NamedTuple):
     """Why no answer came: a stable kind (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
 
     kind: str
     message: str
 
 
-@dataclass(slots=True, frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the shell met. A status without an error is an answer; times are wall time in milliseconds."""
 
     sent_at: int

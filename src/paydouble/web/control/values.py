@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -56,8 +56,7 @@ class ControlCall:
         return self.named
 
 
-@dataclass(frozen=True, slots=True)
-class ControlRoute:
+class ControlRoute(NamedTuple):
     """One row of the control table."""
 
     name: str
