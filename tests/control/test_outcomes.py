@@ -298,3 +298,38 @@ async def test_a_bad_page_is_refused(client: Client, query: str) -> None:
     answer = await (await client.sandbox()).control("GET", f"/events?{query}")
 
     assert answer.error == (400, "invalid", query.partition("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "member", "says"),
+    [
+        ("/events?type=pay-in.suceeded", "type", "there is no event type 'pay-in.suceeded'; did you mean"),
+        ("/deliveries?event_type=pay_in.created", "event_type", "did you mean 'pay-in.created'?"),
+        ("/deliveries?status=done", "status", "there are: waiting, held, delivered, exhausted, dropped, no_endpoint"),
+        ("/deliveries?status=", "status", "there is no status of a delivery ''"),
+    ],
+)
+async def test_a_list_is_not_chosen_by_a_name_that_nothing_has(
+    client: Client, call: str, member: str, says: str
+) -> None:
+    """A misspelt name would choose nothing, and look as if nothing had happened; so it is refused, with the nearest."""
+    answer = await (await client.sandbox()).control("GET", call)
+
+    assert answer.error == (400, "invalid", member)
+    assert says in answer.document["error"]["message"]
+
+
+async def test_lists_are_chosen_by_what_their_items_are(client: Client) -> None:
+    """Each choice gives the items that it names, and those alone."""
+    box = await client.sandbox(clock="manual")
+    first, second = await box.deposit(), await box.deposit()
+    await box.control("POST", "/clock/advance", {"by": "1h"})
+
+    created = (await box.get("/events?type=pay-in.created"))["items"]
+    own = (await box.get(f"/deliveries?event_type=pay-in.succeeded&object_id={second['id']}&status=no_endpoint"))[
+        "items"
+    ]
+
+    assert [event["object_id"] for event in created] == [first["id"], second["id"]]
+    assert [(item["event_type"], item["object_id"]) for item in own] == [("pay-in.succeeded", second["id"])]
+    assert (await box.get("/deliveries?status=waiting"))["items"] == []

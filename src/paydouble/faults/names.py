@@ -38,15 +38,19 @@ OPERATIONS: Final = (
 )
 
 
+def misspelt(value: str, names: Collection[str], what: str) -> str:
+    """Return what to say of a name that is none of `names`: the nearest one, or all of them."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
+
+    near = get_close_matches(value, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    return f"there is no {what} {value!r}; {hint}"
+
+
 def _known(value: str, names: Collection[str], what: str) -> str:
     """Return a name, or a pattern that fits one."""
     if not any(fits(name, value) for name in names):
-        from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
-
-        near = get_close_matches(value, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
-        message = f"there is no {what} {value!r}; {hint}"
-        raise ValueError(message)
+        raise ValueError(misspelt(value, names, what))
     return value
 
 

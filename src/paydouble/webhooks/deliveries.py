@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from paydouble.config import WebhookSettings
 from paydouble.core.tuples import maker
@@ -23,6 +23,7 @@ from paydouble.payments.events import Event
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
 
 DeliveryStatus = Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"]
+DELIVERY_STATUSES = get_args(DeliveryStatus)
 SETTLED = frozenset({"delivered", "exhausted", "dropped", "no_endpoint"})
 
 

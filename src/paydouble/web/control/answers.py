@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from paydouble.webhooks.deliveries import DELIVERY_STATUSES
+
 Schema = dict[str, Any]
 REF: Final = "#/components/schemas/"
 _TEXT: Final[Schema] = {"type": "string"}
@@ -54,7 +56,7 @@ _DELIVERY: Final = {
     "event_type": _TEXT,
     "object_id": _TEXT,
     "target": _or_null(_TEXT),
-    "status": {"enum": ["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"]},
+    "status": {"enum": list(DELIVERY_STATUSES)},
     "next_due_at": _or_null(_TIME),
     "faults": _list(_TEXT),
     "attempts": _list(_ref("Attempt")),

@@ -22,6 +22,7 @@ from paydouble.config import Duration, Flag, Real, Whole
 from paydouble.core.instants import parse_instant
 from paydouble.faults.names import EventTypePattern, OperationPattern
 from paydouble.payments.events import EVENT_TYPES
+from paydouble.webhooks.deliveries import DeliveryStatus
 
 Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -167,7 +168,7 @@ class DeliveryMatch(Body):
     # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
     event_type: Annotated[EventTypePattern | None, Field(validation_alias=AliasChoices("event_type", "type"))] = None
     object_id: str | None = None
-    status: Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"] | None = None
+    status: DeliveryStatus | None = None
     attempt_count: Whole | None = Field(None, ge=0)
 
 

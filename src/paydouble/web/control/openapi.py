@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from paydouble.core.durations import format_duration
 from paydouble.faults.model import ApiFault, WebhookFault
+from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.model import Scenario
 from paydouble.version import __version__
 from paydouble.web.control.answers import ANSWERS, COMPONENTS, OTHER_TYPES, REF
@@ -17,6 +18,7 @@ from paydouble.web.control.door import PREFIX
 from paydouble.web.control.routes import ROUTES
 from paydouble.web.control.scenario_bodies import ScenarioText
 from paydouble.web.control.values import ControlRoute
+from paydouble.webhooks.deliveries import DELIVERY_STATUSES
 
 Document = dict[str, Any]
 _INTRODUCTION: Final = """\
@@ -126,6 +128,10 @@ def _query_schema(name: str) -> Document:
         return {"type": "integer", "minimum": 1, "maximum": 1000}
     if name == "cursor":
         return {"type": "string", "pattern": "^[0-9]{1,15}$"}
+    if name in {"type", "event_type"}:
+        return {"type": "string", "enum": list(EVENT_TYPES)}
+    if name == "status":
+        return {"type": "string", "enum": list(DELIVERY_STATUSES)}
     return {"type": "string"}
 
 

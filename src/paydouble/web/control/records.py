@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from paydouble.core.errors import UnknownThing
+from paydouble.payments.events import EVENT_TYPES
 from paydouble.web.control import views
-from paydouble.web.control.values import ControlCall, Document
+from paydouble.web.control.values import ControlCall, ControlError, Document
+from paydouble.webhooks.deliveries import DELIVERY_STATUSES
 
 
 def requests(call: ControlCall) -> Document:
@@ -22,7 +26,7 @@ def events(call: ControlCall) -> Document:
     """Show the events, oldest first; `type` and `object_id` choose."""
     call.sandbox.tick()
     log = call.sandbox.journal.events
-    kind, object_id = call.queries.get("type"), call.queries.get("object_id")
+    kind, object_id = _named(call, "type", EVENT_TYPES, "event type"), call.queries.get("object_id")
     chosen = (
         event
         for event in log.entries
@@ -44,8 +48,8 @@ def deliveries(call: ControlCall) -> Document:
     """Show the deliveries, oldest first; `event_type`, `object_id` and `status` choose."""
     call.sandbox.tick()
     outbox = call.sandbox.outbox
-    kind, object_id = call.queries.get("event_type"), call.queries.get("object_id")
-    status = call.queries.get("status")
+    kind, object_id = _named(call, "event_type", EVENT_TYPES, "event type"), call.queries.get("object_id")
+    status = _named(call, "status", DELIVERY_STATUSES, "status of a delivery")
     chosen = (
         delivery
         for delivery in outbox.deliveries.values()
@@ -59,3 +63,13 @@ def deliveries(call: ControlCall) -> Document:
 def delivery(call: ControlCall) -> Document:
     """Show one delivery with its attempts."""
     return views.delivery(call.sandbox.delivery(call.params["id"]))
+
+
+def _named(call: ControlCall, member: str, names: Collection[str], what: str) -> str | None:
+    # A misspelt name would choose nothing, which looks as if nothing had happened.
+    value = call.queries.get(member)
+    if value is not None and value not in names:
+        from paydouble.faults.names import misspelt  # noqa: PLC0415 - its models are for whoever asks with a body
+
+        raise ControlError(400, "invalid", f"{member}: {misspelt(value[:64], names, what)}", member)
+    return value
