@@ -254,7 +254,8 @@ UNUSUAL: dict[str, Unusual] = {
     "gzip in two packets": (lambda shop: _halves(_zipped(shop), -10), 200, True),
     "an expectation with its body": (lambda shop: [_with(_create(shop, 2), b"Expect: 100-continue")], 200, False),
     "an absolute target": (lambda shop: [_get(shop).replace(b" /", b" http://test/", 1)], 200, True),
-    "the root": (lambda _: [b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"], 404, False),
+    "the root": (lambda _: [b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"], 404, True),
+    "the shortest path": (lambda _: [b"GET /x HTTP/1.1\r\nHost: test\r\n\r\n"], 404, False),
     "a websocket": (lambda shop: [_with(_get(shop), b"Connection: Upgrade", b"Upgrade: websocket")], 200, True),
 }
 
@@ -290,7 +291,7 @@ async def test_a_connection_goes_on_after_what_is_unusual(shop: Caller, seen: Se
 
     assert (before.status, told.status, after.status) == (200, status, 200)
     assert (len(seen.by_aiohttp), len(seen.handled)) == (int(left_to_aiohttp), 3)
-    if name not in {"an absolute target", "the root", "a websocket"}:
+    if name not in {"an absolute target", "the root", "the shortest path", "a websocket"}:
         assert [entry.body for entry in shop.entries] == [json.dumps(deposit_body()).encode()] * 3
         assert len(shop.pay_ins) == 3
 

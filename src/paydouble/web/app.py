@@ -16,8 +16,13 @@ def front(host: Host, control: Door | None, *, with_api: bool = True) -> FrontSe
     elsewhere = " " if control is None else PREFIX if with_api else ""
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        if control is not None and api.origin_form(request).startswith(elsewhere):
-            return await control.answer(request)
+        if control is not None:
+            target = api.origin_form(request)
+            if target.startswith(elsewhere):
+                return await control.answer(request)
+            if target == "/" and request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
+                # A person with a browser. The service has nothing there, and its refusal would help nobody.
+                return web.Response(status=302, headers={"Location": f"{PREFIX}/docs", "Server": "paydouble"})
         connection = request.protocol
         return await api.answer(host, request, connection.take_begun() if isinstance(connection, Connection) else None)
 

@@ -67,6 +67,7 @@ class AtOnce:
             or message.version is not HttpVersion11
             or message.method == "HEAD"
             or target[0] != "/"
+            or target == "/"
             or target.startswith(self._elsewhere)
             or transport is None
             or transport.is_closing()
