@@ -26,8 +26,8 @@ from paydouble.journal import Journal, RequestEntry
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Living, Order, PayIn, Payout, Refund
-from paydouble.sandbox import delivering, emission
-from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
+from paydouble.sandbox import delivering, emission, resetting
+from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
 from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.repertoire import Repertoire
@@ -54,7 +54,6 @@ class Sandbox:
 
     # With more than thirty attributes a class is slow without slots, and this one is read dozens of times a request.
     __slots__ = (
-        "_first_scenario",
         "_make_clock",
         "cause",
         "checkout_base",
@@ -65,6 +64,7 @@ class Sandbox:
         "faults",
         "feed",
         "fired",
+        "first_scenario",
         "guarded",
         "identity",
         "ids",
@@ -108,7 +108,7 @@ class Sandbox:
         self.ids = Ids(self.draws)
         self.scenarios = Repertoire(library or Library())
         self.check_scenario(settings.scenario)
-        self._first_scenario = settings.scenario
+        self.first_scenario = settings.scenario
         self.overlay = Overlay(self)
         self._make_clock = make_clock
         self.journal = Journal(settings.journal_limit)
@@ -119,11 +119,12 @@ class Sandbox:
         self.dispatch = Dispatch(self.outbox, self.timers, self.ids, self.feed.add)
         self.overtaking: list[tuple[Delivery, int]] = []
         """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
-        self._start()
+        self.start()
         if settings.scenario != Settings.model_fields["scenario"].default:
             self.overlay.follow()  # a start with the default, which needs no settings, reads no file
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin with empty books, at the clock's beginning; what has been set up stays."""
         self.clock = self._make_clock()
         self.now = self.clock.now()
         self.ids = Ids(self.draws)
@@ -323,55 +324,7 @@ class Sandbox:
 
     def reset(self, scope: frozenset[str]) -> dict[str, int]:
         """Forget what the scope names; returns how much of each was removed and cancelled."""
-        removed: dict[str, int] = {}
-        if "deliveries" in scope:
-            removed |= self._forget_deliveries()
-        if "faults" in scope:
-            removed["faults"] = self.faults.clear()
-        if "requests" in scope:
-            removed["requests"] = self.journal.requests.clear()
-        if "scenarios" in scope:
-            removed |= self._forget_scenarios()
-        if "state" in scope:
-            removed["pay_ins"] = self.ledger.count(PayIn)
-            removed["refunds"] = self.ledger.count(Refund)
-            removed["disputes"] = self.ledger.count(Dispute)
-            removed["idempotency_keys"] = len(self.keys)
-            removed["timers_cancelled"] = len(self.timers)
-            waiting = self.timers.pending()
-            clock, ids = self.clock, self.ids
-            self.scenarios.restart()
-            self.faults.stages.forget()
-            self._start()
-            # What is kept keeps its ids, so new events and requests must not be given them again.
-            kept = (("evt", "deliveries"), ("req", "requests"))
-            self.ids.go_on_from(ids, *(prefix for prefix, part in kept if part not in scope))
-            if "clock" not in scope:
-                self.clock = clock
-                self.now = clock.now()
-            for timer in waiting:
-                if isinstance(timer.command, DELIVERY_COMMANDS):
-                    removed["timers_cancelled"] -= 1
-                    self.timers.schedule(timer.due, timer.command, timer.subject)
-        self.feed.say("reset", {"scope": sorted(scope), "removed": removed})
-        return removed
-
-    def _forget_deliveries(self) -> dict[str, int]:
-        for timer in self.timers.pending():
-            if isinstance(timer.command, DELIVERY_COMMANDS):
-                self.timers.cancel(timer)
-        self.dispatch.clear()
-        events = self.journal.events.clear()
-        deliveries, cancelled = self.outbox.clear()
-        return {"events": events, "deliveries": deliveries, "deliveries_cancelled": cancelled}
-
-    def _forget_scenarios(self) -> dict[str, int]:
-        uploads, active = self.scenarios.clear()
-        if self.settings.scenario not in self.scenarios.names():
-            # The setting named an upload; deposits go on with the life that the sandbox was made with.
-            self.put(self.settings.model_copy(update={"scenario": self._first_scenario}))
-        self.overlay.follow()
-        return {"scenarios": uploads, "active_scenario": active}
+        return resetting.reset(self, scope)
 
     # Delivery, driven by the shell
 
