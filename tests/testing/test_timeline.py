@@ -79,6 +79,37 @@ def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
     assert fates(box) == ["fault fault-1 (duplicate) struck once", "fault fault-2 (signature) struck once"]
 
 
+def test_an_event_that_did_not_leave_at_once_says_why(box: Box) -> None:
+    """Held, dropped, late or copied by a fault, held by hand, waiting for its turn, or with nowhere to go."""
+    deposit(box)
+    with WebhookReceiver(box.webhook_secret) as receiver:
+        box.change(notification_url=receiver.url)
+        box.faults.add("hold", times=1)
+        box.faults.add("drop", times=1)
+        gone = box.faults.add("delay", fixed="1m", times=1)
+        box.faults.add("reorder", window=2, times=1)
+        box.faults.add("duplicate", times=1)
+        box.faults.add("delay", fixed="1m", times=1)
+        for number in range(2, 8):
+            deposit(box, number)
+        box.faults.remove(gone.id)
+        box.clock.advance("1s")
+        (late,) = box.deliveries.list(status="waiting")[1:]
+        box.deliveries.hold(late.id)
+
+        lines = [line.rpartition(" payin_")[2].partition(",")[2].strip() for line in told(box, "event")]
+
+    assert lines == [
+        "no endpoint",
+        "held (fault-1)",
+        "dropped (fault-2)",
+        "due at 2026-01-01 00:01:00.000, struck by fault-3",
+        "held, reordered (fault-4)",
+        "copied (fault-5)",
+        "held, delayed (fault-6)",
+    ]
+
+
 API_FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"operation": "refund-creation"}, "2 requests came, none matched operation=refund-creation"),
     ({"operation": "deposit-*", "method": "GET"}, "2 requests came, none matched method=GET"),

@@ -1,6 +1,7 @@
 """What faults have done, in a word or two, for the timelines that people read.
 
-A request and an attempt keep the ids of the faults that acted on them; what those did follows from the declarations.
+A request, a delivery and an attempt keep the ids of the faults that acted on them; what those did follows from the
+declarations.
 """
 
 from __future__ import annotations
@@ -20,6 +21,18 @@ _DISTORTED: Final = {
     "truncate": "reply cut short",
     "wrong_content_length": "reply of a wrong length",
     "slow_body": "reply in drips",
+}
+_EVENTS: Final = {
+    "before_response": "sent before the reply",
+    "delay": "delayed",
+    "drop": "dropped",
+    "duplicate": "copied",
+    "foreign": "a foreign one beside it",
+    "hold": "held",
+    "livemode": "with another livemode",
+    "reorder": "reordered",
+    "schedule": "on another schedule",
+    "tie": "of the same instant as the one before",
 }
 _ATTEMPTS: Final = {
     "connection_reset": "broken off half-way",
@@ -44,6 +57,12 @@ def to_request(fault: Declaration) -> str:
         said = _DISTORTED[effect]
         return f"{_NOTHING_DONE}, {said}" if phase == "before_commit" else said
     return "delayed" if effect == "latency" else effect
+
+
+def to_event(fault: Declaration) -> str:
+    """Return what a fault has done to an event on its way."""
+    effect: str = fault["effect"]["type"]
+    return _EVENTS.get(effect, effect)
 
 
 def to_attempt(fault: Declaration) -> str:

@@ -58,8 +58,10 @@ def _rows(
     cause = {event.id: number.get(event.request_id or "", len(requests)) for event in events}
     for at, request in enumerate(requests):
         yield (request.at, at, 0, 0), _request(request, declared)
+    ways = {delivery.event_id: delivery for delivery in deliveries if not words.copy(delivery.id)}
     for at, event in enumerate(events):
-        yield (event.created_at, cause[event.id], 1, at), f"event    {event.type} {event.object_id}"
+        way = _way(ways.get(event.id), declared)
+        yield (event.created_at, cause[event.id], 1, at), f"event    {event.type} {event.object_id}{way}"
     for at, delivery in enumerate(deliveries):
         after = cause.get(delivery.event_id, len(requests))
         for attempt in delivery.attempts:
@@ -72,6 +74,17 @@ def _request(request: Request, declared: Mapping[str, Document]) -> str:
     status = silence if request.status is None else str(request.status)
     struck = words.told(request.faults, declared.get, words.to_request)
     return f"request  {request.method} {request.target}: {status}{verdict}{struck}"
+
+
+def _way(delivery: Delivery | None, declared: Mapping[str, Document]) -> str:
+    # How an event left, where that says more than its attempts do.
+    if delivery is None:
+        return ""
+    struck = words.told(delivery.faults, declared.get, words.to_event)
+    if delivery.attempts or f", {delivery.status} " in struck:
+        return struck
+    due = f", due at {_clock(delivery.next_due_at)}" if delivery.next_due_at is not None else ""
+    return {"waiting": due, "no_endpoint": ", no endpoint"}.get(delivery.status, f", {delivery.status}") + struck
 
 
 def _attempt(delivery: Delivery, attempt: Attempt, declared: Mapping[str, Document]) -> str:
