@@ -30,16 +30,6 @@ class Usual(NamedTuple):
     """Whether its name will always mean this very object."""
 
 
-def life_named(deposit: Mapping[str, Any]) -> str | None:
-    """Return the life that the e-mail of a deposit names, such as card-declined@scenario.test, or None.
-
-    So a form in a browser can choose one without code.
-    """
-    customer = deposit.get("customer")
-    email = customer.get("email") if isinstance(customer, dict) else None
-    return email.removesuffix(SCENARIO_DOMAIN) if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN) else None
-
-
 class Repertoire:
     """Lives by name. A pay-in keeps the life that it began, whatever is uploaded, reloaded or forgotten later."""
 
@@ -85,9 +75,11 @@ class Repertoire:
         """
         if self._active is not None:
             return self.get(self._active)
-        named = life_named(deposit)
-        if named is not None:
-            return self.get(named)
+        customer = deposit.get("customer")
+        email = customer.get("email") if isinstance(customer, dict) else None
+        # A form in a browser can choose a life without code: card-declined@scenario.test.
+        if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN):
+            return self.get(email.removesuffix(SCENARIO_DOMAIN))
         usual = self.usual(default)
         if usual.scenario is not None:
             return usual.scenario

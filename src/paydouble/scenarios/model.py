@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
@@ -107,9 +107,9 @@ class Scenario(FileModel):
     cases: tuple[Case, ...] = ()
     """Other ways to try it out, one for each branch that it has."""
 
-    def __copy__(self) -> Self:
-        """Return a copy without what was kept of this one, which may be about to be changed (`model_copy`)."""
-        copied = super().__copy__()
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a changed copy. What was worked out of this one is not the copy's."""
+        copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("opening", None)
         return copied
 

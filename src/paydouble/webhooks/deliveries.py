@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from paydouble.config import WebhookSettings
-from paydouble.core.tuples import maker
 from paydouble.faults.mischief import AttemptPlan, Copies
 from paydouble.payments.events import Event
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
@@ -104,24 +103,28 @@ class Delivery:
         return self.status in SETTLED
 
 
-class Unsent(NamedTuple):
+class Unsent:
     """An event without an endpoint to go to. Its delivery is made when somebody looks at it, which few ever do."""
 
-    outbox: Outbox
-    event: Event
-    due: int
+    __slots__ = ("_due", "_event", "_made")
+
+    def __init__(self, event: Event, due: int) -> None:
+        """Take an event, and when it would have been due."""
+        self._event = event
+        self._due = due
+        self._made: Delivery | None = None
 
     def delivery(self) -> Delivery:
-        """Return its delivery as it left the sandbox: to nobody."""
-        return Delivery(f"dlv_{self.event.id[4:]}", self.event, None, True, self.due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
+        """Return its delivery: always the same, whatever has become of it."""
+        made = self._made
+        if made is None:
+            made = Delivery(f"dlv_{self._event.id[4:]}", self._event, None, True, self._due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
+            self._made = made
+        return made
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
-        """Return what a note of it holds: its delivery as it is now; one that was let go is made again."""
-        made = self.delivery()
-        return "delivery", self.outbox.deliveries.get(made.id, made)
-
-
-_unsent = maker(Unsent)
+        """Return what a note of it holds."""
+        return "delivery", self.delivery()
 
 
 @dataclass(slots=True)
@@ -200,7 +203,7 @@ class Outbox:
 
     def leave(self, event: Event, due: int) -> Unsent:
         """Keep an event that has no endpoint to go to, and would have been due at an instant."""
-        unsent = _unsent((self, event, due))
+        unsent = Unsent(event, due)
         self._unsent.append(unsent)
         self._bound()
         return unsent

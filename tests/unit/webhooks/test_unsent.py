@@ -102,11 +102,27 @@ def test_a_note_shows_it_as_it_is_by_then() -> None:
     assert after[0].status == "delivered"
 
 
-def test_a_note_of_one_that_was_let_go_can_still_be_read() -> None:
-    """The feed forgets by itself, not because the outbox has."""
-    business = _business(limit=2)
-    made = [_deposit(business) for _ in range(3)]
-    business.sandbox.outbox.clear()
+def test_a_note_of_one_that_was_let_go_still_shows_what_became_of_it() -> None:
+    """Sent by hand and then forgotten by a reset of the deliveries: the feed does not forget with it."""
+    business = _business()
+    delivery_id = _deposit(business)
+    business.sandbox.set_notification_url(URL)
+    business.sandbox.redeliver(business.sandbox.delivery(delivery_id))
+    business.deliver_all()
 
-    # The journal's limit is the feed's: the last two notes are an event and its delivery.
-    assert [(each.id, each.status) for each in _notes(business)] == [(made[-1], "no_endpoint")]
+    business.sandbox.reset(frozenset({"deliveries"}))
+
+    assert {(each.id, each.status) for each in _notes(business)} == {(delivery_id, "delivered")}
+
+
+def test_a_note_is_not_taken_over_by_a_later_event_of_the_same_name() -> None:
+    """A reset of everything begins the ids anew, and the feed goes on."""
+    business = _business()
+    first = _deposit(business)
+    business.sandbox.reset(frozenset({"state", "deliveries"}))
+    business.sandbox.set_notification_url(URL)
+
+    again = _deposit(business)
+
+    assert again == first
+    assert (_notes(business)[0].status, _notes(business)[0].target) == ("no_endpoint", None)
