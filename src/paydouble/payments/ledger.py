@@ -209,7 +209,7 @@ class Ledger:
         lifecycle.check(
             resource.TABLE, kind=resource.OBJECT, subject=resource.id, state=resource.status, to=to, force=force
         )
-        before = _event_object(resource, self.stamp)
+        before = resource.event_object(self.stamp)
         if isinstance(resource, Refund):
             self._reserve_again(resource, to)
         if not isinstance(resource, Dispute):
@@ -239,7 +239,7 @@ class Ledger:
 
     def _open(self, resource: Living, now: int) -> Document:
         self._keep(resource)
-        document = _event_object(resource, self.stamp)
+        document = resource.event_object(self.stamp)
         kind = events.event_type(resource, opened=True)
         if kind:
             self._emit(kind, resource, document, {}, now)
@@ -251,12 +251,8 @@ class Ledger:
 
     def _touched(self, resource: Living, before: Document, now: int) -> None:
         resource.updated_at = now
-        after = _event_object(resource, self.stamp)
+        after = resource.event_object(self.stamp)
         resource.previous = previous = events.changes(before, after)
         kind = events.event_type(resource, opened=False)
         if kind:
             self._emit(kind, resource, after, previous, now)
-
-
-def _event_object(resource: Living, stamp: Stamp) -> Document:
-    return resource.document(stamp) if isinstance(resource, Payout) else resource.event_object(stamp)

@@ -259,6 +259,8 @@ class Payout:
             document["failure"] = self.failure.document()
         return document
 
+    event_object = document
+
 
 @dataclass(slots=True, eq=False)
 class Transaction:
