@@ -29,7 +29,18 @@ CORE = (
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
-WORKERS = 2
+PYTEST = ("pytest", "-n", "2", "--dist", "worksteal")
+# These run other programs, or fire thousands of requests at a server. Tracing makes them twice as long, and what they
+# reach in the package is reached by its own tests as well.
+UNTRACED = (
+    "tests/guides",
+    "tests/docs",
+    "tests/oracles",
+    "tests/release",
+    "tests/zoo",
+    "tests/api/test_schemathesis.py",
+    "tests/control/test_schemathesis_control.py",
+)
 
 
 @dataclass(frozen=True)
@@ -55,10 +66,16 @@ def check_types() -> Outcome:
 
 
 def run_tests() -> Outcome:
-    """Run all tests in random order and measure their branches; only this run's data is left behind."""
+    """Run the tests of the package in random order and measure their branches; only this run's data is left behind."""
     for old in Path(".cache").glob("coverage*"):
         old.unlink()
-    return run_command(["pytest", "-n", str(WORKERS), "--dist", "worksteal", "--cov", "--cov-report="], captured=False)
+    others = [f"--ignore={path}" for path in UNTRACED]
+    return run_command([*PYTEST, "--cov", "--cov-report=", *others, "tests"], captured=False)
+
+
+def run_outer_tests() -> Outcome:
+    """Run the tests that look from outside, in random order, untraced."""
+    return run_command([*PYTEST, *UNTRACED], captured=False)
 
 
 def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:
@@ -87,7 +104,8 @@ STEPS = (
     Step("picture", "the picture of the README shows what the demo prints", command("python tools/picture.py --check")),
     Step("wheel", "what the wheel holds, and that it works alone", check_wheel),
     Step("bruno", "the Bruno collection against a running server", check_bruno),
-    Step("pytest", "all tests, in random order, with branch coverage", run_tests, shows_itself=True),
+    Step("pytest", "tests of the package, with branch coverage", run_tests, shows_itself=True),
+    Step("outside", "guides, documentation, the zoo, independent oracles", run_outer_tests, shows_itself=True),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
     Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
     Step("audit", "known vulnerabilities in the locks", audit_locks),

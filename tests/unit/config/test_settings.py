@@ -1,12 +1,13 @@
 """Every setting can be set, and refused with its place when it is wrong."""
 
+from decimal import Decimal
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from paydouble.config import DisputeSettings, RateLimit, Settings, WebhookSettings, load_settings
+from paydouble.config import DisputeSettings, RateLimit, Real, Settings, WebhookSettings, load_settings
 from paydouble.core.errors import UsageError
 
 QUOTA = {"limit": 10, "window": "1m", "reset_unit": "delta_seconds", "headers": "always"}
@@ -170,3 +171,16 @@ def test_defaults_are_the_assumed_ones() -> None:
     assert settings.body_limit == 2**20
     assert (settings.api_version, settings.livemode, settings.rate_limit) == ("v1", False, None)
     assert (settings.retry_after, settings.idempotent_replayed) == (False, False)
+
+
+@pytest.mark.parametrize(("given", "taken"), [(Decimal("2.5"), 2.5), (3, 3.0), (0.25, 0.25)])
+def test_a_real_number_is_taken_from_any_number(given: object, taken: float) -> None:
+    """Also from an exact one, as bodies of control calls are read."""
+    assert TypeAdapter(Real).validate_python(given) == taken
+
+
+@pytest.mark.parametrize("given", [True, "2.5", ""])
+def test_a_flag_or_a_text_is_no_real_number(given: object) -> None:
+    """Neither true nor "2.5" is a rate."""
+    with pytest.raises(ValidationError, match="is a number"):
+        TypeAdapter(Real).validate_python(given)
