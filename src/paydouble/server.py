@@ -77,7 +77,9 @@ class Server:
             self.port = await self._bind(control if options.control_port is None else None, options.port, "--port")
             if options.control_port is not None:
                 self.control_port = await self._bind(control, options.control_port, "--control-port", with_api=False)
-            self.host.base_url = f"http://{_reachable(options.host)}:{self.port}"
+            here = f"http://{_reachable(options.host)}"
+            self.host.base_url = f"{here}:{self.port}"
+            self.host.pages_url = f"{here}:{self.port if self.control_port is None else self.control_port}"
             self.default = self.host.create(options.default_sandbox)
             if options.watch:
                 self._watching = asyncio.create_task(watch(options.shared.library, options.say or _nobody))

@@ -64,7 +64,7 @@ class Client:
 
     async def control(self, method: str, path: str, body: object = None) -> Answer:
         """Make a control call."""
-        return await self.call(method, CONTROL + path, body)
+        return await self.call(method, CONTROL + path, body, port=self.server.control_port)
 
     async def sandbox(self, **members: object) -> Box:
         """Make a sandbox, on a manual clock unless told otherwise."""

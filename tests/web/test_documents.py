@@ -10,6 +10,7 @@ from importlib.resources import files
 import aiohttp
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from servers import running
 from yarl import URL
 
 from paydouble.server import Server, ServerOptions
@@ -138,3 +139,12 @@ def test_vendored_files_are_what_their_readme_says() -> None:
 def test_vendored_files_ask_for_no_source_map(name: str) -> None:
     """No vendored file names a source map, which would not be found."""
     assert "sourceMappingURL" not in (STATIC / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("control_port", [None, 0])
+async def test_a_payer_is_led_to_a_page_that_is_there(control_port: int | None) -> None:
+    """`payment_url` can be opened, also when everything but the service has a port of its own."""
+    async with running(ServerOptions(port=0, control_port=control_port)) as client:
+        pay_in = await (await client.sandbox()).deposit()
+        async with client.session.get(pay_in["payment_url"]) as page:
+            assert (page.status, page.content_type) == (200, "text/html")

@@ -82,6 +82,8 @@ class Host:
         self.options = options
         self.base_url = ""
         """Where the API is reached, once a shell has bound it."""
+        self.pages_url = ""
+        """Where the pages for people are: beside the API, or with the control API on its port."""
         self.registry = Registry()
         if options.paths:
             _ = self.operations  # a path that cannot be is refused at start, not at the first request
@@ -124,7 +126,7 @@ class Host:
             spec.settings or self.options.settings,
             clock.make,
             notification_url=spec.notification_url,
-            checkout_base=f"{self.base_url}/_paydouble/checkout/",
+            checkout_base=f"{self.pages_url}/_paydouble/checkout/",
             library=self.options.library,
         )
         self.registry.add(sandbox)
