@@ -23,6 +23,11 @@ def matcher(pattern: str) -> Callable[[str], object]:
     return _compiled(pattern).fullmatch
 
 
+def beginning(pattern: str) -> str:
+    """Return what every text of a pattern begins with."""
+    return pattern.partition("*")[0]
+
+
 def fits(value: str, pattern: str) -> bool:
     """Return whether a whole text is of a pattern."""
     return _compiled(pattern).fullmatch(value) is not None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
-from paydouble.core.globs import fits, matcher
+from paydouble.core.globs import beginning, fits, matcher
 from paydouble.faults.armed import Armed, tests_of
 from paydouble.faults.roll import Roll
 from paydouble.faults.stages import Stages
@@ -48,10 +48,30 @@ class Context(Protocol):
         """Return whether an effect has something to act on here."""
 
 
+class _Patterns:
+    # Most begin with a text of their own, and no text begins like many of them: one look leaves out nearly all.
+
+    __slots__ = ("_beginnings", "_pairs")
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[str, Callable[[str], object], Armed]] = []
+        self._beginnings: tuple[str, ...] = ()
+
+    def add(self, pattern: str, armed: Armed) -> None:
+        self._pairs.append((beginning(pattern), matcher(pattern), armed))
+
+    def found(self, value: str) -> list[Armed]:
+        if len(self._beginnings) != len(self._pairs):
+            self._beginnings = tuple(begins for begins, _, _ in self._pairs)
+        if not value.startswith(self._beginnings):
+            return []
+        return [armed for begins, takes, armed in self._pairs if value.startswith(begins) and takes(value)]
+
+
 @dataclass(slots=True)
 class _Lane:
     exact: dict[str, dict[str | int, list[Armed]]] = field(default_factory=dict)
-    patterns: dict[str, list[tuple[Callable[[str], object], Armed]]] = field(default_factory=dict)
+    patterns: dict[str, _Patterns] = field(default_factory=dict)
     rest: list[Armed] = field(default_factory=list)
 
 
@@ -164,10 +184,10 @@ class FaultTable:
             value = context.value(member)
             if value is not None and value in by_value:
                 found += by_value[value]
-        for member, pairs in lane.patterns.items():
+        for member, patterns in lane.patterns.items():
             value = context.value(member)
             if isinstance(value, str):
-                found += [armed for takes, armed in pairs if takes(value)]
+                found += patterns.found(value)
         if len(found) > 1:
             found.sort(key=lambda armed: armed.sequence)
         return found
@@ -181,7 +201,7 @@ class FaultTable:
             return
         member, wanted, pattern = tests[0]
         if pattern:
-            lane.patterns.setdefault(member, []).append((matcher(str(wanted)), armed))
+            lane.patterns.setdefault(member, _Patterns()).add(str(wanted), armed)
         else:
             lane.exact.setdefault(member, {}).setdefault(wanted, []).append(armed)
 
