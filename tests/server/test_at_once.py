@@ -296,6 +296,18 @@ async def test_a_connection_goes_on_after_what_is_unusual(shop: Caller, seen: Se
         assert len(shop.pay_ins) == 3
 
 
+async def test_a_body_that_cannot_be_unpacked_is_not_taken_for_an_empty_one(shop: Caller, seen: Seen) -> None:
+    """It has arrived whole with its headers, and is nothing but an error: the ordinary way says so."""
+    body = b"this is no gzip"
+    data = _packed(_create(shop, 1), body, b"Content-Encoding: gzip", b"Content-Length: %d" % len(body))
+    async with connected(shop.port) as line:
+        told = await line.ask(data)
+
+    assert told.status == 400
+    assert b"The body cannot be read" in told.body
+    assert (len(seen.by_aiohttp), len(shop.pay_ins)) == (1, 0)
+
+
 async def test_head_has_no_body_and_leaves_the_connection(shop: Caller, seen: Seen) -> None:
     """HEAD goes the ordinary way, whose answer ends with the headers."""
     async with connected(shop.port) as line:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.http_writer import HttpVersion11
-from aiohttp.streams import StreamReader
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from paydouble.api.values import Reply, Request, Step
 from paydouble.runtime.host import Host
@@ -61,8 +61,9 @@ class AtOnce:
         connection = self._connection
         transport = connection.transport
         target = message.path
+        body = _whole(payload)
         if (
-            not payload.is_eof()
+            body is None
             or message.should_close
             or message.version is not HttpVersion11
             or message.method == "HEAD"
@@ -72,7 +73,6 @@ class AtOnce:
             or transport is None
             or transport.is_closing()
             or connection.writing_paused
-            or payload.exception() is not None
         ):
             return False
         peer = connection.peername
@@ -80,7 +80,7 @@ class AtOnce:
             message.method,
             target,
             message.headers,
-            _read(payload),
+            body,
             message.raw_headers,
             peer[0] if isinstance(peer, tuple) else None,
         )
@@ -103,10 +103,12 @@ class AtOnce:
         return None
 
 
-def _read(payload: StreamReader) -> bytes:
-    # What `read_nowait` does, less what it does for a reader of which some is still to come.
-    try:
-        chunks = payload._buffer  # noqa: SLF001 - see above
-    except AttributeError:
-        return b""  # the reader of a request without a body has none
+def _whole(payload: StreamReader) -> bytes | None:
+    # The body, when all of it has arrived; one that could not be unpacked has no end. What `read_nowait` does, less
+    # what that does for a reader of which some is still to come.
+    if payload is EMPTY_PAYLOAD:
+        return b""
+    if not payload._eof:  # noqa: SLF001 - see above
+        return None
+    chunks = payload._buffer  # noqa: SLF001 - see above
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
