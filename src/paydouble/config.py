@@ -228,14 +228,27 @@ _INNER: Final[dict[str, type[BaseModel]]] = {
 }
 
 
+_OF_TYPE: Final = {
+    "extra_forbidden": UNKNOWN_MEMBER,
+    "model_type": "is an object",
+    "dict_type": "is an object",
+    "tuple_type": "is a list",
+    "list_type": "is a list",
+}
+
+
 def explain(error: ValidationError) -> tuple[str, str]:
     """Return the path and the message of a pydantic error's first finding."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    text = str(first["msg"]).removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        text = UNKNOWN_MEMBER
-    return place, text
+    first, *others = error.errors(include_url=False, include_context=False)
+    place = first["loc"]
+    # A member that is a word or an object has a finding for each; the one that got further is about what was given.
+    word = next((at for at, part in enumerate(place) if str(part).startswith("literal[")), None)
+    if word is not None:
+        found = [each for each in others if each["loc"][:word] == place[:word] and len(each["loc"]) > word + 1]
+        first = found[0] if found else first
+        place = (*place[:word], *first["loc"][word + 1 :])
+    text = _OF_TYPE.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
+    return ".".join(map(str, place)), text
 
 
 def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa: ANN401 - whatever a caller sent

@@ -78,6 +78,18 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["in", "pay", "deposit-creation2"])
+def test_an_order_is_named_though_its_name_is_part_of_the_path(name: str) -> None:
+    """Only what the path names as a whole stands there already."""
+    double, lines = logged(url=None)
+    box = double.sandbox
+    entry = RequestEntry("req_1", box.now, "POST", "/api/v1/pay-in/deposit-creation", None, b"", b"", status=200)
+    entry.external_identifier = name
+    box.feed.add(entry)
+
+    assert lines()[-1].endswith(f"-> POST /pay-in/deposit-creation  200  {name}")
+
+
 def test_what_faults_and_people_do_is_told() -> None:
     """Held events, added and removed faults, resets, and attempts that got no answer."""
 

@@ -174,10 +174,10 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "says"),
     [
-        ("PAYDOUBLE_PORT", "abc", "'abc' is not a valid integer"),
+        ("PAYDOUBLE_PORT", "abc", "'abc' is not a whole number"),
         ("PAYDOUBLE_PORT", "70000", "70000 is not in the range 0<=x<=65535"),
         ("PAYDOUBLE_CLOCK", "sundial", "'sundial' is not one of"),
-        ("PAYDOUBLE_SEED", "1.5", "'1.5' is not a valid integer"),
+        ("PAYDOUBLE_SEED", "1.5", "'1.5' is not a whole number"),
         ("PAYDOUBLE_INSECURE_CONTROL", "perhaps", "'perhaps' is not a valid boolean"),
         ("PAYDOUBLE_CONFIG", "/nowhere.yaml", "/nowhere.yaml cannot be read"),
     ],
@@ -207,7 +207,7 @@ def test_a_bad_environment_variable_is_one_line(
         (b"1: 2", "x.yaml: the file must hold a mapping"),
         (b"colour: red", "x.yaml: 'colour' is not known; there are: allowed-host, business-key"),
         (b"config: y.yaml", "x.yaml: 'config' is not known"),
-        (b"port: abc", "'abc' is not a valid integer"),
+        (b"port: abc", "'abc' is not a whole number"),
         (b"settings: [1]", "settings: must be a mapping of settings"),
         (b"settings: {webhooks: {timeout: 5}}", "settings.webhooks.timeout: a duration is a text"),
         (b"settings: {colour: red}", "settings.colour: this member is not known"),

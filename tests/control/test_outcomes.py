@@ -333,3 +333,20 @@ async def test_lists_are_chosen_by_what_their_items_are(client: Client) -> None:
     assert [event["object_id"] for event in created] == [first["id"], second["id"]]
     assert [(item["event_type"], item["object_id"]) for item in own] == [("pay-in.succeeded", second["id"])]
     assert (await box.get("/deliveries?status=waiting"))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("clock", "member", "says"),
+    [
+        ("manul", "clock", "Input should be 'real', 'manual' or 'auto'"),
+        (5, "clock", "Input should be 'real', 'manual' or 'auto'"),
+        ({"mode": "manul"}, "clock.mode", "Input should be 'real', 'manual' or 'auto'"),
+        ({"mode": "real", "rate": 0}, "clock.rate", "greater than 0"),
+    ],
+)
+async def test_a_clock_is_refused_at_its_member(client: Client, clock: object, member: str, says: str) -> None:
+    """A clock is a word or an object; what is wrong with it is told of the one that was given."""
+    answer = await client.control("POST", "/sandboxes", {"clock": clock})
+
+    assert answer.error == (400, "invalid", member)
+    assert says in answer.document["error"]["message"]

@@ -92,7 +92,7 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
         "fault late (connection_reset) never struck: 2 requests came, none matched operation=refund-creation" in report
     )
     assert "the test's own receiver function has raised ZeroDivisionError" in report
-    assert "nothing has happened: no request came, and no event was made" in report
+    assert "nothing has happened: no request came with its business key, and no event was made" in report
     assert "fault waiting (html_error) never struck: no request came" in report
 
 

@@ -78,7 +78,7 @@ class Lines:
         verdict = "" if entry.verdict in {"new", "none"} else f" ({entry.verdict})"
         struck = self._struck(box, entry.faults, words.to_request)
         parts = [f"{entry.method} {path}", f"{self._verdict(entry.status, 'no answer')}{verdict}{struck}"]
-        parts += [part for part in (entry.external_identifier, entry.object_id) if part and part not in path]
+        parts += [part for part in (entry.external_identifier, entry.object_id) if part and part not in path.split("/")]
         return f"{self._terminal.arrow} {'  '.join(parts)}"
 
     def _event(self, box: Sandbox, event: Event) -> str:

@@ -38,6 +38,8 @@ def write_refusal(error: Exception, called: Called) -> str:
     if not isinstance(error, click.ClickException):
         return f"{called.path}: {error}"
     message = _unknown(error, called) or " ".join(error.format_message().split())
+    for words in ("integer range", "integer"):  # click's names of its types
+        message = message.replace(f"is not a valid {words}", "is not a whole number")
     if not isinstance(error, click.UsageError):
         return f"{called.path}: {message}"
     stop = "" if message.endswith((".", "?")) else "."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from paydouble.config import Duration, Flag, Real, Whole
+from paydouble.config import UNKNOWN_MEMBER, Duration, Flag, Real, Whole, explain
 from paydouble.core.errors import UsageError
 from paydouble.faults import api_effects, webhook_effects
 from paydouble.faults.base import Effect
@@ -152,26 +153,54 @@ def parse_fault(data: object) -> Fault:
         raise UsageError(f"{side!r} is neither api nor webhooks", member="on")
     known = API_EFFECTS if side == "api" else WEBHOOK_EFFECTS
     if kind is None or kind not in known:
-        what = "is missing" if kind is None else f"{kind!r} is not known"
-        raise UsageError(f"{what}; on {side} there are: {', '.join(known)}", member="effect.type")
+        raise UsageError(_no_effect(kind, side if "on" in data else None), member="effect.type")
     model: type[Fault] = ApiFault if side == "api" else WebhookFault
     try:
         return model.model_validate({**data, "on": side})
     except ValidationError as error:
-        raise _located(error, kind) from None
+        raise _located(error, kind, model) from None
 
 
-def _located(error: ValidationError, kind: str) -> UsageError:
+def _no_effect(kind: str | None, side: str | None) -> str:
+    sides = {"api": API_EFFECTS, "webhooks": WEBHOOK_EFFECTS}
+    asked = {name: effects for name, effects in sides.items() if side in {name, None}}
+    if kind is not None:
+        elsewhere = next((name for name, effects in sides.items() if kind in effects), None)
+        near = get_close_matches(kind, [effect for effects in asked.values() for effect in effects], 1)
+        if elsewhere is not None:
+            return f"{kind!r} is an effect on {elsewhere}, not on {side}"
+        if near:
+            return f"{kind!r} is not known; did you mean {near[0]!r}?"
+    there_are = "; ".join(f"on {name} there are: {', '.join(effects)}" for name, effects in asked.items())
+    return f"{'is missing' if kind is None else f'{kind!r} is not known'}; {there_are}"
+
+
+def _located(error: ValidationError, kind: str, model: type[Fault]) -> UsageError:
     first = error.errors(include_url=False, include_context=False)[0]
     place = [str(part) for part in first["loc"]]
     if place[:2] == ["effect", kind]:
         del place[1]  # the discriminator is no member of the document
-    text = str(first["msg"]).removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        text = "this member is not known"
+    text = explain(error)[1]
+    if text == UNKNOWN_MEMBER:
+        text += _other_side(place, kind, model)
     if not place:
         place = ["phase"] if "phase" in text else ["match"]
     return UsageError(text, member=".".join(place))
+
+
+def _other_side(place: list[str], kind: str, model: type[Fault]) -> str:
+    """Return the hint for a member that faults on the other side have, or for one that is misspelt."""
+    here, there = ("api", "webhooks") if model is ApiFault else ("webhooks", "api")
+    members = {"api": set(ApiFault.model_fields), "webhooks": set(WebhookFault.model_fields)}
+    if place[0] == "match":
+        members = {"api": set(ApiMatch.model_fields), "webhooks": set(WebhookMatch.model_fields)}
+    elif len(place) > 1:
+        return ""  # an effect's own
+    if place[-1] in members[there]:
+        both = kind in API_EFFECTS and kind in WEBHOOK_EFFECTS
+        return f" on {here}" + (f'; say "on": "{there}"' if both else "")
+    near = get_close_matches(place[-1], sorted(members[here]), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def document(fault: Fault) -> dict[str, Any]:

@@ -42,7 +42,9 @@ def misspelt(value: str, names: Collection[str], what: str) -> str:
     """Return what to say of a name that is none of `names`: the nearest one, or all of them."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
 
-    near = get_close_matches(value, names, 1)
+    # Who misspells a pattern means one: `pay-in.*`, not the first of the names that it fits.
+    families = {f"{name.partition('.')[0]}.*": None for name in names if "." in name} if "*" in value else {}
+    near = get_close_matches(value, [*families, *names], 1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
     return f"there is no {what} {value!r}; {hint}"
 

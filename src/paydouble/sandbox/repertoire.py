@@ -57,7 +57,7 @@ class Repertoire:
 
         known = self.names()
         near = get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; {', '.join([*self.uploaded, 'happy-path'])} are some"
+        hint = f"; did you mean {near[0]!r}?" if near else f", such as {', '.join([*self.uploaded, 'happy-path'])}"
         return UsageError(f"there is no scenario {name[:64]!r} among the {len(known)}{hint}", member=member)
 
     def get(self, name: str) -> Scenario:

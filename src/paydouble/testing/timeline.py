@@ -32,7 +32,7 @@ def timeline(box: SandboxHandle[Sync]) -> list[str]:
     rows = sorted(_rows(requests, events, deliveries, declared))
     lines = [f"{_clock(place[0])}  {text}" for place, text in rows]
     if not lines:
-        lines = ["nothing has happened: no request came, and no event was made"]
+        lines = ["nothing has happened: no request came with its business key, and no event was made"]
     if len(lines) > _MOST_LINES:
         lines = [f"… {len(lines) - _MOST_LINES} earlier lines are left out", *lines[-_MOST_LINES:]]
     return [*lines, *_fates(faults, Happened(requests, events, deliveries))]

@@ -119,8 +119,9 @@ def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
         ({"allowed_addresses": ["x"]}, "settings.allowed_addresses.0: 'x' is neither an address nor a network such"),
         ({"webhooks": {"signature_header": ""}}, "settings.webhooks.signature_header: '' is not a header name"),
         ({"webhooks": {"signature_header": "Signätur"}}, "settings.webhooks.signature_header: 'Signätur' is not a"),
-        ([], "settings: Input should be a valid dictionary"),
-        (None, "settings: Input should be a valid dictionary"),
+        ({"allowed_addresses": "x"}, "settings.allowed_addresses: is a list"),
+        ([], "settings: is an object"),
+        (None, "settings: is an object"),
         ({1: 2}, "settings.1: Keys should be strings"),
     ],
 )

@@ -75,7 +75,7 @@ def test_an_unknown_scenario_is_no_default() -> None:
         box.scenarios.activate("99")
 
     count = len(box.scenarios.names())
-    assert str(caught.value) == f"name: there is no scenario '99' among the {count}; own, happy-path are some"
+    assert str(caught.value) == f"name: there is no scenario '99' among the {count}, such as own, happy-path"
     assert box.active_scenario is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -44,6 +45,8 @@ class Store:
             zip([column[0] for column in cursor.description], row, strict=True)
         )
         self.db.executescript(SCHEMA)
+        # A shop that is not closed lets go of its database all the same: from 3.13 on sqlite complains otherwise.
+        weakref.finalize(self, self.db.close)
         self.checkpoint = checkpoint
         self.depth = 0
 
