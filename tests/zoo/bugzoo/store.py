@@ -40,7 +40,8 @@ class Store:
     """One shop's database. `checkpoint` is called wherever its process could die or its database break."""
 
     def __init__(self, checkpoint: Callable[[], None]) -> None:
-        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        # One thread works with it, but another may be the one that clears it away.
+        self.db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.db.row_factory = lambda cursor, row: dict(
             zip([column[0] for column in cursor.description], row, strict=True)
         )
