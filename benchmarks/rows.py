@@ -21,7 +21,7 @@ class Effort:
     judged: bool = True
 
 
-FULL = Effort(rounds=9, requests=4_000, starts=15, sandboxes=400, ladders=7, fill=12_000, growth=20_000)
+FULL = Effort(rounds=25, requests=2_500, starts=15, sandboxes=400, ladders=7, fill=12_000, growth=20_000)
 QUICK = Effort(rounds=1, requests=200, starts=1, sandboxes=20, ladders=1, fill=300, growth=200, judged=False)
 
 
