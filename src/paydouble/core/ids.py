@@ -14,7 +14,8 @@ _TO_BASE62: Final = bytes(ord(_BASE62[byte % 62]) for byte in range(256))
 _READABLE: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS: Final = tuple(f"{a}{b}" for a in _READABLE for b in _READABLE)
 _PAIR_COUNT: Final = len(_PAIRS)
-_REFERENCES: Final = _PAIR_COUNT**4
+_HALF: Final = _PAIR_COUNT**2
+_REFERENCES: Final = _HALF**2
 _LENGTH: Final = 24
 _BLOCK: Final = 32
 
@@ -22,7 +23,7 @@ _BLOCK: Final = 32
 class Ids:
     """Makes the identifiers of one sandbox; the n-th of a prefix is always the same for the same seed."""
 
-    __slots__ = ("_drawn", "_draws", "_factor", "_offset", "_places", "_ready")
+    __slots__ = ("_drawn", "_draws", "_offset", "_places", "_ready", "_step")
 
     def __init__(self, draws: Draws) -> None:
         """Take the sandbox's draws."""
@@ -31,10 +32,10 @@ class Ids:
         """How many blocks of each prefix have been drawn."""
         self._ready: dict[str, list[str]] = {}
         """What is left of the latest, the next id at the end."""
-        self._places: dict[str, int] = {}
-        self._offset = draws.whole("reference-offset") % _REFERENCES
+        self._places: dict[str, tuple[int, int]] = {}
+        self._offset = divmod(draws.whole("reference-offset") % _REFERENCES, _HALF)
         # Coprime to 2, 3 and 5, the primes of 30^8: steps of this size then meet every reference once.
-        self._factor = (draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7
+        self._step = divmod((draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7, _HALF)
 
     def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
         """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
@@ -64,11 +65,16 @@ class Ids:
 
     def reference(self, prefix: str) -> str:
         """Return the next readable reference of a prefix, such as `PAY-7Q4M-2KXD`; no two are equal."""
-        place = self._places.get(prefix, self._offset) + self._factor
-        if place >= _REFERENCES:
-            place -= _REFERENCES
-        self._places[prefix] = place
-        high, low = divmod(place, _PAIR_COUNT * _PAIR_COUNT)
-        a, b = divmod(high, _PAIR_COUNT)
-        c, d = divmod(low, _PAIR_COUNT)
-        return f"{prefix}-{_PAIRS[a]}{_PAIRS[b]}-{_PAIRS[c]}{_PAIRS[d]}"
+        # Each half for itself, carried over by hand: Python adds numbers of one machine word much more quickly.
+        high, low = self._places.get(prefix, self._offset)
+        step_high, step_low = self._step
+        high += step_high
+        low += step_low
+        if low >= _HALF:
+            low -= _HALF
+            high += 1
+        if high >= _HALF:
+            high -= _HALF
+        self._places[prefix] = high, low
+        first, second = _PAIRS[high // _PAIR_COUNT], _PAIRS[high % _PAIR_COUNT]
+        return f"{prefix}-{first}{second}-{_PAIRS[low // _PAIR_COUNT]}{_PAIRS[low % _PAIR_COUNT]}"

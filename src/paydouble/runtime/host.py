@@ -166,12 +166,11 @@ class Host:
 
     def sends(self, reply: Reply) -> bool:
         """Start what a reply has set in motion; returns whether it can be sent as it is, at once."""
-        pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
-        if pump is None:
-            return reply.wire is None
         if reply.delay_ms or reply.overtaken or reply.wire is not None:
             return False
-        pump.kick()
+        pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
+        if pump is not None:
+            pump.kick()
         return True
 
     async def finish(self, step: Step) -> Reply:

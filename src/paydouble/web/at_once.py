@@ -14,7 +14,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.http_writer import HttpVersion11
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from paydouble.api.values import Reply, Request, Step
+from paydouble.api.values import Reply, Request
 from paydouble.runtime.host import Host
 from paydouble.web.api import begin
 from paydouble.web.replies import is_usual, written
@@ -85,22 +85,19 @@ class AtOnce:
             peer[0] if isinstance(peer, tuple) else None,
         )
         step = begin(self._host, asked)
-        data = self._as_it_is(step)
+        data = None
+        try:
+            # Nothing has been sent when this fails.
+            if isinstance(step, Reply) and is_usual(step) and self._host.sends(step):
+                data = written(step)
+        except Exception:  # noqa: BLE001, S110 - what fails here fails again on the ordinary way, which reports it
+            pass
         if data is None:
             connection.begun = (asked, step)  # what has begun is gone on with, not begun again
             return False
         transport.write(data)
         connection.answered()
         return True
-
-    def _as_it_is(self, step: Step) -> bytes | None:
-        # The bytes of an answer that can be sent now. Nothing has been sent when this fails.
-        try:
-            if isinstance(step, Reply) and is_usual(step) and self._host.sends(step):
-                return written(step)
-        except Exception:  # noqa: BLE001, S110 - what fails here fails again on the ordinary way, which reports it
-            pass
-        return None
 
 
 def _whole(payload: StreamReader) -> bytes | None:

@@ -43,7 +43,8 @@ def test_references_meet_every_code_before_one_comes_again(seed: int) -> None:
     """The step from one reference to the next shares no divisor with their number, so none repeats for 30^8 of them."""
     ids = Ids(Draws(seed))
 
-    assert gcd(ids._factor, 30**8) == 1  # noqa: SLF001 - nobody can make 656 billion references in a test
+    high, low = ids._step  # noqa: SLF001 - nobody can make 656 billion references in a test
+    assert gcd(high * 30**4 + low, 30**8) == 1
 
 
 def test_ids_are_not_in_the_order_of_time() -> None:
@@ -92,3 +93,15 @@ def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
     ids.go_on_from(earlier, "evt")
 
     assert before + [ids.make("evt") for _ in range(3)] == expected
+
+
+@given(seeds)
+def test_references_go_in_steps_of_one_size(seed: int) -> None:
+    """Read as numbers to the base of their alphabet, each is the one before it and the step, modulo their number."""
+    digits = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+    ids = Ids(Draws(seed))
+    made = [ids.reference("PAY").removeprefix("PAY-").replace("-", "") for _ in range(50)]
+
+    places = [sum(digits.index(each) * 30**at for at, each in enumerate(reversed(text))) for text in made]
+
+    assert len({(later - earlier) % 30**8 for earlier, later in pairwise(places)}) == 1
