@@ -70,7 +70,7 @@ class Pipeline:
         try:
             if operation.name == "deposit-creation":
                 faulted.prepare(call)
-            if sandbox.faults.busy("before"):
+            if "before" in sandbox.faults.asked:
                 call.plan = faulted.plan(call, "before")
                 if call.plan is not None and call.plan.speaks:
                     return self._instead(call, call.plan)
@@ -265,7 +265,7 @@ class Pipeline:
         if call.plan is not None:
             reply.body = faulted.rewritten(body, call.plan)
             reply.delay_ms = 0 if call.waited else call.plan.delay_ms
-        if executed and call.sandbox.faults.busy("after"):
+        if executed and "after" in call.sandbox.faults.asked:
             faulted.afterwards(call, reply)
         reply.overtaken = call.overtaken
         return self._journal(call, reply, executed=executed)

@@ -78,7 +78,7 @@ class _Lane:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_draws", "_lanes", "_made", "stages")
+    __slots__ = ("_armed", "_draws", "_lanes", "_made", "asked", "stages")
 
     def __init__(self, draws: Draws) -> None:
         """Start without any."""
@@ -88,6 +88,8 @@ class FaultTable:
         self._made = 0
         self.stages = Stages()
         """The faults of scenarios, by order."""
+        self.asked: frozenset[str] = frozenset()
+        """The points at which any fault is asked; the quick way past for everybody without faults."""
 
     def __iter__(self) -> Iterator[Armed]:
         """Iterate in the order in which they were added; those of scenarios come last."""
@@ -96,10 +98,6 @@ class FaultTable:
     def __len__(self) -> int:
         """Count them."""
         return len(self._armed) + len(self.stages)
-
-    def busy(self, lane: str) -> bool:
-        """Return whether any fault is asked at this point; the quick way past for everybody without faults."""
-        return lane in self._lanes or lane in self.stages.lanes
 
     def get(self, fault_id: str) -> Armed:
         """Return a fault by id."""
@@ -119,6 +117,7 @@ class FaultTable:
         armed = Armed(fault, fault_id, self._made, now, tests_of(fault))
         self._armed[fault_id] = armed
         self._index(armed)
+        self._count_lanes()
         return armed
 
     def change(self, fault_id: str, fault: Fault) -> Armed:
@@ -126,6 +125,7 @@ class FaultTable:
         armed = self.get(fault_id)
         if armed.stage is not None:
             self.stages.change(armed, fault)
+            self._count_lanes()
             return armed
         armed.fault = fault
         armed.tests = tests_of(fault)
@@ -135,12 +135,14 @@ class FaultTable:
     def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int) -> None:
         """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
         self._made += self.stages.arm((identifier, scenario), faults, now, self._made)
+        self._count_lanes()
 
     def remove(self, fault_id: str) -> None:
         """Disarm one."""
         armed = self.get(fault_id)
         if armed.stage is not None:
             self.stages.remove(armed)
+            self._count_lanes()
             return
         del self._armed[armed.id]
         self._rebuild()
@@ -150,7 +152,13 @@ class FaultTable:
         count = len(self._armed) + self.stages.clear()
         self._armed.clear()
         self._lanes.clear()
+        self._count_lanes()
         return count
+
+    def forget_orders(self) -> None:
+        """Disarm the faults of scenarios, and forget which orders have had theirs."""
+        self.stages.forget()
+        self._count_lanes()
 
     def fire(self, lane: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
         """Return what fires for a context, in order, and count it."""
@@ -209,6 +217,10 @@ class FaultTable:
         self._lanes.clear()
         for armed in self._armed.values():
             self._index(armed)
+        self._count_lanes()
+
+    def _count_lanes(self) -> None:
+        self.asked = frozenset((*self._lanes, *self.stages.lanes))
 
     def _free_id(self) -> str:
         number = self._made

@@ -85,7 +85,7 @@ def emit(  # noqa: PLR0913, PLR0917 - what the ledger tells, in its order
     settings = box.rules
     own = _own_url(box, resource)
     target = own or box.notification_url
-    plan = _plan(box, kind, resource.id, sent=target is not None) if box.faults.busy("event") else None
+    plan = _plan(box, kind, resource.id, sent=target is not None) if "event" in box.faults.asked else None
     created_at, livemode = (now, settings.livemode) if plan is None else _as_planned(box, plan, resource, now)
     event_id = box.ids.make("evt")
     body = events.freeze(
@@ -131,7 +131,7 @@ def _as_planned(box: Sandbox, plan: EventPlan, resource: Living, now: int) -> tu
 
 def plan_attempt(box: Sandbox, delivery: Delivery) -> AttemptPlan | None:
     """Return what faults do to the attempt that a delivery is about to make."""
-    if not box.faults.busy("attempt"):
+    if "attempt" not in box.faults.asked:
         return None
     context = EventContext(box, delivery.event.type, delivery.event.object_id, len(delivery.attempts) + 1)
     return _collect(box, "attempt", context, AttemptPlan())

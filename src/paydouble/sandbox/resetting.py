@@ -39,7 +39,7 @@ def _forget_state(box: Sandbox, scope: frozenset[str]) -> dict[str, int]:
     waiting = box.timers.pending()
     clock, ids = box.clock, box.ids
     box.scenarios.restart()
-    box.faults.stages.forget()
+    box.faults.forget_orders()
     box.start()
     # What is kept keeps its ids, so new events and requests must not be given them again.
     kept = (("evt", "deliveries"), ("req", "requests"))

@@ -136,9 +136,24 @@ def test_an_orders_fault_is_changed_and_removed_like_any_other() -> None:
     faults.remove("staged-1.2")
     faults.remove("staged-1.storm")
 
-    assert (after_change, len(faults), faults.busy("before"), faults.busy("attempt")) == ("200", 0, False, False)
+    assert (after_change, len(faults), "before" in faults.asked, "attempt" in faults.asked) == ("200", 0, False, False)
     with pytest.raises(UnknownThing):
         faults.get("staged-1.storm")
+
+
+def test_an_orders_fault_is_asked_where_it_belongs() -> None:
+    """Changed to another phase it is asked there, and no more where it was; a reset of the state ends it."""
+    shop = Shop(scenario(faults=[REFUSED]))
+    shop.order("a", **by_mail("staged"))
+    faults = shop.box.faults
+    armed = faults.get("staged-1.1")
+    before = faults.asked
+
+    faults.change(armed.id, armed.fault.model_copy(update={"phase": "after_commit"}))
+    changed = faults.asked
+    shop.box.reset(frozenset({"state"}))
+
+    assert [set(each) for each in (before, changed, faults.asked)] == [{"before"}, {"after"}, set()]
 
 
 def test_removing_one_orders_fault_leaves_anothers() -> None:
