@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from drive import DEPOSITS, Business, deposit_body, error_code, key, settings
 
+from paydouble.api import values
 from paydouble.guards.credentials import basic_header
 
 KNOWN = key(1)
@@ -95,3 +96,20 @@ def test_a_request_with_a_bad_key_uses_up_quota() -> None:
     reply = business.post(DEPOSITS, deposit_body())
 
     assert reply.status == 429
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [({"permissions": []}, 403), ({"rate_limit": {"limit": 0, "window": "60s"}}, 429)],
+    ids=["permission", "quota"],
+)
+def test_a_body_is_not_read_before_it_can_matter(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], status: int
+) -> None:
+    """A deposit that is refused for other reasons costs no parse, which for a large one is long."""
+    read: list[object] = []
+    monkeypatch.setattr(values, "parse", lambda *given: read.append(given))
+
+    reply = Business(**settings).post("/pay-in/deposit-creation", deposit_body())
+
+    assert (reply.status, read) == (status, [])

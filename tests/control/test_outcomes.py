@@ -306,6 +306,7 @@ async def test_a_bad_page_is_refused(client: Client, query: str) -> None:
         ("/events?type=pay-in.suceeded", "type", "there is no event type 'pay-in.suceeded'; did you mean"),
         ("/deliveries?event_type=pay_in.created", "event_type", "did you mean 'pay-in.created'?"),
         ("/deliveries?status=done", "status", "there are: waiting, held, delivered, exhausted, dropped, no_endpoint"),
+        ("/events?type=pay-in.*", "type", "there is no event type 'pay-in.*'; did you mean 'pay-in."),
         ("/deliveries?status=", "status", "there is no status of a delivery ''"),
     ],
 )
@@ -317,6 +318,7 @@ async def test_a_list_is_not_chosen_by_a_name_that_nothing_has(
 
     assert answer.error == (400, "invalid", member)
     assert says in answer.document["error"]["message"]
+    assert "did you mean 'pay-in.*'" not in answer.document["error"]["message"], "a list takes names, not patterns"
 
 
 async def test_lists_are_chosen_by_what_their_items_are(client: Client) -> None:

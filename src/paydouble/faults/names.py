@@ -5,7 +5,8 @@ Apart from the faults' models, so that whoever only asks the journals does not b
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -38,13 +39,9 @@ OPERATIONS: Final = (
 )
 
 
-def misspelt(value: str, names: Collection[str], what: str) -> str:
-    """Return what to say of a name that is none of `names`: the nearest one, or all of them."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
-
-    # Who misspells a pattern means one: `pay-in.*`, not the first of the names that it fits.
-    families = {f"{name.partition('.')[0]}.*": None for name in names if "." in name} if "*" in value else {}
-    near = get_close_matches(value, [*families, *names], 1)
+def misspelt(value: str, names: Collection[str], what: str, patterns: Iterable[str] = ()) -> str:
+    """Return what to say of a name that is none of `names`: the nearest of them and of `patterns`, or all names."""
+    near = get_close_matches(value, [*patterns, *names], 1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
     return f"there is no {what} {value!r}; {hint}"
 
@@ -52,7 +49,9 @@ def misspelt(value: str, names: Collection[str], what: str) -> str:
 def _known(value: str, names: Collection[str], what: str) -> str:
     """Return a name, or a pattern that fits one."""
     if not any(fits(name, value) for name in names):
-        raise ValueError(misspelt(value, names, what))
+        # Who misspells a pattern means one: `pay-in.*`, not the first of the names that it fits.
+        families = dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names if "." in name and "*" in value)
+        raise ValueError(misspelt(value, names, what, families))
     return value
 
 

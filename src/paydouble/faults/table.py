@@ -117,7 +117,7 @@ class FaultTable:
         armed = Armed(fault, fault_id, self._made, now, tests_of(fault))
         self._armed[fault_id] = armed
         self._index(armed)
-        self._count_lanes()
+        self._renew_asked()
         return armed
 
     def change(self, fault_id: str, fault: Fault) -> Armed:
@@ -125,7 +125,7 @@ class FaultTable:
         armed = self.get(fault_id)
         if armed.stage is not None:
             self.stages.change(armed, fault)
-            self._count_lanes()
+            self._renew_asked()
             return armed
         armed.fault = fault
         armed.tests = tests_of(fault)
@@ -135,14 +135,14 @@ class FaultTable:
     def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int) -> None:
         """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
         self._made += self.stages.arm((identifier, scenario), faults, now, self._made)
-        self._count_lanes()
+        self._renew_asked()
 
     def remove(self, fault_id: str) -> None:
         """Disarm one."""
         armed = self.get(fault_id)
         if armed.stage is not None:
             self.stages.remove(armed)
-            self._count_lanes()
+            self._renew_asked()
             return
         del self._armed[armed.id]
         self._rebuild()
@@ -152,13 +152,13 @@ class FaultTable:
         count = len(self._armed) + self.stages.clear()
         self._armed.clear()
         self._lanes.clear()
-        self._count_lanes()
+        self._renew_asked()
         return count
 
     def forget_orders(self) -> None:
         """Disarm the faults of scenarios, and forget which orders have had theirs."""
         self.stages.forget()
-        self._count_lanes()
+        self._renew_asked()
 
     def fire(self, lane: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
         """Return what fires for a context, in order, and count it."""
@@ -217,9 +217,9 @@ class FaultTable:
         self._lanes.clear()
         for armed in self._armed.values():
             self._index(armed)
-        self._count_lanes()
+        self._renew_asked()
 
-    def _count_lanes(self) -> None:
+    def _renew_asked(self) -> None:
         self.asked = frozenset((*self._lanes, *self.stages.lanes))
 
     def _free_id(self) -> str:

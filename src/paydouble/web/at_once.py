@@ -68,7 +68,7 @@ class AtOnce:
             or message.version is not HttpVersion11
             or message.method == "HEAD"
             or target[0] != "/"
-            or target == "/"
+            or target == "/"  # a browser is led on from there (`app.front`)
             or target.startswith(self._elsewhere)
             or transport is None
             or transport.is_closing()

@@ -118,8 +118,15 @@ class Unsent:
         """Return its delivery: always the same, whatever has become of it."""
         made = self._made
         if made is None:
-            made = Delivery(f"dlv_{self._event.id[4:]}", self._event, None, True, self._due, None, "no_endpoint")  # noqa: FBT003 - follows the sandbox
-            self._made = made
+            self._made = made = Delivery(
+                f"dlv_{self._event.id[4:]}",
+                self._event,
+                target=None,
+                follows_sandbox=True,
+                first_due_at=self._due,
+                next_due_at=None,
+                status="no_endpoint",
+            )
         return made
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:

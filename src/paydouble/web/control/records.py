@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from paydouble.core.errors import UnknownThing
+from paydouble.faults.names import misspelt
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.web.control import views
 from paydouble.web.control.values import ControlCall, ControlError, Document
@@ -69,7 +70,5 @@ def _named(call: ControlCall, member: str, names: Collection[str], what: str) ->
     # A misspelt name would choose nothing, which looks as if nothing had happened.
     value = call.queries.get(member)
     if value is not None and value not in names:
-        from paydouble.faults.names import misspelt  # noqa: PLC0415 - its models are for whoever asks with a body
-
         raise ControlError(400, "invalid", f"{member}: {misspelt(value[:64], names, what)}", member)
     return value
