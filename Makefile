@@ -26,10 +26,10 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench zoo lock upgrade format clean
+.PHONY: help setup demo test bench zoo simulate newest-aiohttp lock upgrade format clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: $(SETUP) ## Make .venv from the lock (the others do this first)
 
@@ -45,12 +45,24 @@ bench: $(SETUP) ## Run the benchmarks and print their table
 zoo: $(SETUP) ## Hunt the shops with one mistake each, and print which of them are caught, and how soon
 	@$(BIN)/python tests/zoo
 
+SEEDS ?= 100000
+simulate: $(SETUP) ## Play the shell under doubles of loop, sockets, clocks and collector; `make simulate SEEDS=1000` plays fewer
+	@$(BIN)/python tests/simulation/play.py --seeds $(SEEDS)
+
 lock: $(SETUP) ## Remake both locks for a changed pyproject.toml, moving nothing that need not move
 	$(COMPILE) --all-extras --group dev --output-file requirements.lock
 	$(COMPILE) --extra fast --extra metrics --no-annotate --constraint requirements.lock --output-file requirements-runtime.lock
 
 upgrade: COMPILE += --upgrade
 upgrade: lock ## Remake both locks with the newest versions
+
+newest-aiohttp: $(SETUP) ## Run the tests of the server against the newest aiohttp, in .cache/newest
+	@$(UV) venv --quiet --clear --python $(BIN)/python .cache/newest
+	@$(UV) pip install --quiet --python .cache/newest/bin/python --require-hashes --requirements requirements.lock
+	@$(UV) pip install --quiet --python .cache/newest/bin/python --upgrade aiohttp
+	@$(UV) pip install --quiet --python .cache/newest/bin/python --no-deps --no-build-isolation --editable .
+	@.cache/newest/bin/python -c 'import aiohttp; print("aiohttp", aiohttp.__version__)'
+	@.cache/newest/bin/python -m pytest -q -n 2 tests/server tests/api tests/faults tests/delivery
 
 format: $(SETUP) ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet .

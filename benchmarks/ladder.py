@@ -60,13 +60,14 @@ async def climb(host: Host, url: str) -> tuple[float, list[bytes]]:
         await host.finish(host.pipeline.handle(request))
     # Nothing has been sent yet: no await above gave way to the event loop.
     start = time.perf_counter()
-    done = await host.pump(box).advance(to=_START + _HOURS_80)
+    await host.pump(box).advance(to=_START + _HOURS_80)
     seconds = time.perf_counter() - start
+    attempts = sum(len(delivery.attempts) for delivery in box.outbox.deliveries.values())
     bodies = [event.body for event in box.journal.events.entries]
     await host.delete(box)
-    if (len(bodies), done.attempts) != (_EVENTS, _ATTEMPTS):
-        raise SystemExit(f"benchmarks: {len(bodies)} events and {done.attempts} attempts where 100 and 800 were due")
-    return done.attempts / seconds, bodies
+    if (len(bodies), attempts) != (_EVENTS, _ATTEMPTS):
+        raise SystemExit(f"benchmarks: {len(bodies)} events and {attempts} attempts where 100 and 800 were due")
+    return attempts / seconds, bodies
 
 
 async def _post_only(url: str, bodies: Sequence[bytes]) -> float:

@@ -18,7 +18,7 @@ from benchmarks.machine import free_port, on_server_core
 Kind = Literal["paydouble", "bare"]
 Loop = Literal["asyncio", "uvloop"]
 ROOT = Path(__file__).parents[1]
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 # `serve` takes uvloop wherever it is installed; this is an installation without it.
 _WITHOUT_UVLOOP = "import sys; sys.modules['uvloop'] = None; from paydouble.__main__ import main; main()"
 # Wherever the environment forbids bytecode, a start would mostly measure the compiler; here both sides have theirs.

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "demo.svg"
-WIDTH = 104
+WIDTH = 80
 # The template would fetch its font from a server of somebody else's; the reader's own monospace font does.
 _TEMPLATE: str = inspect.signature(Console.export_svg).parameters["code_format"].default
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", _TEMPLATE, flags=re.DOTALL).replace(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from pydantic import BaseModel
 
 from paydouble import config
 from paydouble.api.operations import OPERATIONS, PREFIX
+from paydouble.core.json_schema import REF
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
 from paydouble.scenarios.schema import PATH as SCHEMA
 from paydouble.scenarios.schema import attribute_docs, build, written
+from paydouble.web.control.answers import COMPONENTS
 from paydouble.web.control.models import DeliveryMatch, RequestMatch
 from paydouble.web.control.routes import ROUTES
 from reference_assumptions import assumptions_section, link
@@ -26,6 +29,8 @@ from reference_errors import errors_page
 from reference_faults import faults_page
 from reference_scenarios import scenarios_page
 
+# Heading -> component; what these refer to stands in the same table.
+RECORDS = {"A request": "Request", "An event": "Event", "A delivery": "Delivery", "An attempt": "Attempt"}
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
 
@@ -75,13 +80,40 @@ def settings_page() -> str:
 Every assumption that a real deployment could contradict is a setting of a sandbox. Give them to the default sandbox with
 `paydouble serve --set NAME=VALUE` or under `settings:` in the file of `--config`, to another one with `settings` in
 `POST /_paydouble/sandboxes`, and change them on a living one with `PATCH /_paydouble/sandboxes/{{s}}`. A duration is
-written `250ms`, `2s`, `5m`, `1h30m`, `3d`.
+written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`.
 
 | setting | value | default | meaning | assumption |
 |---|---|---|---|---|
 {rows}
 
 The paths of assumed operations are settings of the server: `paths:` in the file of `--config`, by operation name.
+
+## The catalogue
+
+What is shipped knows every currency of ISO 4217 with its minor digits, the common payment methods and a table of rates. Your own is
+merged over it, member by member: under `catalogue:` at the top of the file of `--config`, or as `settings.catalogue` of a sandbox. Null
+takes something away.
+
+<!-- file: paydouble.yaml -->
+```yaml
+catalogue:
+  shipped: true                    # false: only the methods that stand here are offered
+  currencies:
+    XTS: {{digits: 4, per_us_dollar: "2.5"}}
+    NOK: {{per_us_dollar: "11"}}     # still two digits
+    BYN: null                      # not known any more
+  payment_methods:                 # by type, then by code
+    CREDIT_CARD:
+      card: {{limits: {{EUR: ["0.50", "5000.00"]}}}}
+    CASH:
+      counter: {{name: At the counter, countries: ["NO", SE], limits: {{NOK: [1, 9999.50], "*": ["0", "500"]}}}}
+    PIX: null
+```
+
+Limits are the smallest and the largest amount of a currency, in its own digits. Those of `*` are for every currency that is not named:
+US dollars, converted with the table, the largest rounded up to one leading digit. A method without `countries` is for every country, and a
+new one without `limits` for every currency. Write amounts as texts where a binary float could be made of them, as in JSON or Python. A
+scenario cannot change the catalogue.
 
 ## Every assumption
 
@@ -103,7 +135,9 @@ def operations_page() -> str:
     return f"""# API
 
 The OpenAPI document (`paydouble openapi`, `/_paydouble/openapi.json`) has every field; a running server shows it at
-`/_paydouble/docs`. Marked *documented* is what the service's contract shows, *assumed* what the double had to decide.
+`/_paydouble/docs`. Marked *documented* is what the service's contract shows, *assumed* what the double had to decide. The served
+document follows the settings of the business whose credentials come with the request, else those of the default sandbox; its
+examples are those of the default settings.
 
 | operation | call | path | what it does |
 |---|---|---|---|
@@ -133,6 +167,7 @@ def control_page() -> str:
     rows = "\n".join(
         f"| {row.method} `{row.path}` | {_members(row.payload, row.name)} | {row.summary} |" for row in ROUTES
     )
+    records = "\n\n".join(_record(heading, name) for heading, name in RECORDS.items())
     return f"""# Control API
 
 JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API, never
@@ -144,7 +179,14 @@ wrong and where, and nothing was changed. Unknown members are refused. Every JSO
 {rows}
 
 Lists answer `{{"items": […], "next_cursor": null | "…", "evicted": 0}}`; pass `cursor` and `limit` (1 to 1000). Events take
-`type` and `object_id` as well, deliveries `event_type`, `object_id` and `status`.
+`type` and `object_id` as well, deliveries `event_type`, `object_id`, `external_identifier` and `status`.
+
+Each request, event, attempt and fault has a `sequence`: its number in the order in which they happened in the sandbox.
+Requests are numbered when they arrive, attempts when they are sent. On a clock that stands nothing else tells which was first.
+
+A request that comes without a business key, or with one that no sandbox has, stands in no sandbox's journal. The newest 100 of
+these are shown by `GET /unclaimed-requests`, as requests with their `business_key` besides: the first 16 KiB of the headers,
+the first 4 KiB of the body, and nothing that authenticates. `serve` has a line in its log for each.
 
 ## Access
 
@@ -176,19 +218,24 @@ counts stay. A quota (`PUT …/rate-limit`) replaces the one before, and its fir
 {{"match": {{"operation": "deposit-creation", "body": {{"amount": 49.90}}}}, "count": 1}}
 ```
 
-`match` of a request takes {_listed(RequestMatch)}; of a delivery {_listed(DeliveryMatch)} (`type` is another name of `event_type`). All
-that is given must hold; texts take `*`, `headers` and `body` are partial objects, header names come in any case. How many
+`match` of a request takes {_listed(RequestMatch)}; of a delivery {_listed(DeliveryMatch)} (`type` is another name of `event_type`). The
+`external_identifier` of a delivery is that of the pay-in whose event it is, or whose refund's or dispute's. All that is given must hold; texts take `*`, `headers` and `body` are partial objects, header names come in any case. How many
 are expected is `count`, or `at_least` and `at_most`; at least one when nothing is said. Instead of all that, `sequence` is a
 list of matches that must be met in this order, others in between allowed. A request counts from its arrival, with `status`
 null while it is in flight. An `operation` or an `event_type` that does not exist, or a pattern that fits none, is refused like
 an unknown member: it would be waited for in vain.
 
 The answer is 200 either way: `{{"passed", "count", "expected", "closest", "evicted"}}`. When it did not pass, `closest` holds
-up to three near misses, each with its `differences`: the member, what was `wanted` and what it `got`. When the journal has
+up to three near misses, each with its `differences`: the member, with its path inside of a body (`body.customer.email`), what was
+`wanted` and what it `got`, with the digits of each number. When the journal has
 let entries go, `evicted` counts them and a `note` says that what you ask about may have been among them.
 
 `wait` answers the moment it holds, or after `timeout` (real time, `5s` unless given, at most `10m`) with the same
 explanation and `timed_out: true`; nothing needs a sleep. When the sandbox is deleted meanwhile it answers 404.
+
+## What the journals show
+
+{records}
 
 ## Events and deliveries
 
@@ -221,6 +268,49 @@ event `gap` with `{{"evicted": n}}`. The stream ends with the sandbox.
 `GET /metrics` is Prometheus text, with the extra `paydouble[metrics]`: sandboxes, and for each of them requests, attempts,
 deliveries by status, timers and firings of faults. The figures are counted when they are asked for; a reset takes them back.
 """
+
+
+def _record(heading: str, name: str) -> str:
+    rows = "\n".join(
+        f"| `{member}` | {_kind_of(schema)} | {_meaning(schema)} |" for member, schema in _members_of(COMPONENTS[name])
+    )
+    return f"### {heading}\n\n| member | value | meaning |\n|---|---|---|\n{rows}"
+
+
+def _members_of(component: dict[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield members with their schemas; those of an object that has no table of its own under its name."""
+    for member, schema in component["properties"].items():
+        inner = COMPONENTS.get(_referred(schema), {})
+        yield f"{above}{member}", schema
+        if "properties" in inner:
+            yield from _members_of(inner, f"{above}{member}.")
+
+
+def _referred(schema: dict[str, Any]) -> str:
+    options = [schema, *schema.get("anyOf", ())]
+    return next((each["$ref"].removeprefix(REF) for each in options if "$ref" in each), "")
+
+
+def _kind_of(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(map(_kind_of, schema["anyOf"]))
+    if "$ref" in schema:
+        return "object" if "properties" in COMPONENTS[_referred(schema)] else "bytes"
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return " or ".join(_kind_named(kind, schema) for kind in kinds)
+
+
+def _kind_named(kind: str, schema: dict[str, Any]) -> str:
+    if kind == "array":
+        inner = _kind_of(schema["items"])
+        return "list of pairs" if schema["items"].get("maxItems") == 2 else f"list of {inner}s"  # noqa: PLR2004
+    if kind == "string":
+        return "name" if "enum" in schema else "time" if schema.get("format") == "date-time" else "text"
+    return {"integer": "whole number", "boolean": "true, false"}.get(kind, kind)
+
+
+def _meaning(schema: dict[str, Any]) -> str:
+    return str(schema.get("description", "")).replace("|", "\\|")
 
 
 def _listed(model: type[BaseModel]) -> str:

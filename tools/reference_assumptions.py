@@ -11,68 +11,82 @@ class Assumption(NamedTuple):
     question: str
     decision: str
     settings: tuple[str, ...] = ()
-    """The settings that decide otherwise; none where every deployment will do the same, or nobody depends on it."""
+    """The settings that decide otherwise."""
+    reason: str = ""
+    """Without a setting: why there is one answer only."""
 
 
 # Heading -> what is assumed there.
 ASSUMPTIONS: Final[dict[str, tuple[Assumption, ...]]] = {
     "Identity": (
-        Assumption("I1: form of identifiers", "`payin_`, `refund_`, `dispute_`, `payout_`, `txn_`, `evt_` or `req_` and 24 letters and digits from the sandbox's seed; not in the order of time, so that nobody learns to sort by them"),
-        Assumption("I2: `reference`", "made by the service, readable, unique in a sandbox: `PAY-7Q4M-2KXD`"),
+        Assumption("I1: form of identifiers", "`payin_`, `refund_`, `dispute_`, `payout_`, `txn_`, `evt_` or `req_` and 24 letters and digits from the sandbox's seed; not in the order of time, so that nobody learns to sort by them", reason="one answer: the contract shows a prefix, and a receiver must read nothing else out of an id"),
+        Assumption("I2: `reference`", "made by the service, readable, unique in a sandbox: `PAY-7Q4M-2KXD`", reason="one answer: it is shown to people, and no code depends on its form"),
         Assumption("I3: times", "ISO 8601 in UTC, with milliseconds and `Z`, from the sandbox's clock", ("timestamps",)),
         Assumption("I4: `api_version`", "`v1`", ("api_version",)),
         Assumption("I5: `livemode`", "false", ("livemode",)),
-        Assumption("I6: request id", "`X-Request-Id` on every answer; the same value is `request_id` in errors and in the events that the request caused. An event that no request caused has null", ("event_request_id",)),
+        Assumption("I6: request id", "`X-Request-Id` on every answer; the same value is `request_id` in errors and in the events that the request caused. A replay is the first answer and has its id; the journal has the retry's own. An event that no request caused has null", ("event_request_id",)),
     ),
     "Operations": (
         Assumption("Paths of what the contract only names, or does not name", "those marked *assumed* in [the API](api.md); payouts and transactions send no events", ("paths",)),
         Assumption("Payloads", "the OpenAPI document marks each field; the pay-in of an event has the documented fields alone", ("unknown_fields",)),
+        Assumption("Currencies, payment methods, limits and rates", "every currency of ISO 4217 with its minor digits, the common methods, `CREDIT_CARD` first, and a table of rates; see [the catalogue](#the-catalogue)", ("catalogue.shipped", "catalogue.currencies", "catalogue.payment_methods")),
         Assumption("Status of a POST that creates", "200", ("created_status",)),
-        Assumption("Lists", "newest first; `limit` from 1 to 100; a cursor holds a place, so what is created between two pages shifts nothing"),
+        Assumption("An `external_identifier` that comes again", "allowed: another pay-in, refund, payout or transaction is made", ("duplicate_external_identifier",)),
+        Assumption("What a pay-in shows of its refunds and disputes", "nothing, as in the contract; the control API shows it always (`GET /_paydouble/sandboxes/{s}/pay-ins/{id}`)", reason="one answer: the contract lists the fields of a pay-in"),
+        Assumption("Lists", "newest first; `limit` from 1 to 100; a cursor holds a place, so what is created between two pages shifts nothing, and is refused by every other list", ("list_order",)),
         Assumption("What a body may be", "`application/json` of at most 1 MiB; anything else is 400", ("body_limit",)),
     ),
     "Lifecycles": (
-        Assumption("Transitions", "the tables in [the API](api.md#lifecycles); any other is refused, unless a scenario or a control call says `force: true`"),
+        Assumption("Transitions", "the tables in [the API](api.md#lifecycles); any other is refused, unless a scenario or a control call says `force: true`", reason="one answer: `force: true` makes any other transition happen where a test wants it"),
         Assumption("How a payment goes by itself", "`pending` after 2 s, `processing` 1 s later, `succeeded` 3 s later: the scenario `happy-path`", ("scenario",)),
-        Assumption("Expiry", "a pay-in that has not reached `processing` by `expires_at` is cancelled; 24 h unless the deposit says otherwise (`expires_in`)"),
-        Assumption("Refunds", "of succeeded pay-ins; refunded and pending together never exceed the amount"),
+        Assumption("Expiry", "a pay-in that has not reached `processing` by `expires_at` is cancelled; 24 h unless the deposit says otherwise (`expires_in`)", ("pay_in_expires_in",)),
+        Assumption("Refunds", "of succeeded pay-ins; refunded and pending together never exceed the amount", reason="one answer: nobody gives back more than was paid, nor what was not paid"),
+        Assumption("Refunds of disputed money", "refused with 422: neither what an open dispute is about nor what a lost or accepted one took can be refunded", ("refunds.while_disputed",)),
         Assumption("A dispute", "waits 7 days for evidence and is else lost; evidence is reviewed for 3 days, and the dispute won", ("disputes.response_window", "disputes.review", "disputes.decision")),
+        Assumption("Several disputes of a pay-in", "those that are open, lost or accepted are together about no more than its amount; a control call with `force: true` opens one all the same", reason="one answer: the same money is not taken back twice; `force: true` is the exception"),
+        Assumption("Late and further evidence", "from `evidence_due_by` on evidence is refused with 422; more evidence does not move the decision, which comes when the review of the first ends", ("disputes.response_window", "disputes.review")),
     ),
     "Order of checks": (
         Assumption("Which error comes first", "unknown endpoint 404, address 403, credentials 401, permission 403, quota 429, key 400, known key (replay or 409), body 400, rule of the business 422", ("allowed_addresses", "permissions")),
-        Assumption("Wrong method on a known path", "404: the contract's table has no 405"),
-        Assumption("400 or 422", "400 for a malformed or missing field, an amount with too many digits included; 422 for a rule of the business"),
+        Assumption("401", 'carries `WWW-Authenticate: Basic realm="paydouble", charset="UTF-8"`, which HTTP Basic requires (RFC 9110, RFC 7617)', reason="one answer: HTTP Basic, which the contract names, requires it (RFC 7617)"),
+        Assumption("Wrong method on a known path", "404: the contract's table has no 405", reason="one answer: 404 is the only status of the contract's table that fits"),
+        Assumption("HEAD", "answers as GET, without a body", reason="one answer: HTTP defines it (RFC 9110)"),
+        Assumption("400 or 422", "400 for a malformed or missing field, an amount with too many digits included; 422 for a rule of the business", reason="one answer: the contract's table says it, malformed or missing against a rule"),
     ),
     "Envelopes": (
         Assumption("Which error wears which", "unknown endpoint, 401, 403, 429 and 5xx wear A, the errors of operations B", ("envelope",)),
-        Assumption("Codes in envelope A", "in snake case, as in the contract's one example"),
+        Assumption("Codes in envelope A", "in snake case, as in the contract's one example", reason="one answer: the contract's one example; the fault `error` sends any other code"),
+        Assumption("`details` of a 409", "in both; `key` is as the refused request has sent it", reason="one answer: the contract names both members"),
         Assumption("`error.docs`", "an address of no meaning", ("docs_url",)),
     ),
     "Idempotency": (
-        Assumption("Form of the key", "one header, a canonical UUID version 4, in either case"),
+        Assumption("Form of the key", "one header, a canonical UUID version 4, in either case", reason="one answer: the contract names UUID v4 and 400"),
         Assumption("Identical body", "the same method, path, query and parsed body: order of members and white space do not count, the digits of numbers do", ("fingerprint",)),
+        Assumption("Another Content-Type under a known key", "400, as under a new key; so is a body that could not be read, and neither is ever 409", reason="one answer: no body that could be compared was read"),
         Assumption("A second request while the first runs", "waits, and gets the first one's answer", ("in_flight", "processing_time")),
-        Assumption("What is stored", "what the operation has answered: 2xx, 404, 422; not 400, 401, 403, 409, 429, nor a 5xx before the commit"),
+        Assumption("What is stored", "what the operation has answered: 2xx, 404, 422; not 400, 401, 403, 409, 429, nor a 5xx before the commit", reason="one answer: the contract's rule 3; the faults `sticky_5xx` and `lost_record` do otherwise"),
         Assumption("End of a key", "24 h after its first request, to the millisecond, on the sandbox's clock", ("idempotency_validity",)),
         Assumption("Mark of a replay", "none: the contract shows no header for it", ("idempotent_replayed",)),
     ),
     "Rate limits": (
         Assumption("Quota", "none; with one, a fixed window of the business on the sandbox's clock", ("rate_limit.limit", "rate_limit.window")),
         Assumption("Unit of `X-RateLimit-Reset`", "Unix seconds", ("rate_limit.reset_unit",)),
+        Assumption("Which clock `X-RateLimit-Reset` counts on", "in epoch units wall time: what is left of the window on the sandbox's clock, added to now, since a client sleeps by its own clock, as it verifies the signature's `t` by it. `sandbox_clock` is for clients that share the sandbox's", ("rate_limit.clock",)),
         Assumption("When the headers come", "with a 429 alone, and without `Retry-After`", ("rate_limit.headers", "retry_after")),
     ),
     "Webhooks": (
-        Assumption("Where to", "the sandbox's `notification_url`; a deposit's own goes before it. Without any, the delivery is recorded as `no_endpoint`"),
+        Assumption("Where to", "the sandbox's `notification_url`; a deposit's own goes before it. Without any, the delivery is recorded as `no_endpoint`", reason="the URLs themselves decide: `notification_url` of the sandbox, of the deposit, or of the control call"),
         Assumption("Header", "`X-Service-Signature: t=…,v1=…`; while a secret is rotated a second `v1`, made with the old one", ("webhooks.signature_header",)),
         Assumption("Which clock signs", "wall time, at the moment of each attempt; see [clock and signatures](../explanation/clock-and-signatures.md)", ("webhooks.sign_with",)),
         Assumption("When attempts are due", "0, 1 m, 6 m, 36 m, 2 h 36 m, 10 h 36 m, 34 h 36 m and 58 h 36 m after the event: the contract's delays while their sum is within 72 h, without jitter", ("webhooks.schedule", "webhooks.repeat_last", "webhooks.window")),
         Assumption("Success", "a 2xx whose headers come within 10 s of real time; a redirect is a failure", ("webhooks.timeout", "webhooks.response_limit")),
         Assumption("Plain http", "allowed, since the double runs beside the code under test; TLS 1.2 at least where the target is https", ("webhooks.require_https",)),
         Assumption("Where it may send", "loopback and private addresses; link-local and cloud metadata never", ("webhooks.allow_public_targets",)),
-        Assumption("Order", "as created, one attempt in flight for each endpoint; a failed delivery holds nothing up"),
+        Assumption("Order", "events leave as they were created, and a failed delivery holds nothing up. On a manual or auto clock one attempt is in flight for each endpoint, so that the order of arrival is repeatable; on a real clock up to eight are, those of one object one after another, so that a slow receiver delays nobody else", ("webhooks.in_flight",)),
     ),
     "The double's own": (
-        Assumption("How much it remembers", "10 000 requests and as many deliveries of each sandbox; the lists say how many they let go", ("journal_limit",)),
+        Assumption("When an auto clock goes on", "50 ms after nothing is in flight any more; but it waits 5 s for a client whose reply was changed by a fault or lost to ask again, so that no key expires before the retry", ("auto_patience",)),
+        Assumption("How much it remembers", "10 000 requests and as many deliveries of each sandbox, and of all together at most 64 MiB; the lists say how many they let go. A delivery that waits is always kept; beyond that room the answers to its attempts are not", ("journal_limit", "journal_bytes")),
     ),
 }  # fmt: skip
 _HOME: Final = {name: heading for heading, rows in ASSUMPTIONS.items() for row in rows for name in row.settings}
@@ -91,4 +105,5 @@ def assumptions_section() -> str:
 
 
 def _row(row: Assumption) -> str:
-    return f"| {row.question} | {row.decision} | {', '.join(f'`{name}`' for name in row.settings)} |"
+    otherwise = ", ".join(f"`{name}`" for name in row.settings) or row.reason
+    return f"| {row.question} | {row.decision} | {otherwise} |"

@@ -84,7 +84,8 @@ def _row(option: click.Option) -> str:
     told, _, computed = meaning.partition("  [default: ")
     told, _, computed = meaning.partition(" [default: ") if not computed else (told, "", computed)
     default = computed.rstrip("]") or _default(option)
-    variable = f"`{option.envvar}`" if option.envvar else ""
+    variables = [option.envvar] if isinstance(option.envvar, str) else option.envvar or ()
+    variable = ", else ".join(f"`{name}`" for name in variables)
     return f"| {names} | {_kind(option)}{several} | {default} | {variable} | {told.replace('|', chr(92) + '|')} |"
 
 

@@ -52,8 +52,8 @@ arrive, about a signature that does not verify. Codes and kinds stay the same be
 | status | meaning |
 |---|---|
 | 0 | Done. |
-| 1 | What was asked about does not hold: a scenario is wrong or plays otherwise, a server is not well, a signature does not verify, an act of the demo went wrong. |
-| 2 | Arguments, options, environment or files cannot be used. |
+| 1 | What was asked about does not hold: a scenario is wrong or plays otherwise, a server is not well, a signature does not verify, an act of the demo went wrong, a test webhook was not delivered. |
+| 2 | Arguments, options, environment, files or a server cannot be used, or the output cannot be written (to a full disk, for instance). |
 | 130 | Stopped with Ctrl-C in the middle (`serve` and `receive` end with 0: they run until they are stopped). |
 
 A refusal is one line on standard error, with the command, the place, what is wrong and how to mend it:
@@ -83,7 +83,7 @@ was changed by a call that was refused.
 
 ## Errors of the API
 
-The service's own, in its two envelopes. Envelope A is `{{"error": {{"code", "message", "status", "request_id", "docs"}}}}`, envelope B
+The service's own, in its two envelopes. Envelope A is `{{"error": {{"code", "message", "status", "request_id", "docs", "details"?}}}}`, envelope B
 `{{"success": false, "error": {{"code", "message", "details"?}}, "request_id"}}`. Which error wears which is the setting `envelope`; here is
 what `by_layer` does. Messages are for people: no client should read them.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from paydouble.core.durations import format_duration
+from paydouble.faults.api_effects import DistortionEffect, OperationEffect
 from paydouble.faults.base import Effect, Lognormal
-from paydouble.faults.model import API_EFFECTS, DISTORTING, PHASELESS, WEBHOOK_EFFECTS, ApiFault, ApiMatch, WebhookMatch
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, ApiFault, ApiMatch, WebhookMatch
 
 Docs = Callable[[type[BaseModel]], dict[str, str]]
 _MATCHES = {
@@ -29,8 +30,8 @@ _MATCHES = {
 
 def faults_page(docs: Docs) -> str:
     """Return the page; `docs` reads the texts that stand under a model's members."""
-    phaseless = ", ".join(f"`{name}`" for name in API_EFFECTS if name in PHASELESS)
-    distorting = ", ".join(f"`{name}`" for name in API_EFFECTS if name in DISTORTING)
+    phaseless = ", ".join(f"`{name}`" for name, effect in API_EFFECTS.items() if issubclass(effect, OperationEffect))
+    distorting = ", ".join(f"`{name}`" for name, effect in API_EFFECTS.items() if issubclass(effect, DistortionEffect))
     return f"""# Faults
 
 A fault makes one thing go wrong, exactly when a test says so: `POST /_paydouble/sandboxes/{{s}}/faults`.
@@ -98,8 +99,10 @@ when the answer was lost on the way, and before it null when there was none.
 |---|---|---|---|
 {_effect_rows(WEBHOOK_EFFECTS, docs)}
 
-A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`. Times on the API are real time, except those of `for`; those of
-webhooks are on the sandbox's clock, except `lead` and what happens to an attempt's bytes. `latency` and `delay` take exactly
+A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`. Which clock a time is on: what a
+client or a receiver waits for is real time (`fixed`, `uniform`, `lognormal` of `latency`, `hold`, `over`, `lead`). All else is
+on the sandbox's clock (`ttl`, `for`, and on webhooks `delay`, `spacing`, `patience`, `delays`). The `reset` of `rate_limit`
+counts from now, written as the settings `rate_limit.reset_unit` and `rate_limit.clock` say. `latency` and `delay` take exactly
 one of `fixed`, `uniform` (`[low, high]`, both included) and `lognormal`, most of whose times are quick and a few very slow:
 {_attributes(Lognormal, docs).replace("<br>", "; ")}.
 
@@ -142,7 +145,7 @@ def _tick(there: bool) -> str:  # noqa: FBT001 - a cell's only argument
     return "yes" if there else ""
 
 
-def _effect_rows(effects: dict[str, type[Effect]], docs: Docs) -> str:
+def _effect_rows(effects: Mapping[str, type[Effect]], docs: Docs) -> str:
     return "\n".join(
         f"| `{name}` | {_attributes(model, docs)} | {_prose(model)} | {model.exposes} |"
         for name, model in effects.items()

@@ -50,7 +50,7 @@ draws a timeline, `trigger` plays against a running server. Each shipped file be
 `{modeline}`, so that editors complete and underline.
 
 The YAML is that of version 1.2: `on` and `NO` are texts, amounts keep their digits. Anchors, tags, duplicate keys and a
-second document are refused. A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`.
+second document are refused. A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`.
 
 {tables["The file"]}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from audit import audit_locks
 from bruno import check_bruno
+from generators import check_generators
 from outcome import Outcome, Verdict, failed, ok, run_command
 from package import check_image, check_wheel
 from sbom import check_sbom
@@ -38,6 +39,7 @@ UNTRACED = (
     "tests/oracles",
     "tests/release",
     "tests/zoo",
+    "tests/simulation",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",
 )
@@ -104,8 +106,14 @@ STEPS = (
     Step("picture", "the picture of the README shows what the demo prints", command("python tools/picture.py --check")),
     Step("wheel", "what the wheel holds, and that it works alone", check_wheel),
     Step("bruno", "the Bruno collection against a running server", check_bruno),
+    Step("generators", "clients made from both OpenAPI documents, in Node, Go and Java", check_generators),
     Step("pytest", "tests of the package, with branch coverage", run_tests, shows_itself=True),
-    Step("outside", "guides, documentation, the zoo, independent oracles", run_outer_tests, shows_itself=True),
+    Step(
+        "outside",
+        "guides, documentation, the zoo, the simulation, independent oracles",
+        run_outer_tests,
+        shows_itself=True,
+    ),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
     Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
     Step("audit", "known vulnerabilities in the locks", audit_locks),

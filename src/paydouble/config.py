@@ -6,10 +6,12 @@ frozen pydantic models, so their schema is also the reference page's, and a bad 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property, partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Any, Final, Literal, Self, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -20,11 +22,15 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
 from paydouble.core.durations import format_duration, parse_duration
 from paydouble.core.errors import UsageError
+from paydouble.core.likeness import hint, nearest
+from paydouble.core.money import MINOR_DIGITS, MOST_DIGITS, to_minor
+from paydouble.core.refusals import sentence
 
 Duration = Annotated[
     int,
@@ -34,9 +40,28 @@ Duration = Annotated[
 ]
 
 
+def _some(value: int) -> int:
+    if value < 1:
+        message = "is no time at all; send a duration of at least 1ms"
+        raise ValueError(message)
+    return value
+
+
+def _short(value: int) -> int:
+    if value > _LONGEST_REAL_MS:
+        message = "is too long for real time; send a duration of at most 10m"
+        raise ValueError(message)
+    return value
+
+
+_LONGEST_REAL_MS: Final = parse_duration("10m")
+SomeDuration = Annotated[Duration, AfterValidator(_some)]
+RealDuration = Annotated[Duration, AfterValidator(_short)]
+
+
 def _real(value: object) -> object:
     if isinstance(value, bool | str):
-        message = "is a number"
+        message = sentence("float_type", value, {}, "")
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     return float(value) if isinstance(value, Decimal) else value
 
@@ -62,8 +87,38 @@ def _token(value: str) -> str:
     return value
 
 
+# Names that a webhook's POST has already, and those that decide how HTTP reads a message or keeps a connection
+# (RFC 9110, sections 7.6.1, 8.4, 8.6, 10.1.1; RFC 9112, section 6). A signature under one of them breaks the request.
+TAKEN_HEADERS: Final = frozenset(
+    (
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+
+
+def _free_header(value: str) -> str:
+    if _token(value).lower() in TAKEN_HEADERS:
+        message = (
+            f"{value!r} is a header that HTTP or the webhook's own body needs; choose another, such as X-Signature"
+        )
+        raise ValueError(message)
+    return value
+
+
 Network = Annotated[str, BeforeValidator(_network)]
-HeaderName = Annotated[str, AfterValidator(_token)]
+HeaderName = Annotated[str, AfterValidator(_free_header)]
 
 
 class _Model(BaseModel):
@@ -76,10 +131,12 @@ class RateLimit(_Model):
 
     limit: int = Field(ge=0, le=1_000_000_000)
     """Requests that one window takes."""
-    window: Duration = Field(parse_duration("60s"), ge=1)
+    window: SomeDuration = parse_duration("60s")
     """Length of a window."""
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] = "epoch_seconds"
     """What `X-RateLimit-Reset` counts; the contract does not say."""
+    clock: Literal["wall_clock", "sandbox_clock"] = "wall_clock"
+    """Which clock the epoch units count on; windows are on the sandbox's in any case. A client sleeps by the wall's."""
     headers: Literal["on_429", "always"] = "on_429"
     """Whether the three headers come with 429 alone, as documented, or with every answer."""
 
@@ -95,10 +152,10 @@ class WebhookSettings(_Model):
     """Whether the last delay is repeated while the window lasts."""
     window: Duration = parse_duration("72h")
     """No attempt is due later than this after the first."""
-    timeout: Duration = Field(parse_duration("10s"), ge=1)
+    timeout: SomeDuration = parse_duration("10s")
     """Real time within which a receiver's headers must have arrived."""
     signature_header: HeaderName = "X-Service-Signature"
-    """Name of the signature header."""
+    """Name of the signature header; none that HTTP or the body needs."""
     sign_with: Literal["wall_clock", "sandbox_clock"] = "wall_clock"
     """Which clock gives the signature's `t`."""
     require_https: bool = False
@@ -107,6 +164,8 @@ class WebhookSettings(_Model):
     """Permit targets outside loopback and private networks."""
     response_limit: int = Field(16_384, ge=0, le=1_048_576)
     """Bytes of a receiver's answer that are read and kept."""
+    in_flight: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Attempts that one endpoint has in flight; null is 8 on a real clock, and 1 on a manual or auto clock."""
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -134,15 +193,159 @@ class WebhookSettings(_Model):
         return tuple(offsets)
 
 
+def _exact(value: object) -> Decimal:
+    if isinstance(value, float):
+        message = f"{value} is a binary float, which is not exact; write it as a text, such as '{value}'"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    # Written out, a large exponent could fill any memory; as it came it does not fit the pattern.
+    is_short = isinstance(value, Decimal) and abs(value.adjusted()) <= MOST_DIGITS
+    text = format(value, "f") if is_short else str(value)
+    if not (is_number or isinstance(value, str)) or not _PLAIN_NUMBER.fullmatch(text):
+        message = f"{text[:40]!r} is not a plain number such as '49.90'"
+        raise ValueError(message)
+    return Decimal(text)
+
+
+_PLAIN_NUMBER: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
+Exact = Annotated[
+    Decimal,
+    BeforeValidator(_exact),
+    PlainSerializer(lambda number: format(number, "f"), return_type=str),
+    WithJsonSchema({"type": ["string", "number"]}),
+]
+"""A number that is never a binary float."""
+
+
+def _capitals(value: str, example: str) -> str:
+    if not (len(value) == len(example) and value.isascii() and value.isalpha() and value.isupper()):
+        message = f"{value[:40]!r} is not a {'currency' if example == 'NOK' else 'country'} code such as {example}"
+        raise ValueError(message)
+    return value
+
+
+def _currency(value: str) -> str:
+    return _capitals(value, "NOK")
+
+
+def _limited(value: str) -> str:
+    return value if value == EVERY_CURRENCY else _currency(value)
+
+
+EVERY_CURRENCY: Final = "*"
+LimitOf = Annotated[str, AfterValidator(_limited)]
+CurrencyCode = Annotated[str, AfterValidator(_currency)]
+
+
+def _country(value: object) -> object:
+    if value is False:
+        message = "YAML reads NO as false; write the country in quotes, as 'NO'"
+        raise ValueError(message)
+    return value
+
+
+CountryCode = Annotated[str, BeforeValidator(_country), AfterValidator(partial(_capitals, example="NO"))]
+MethodName = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class CurrencySettings(_Model):
+    """A currency of the catalogue; what is left out is as shipped, or 2 digits and 1 for a new one."""
+
+    digits: int | None = Field(None, ge=0, le=8)
+    """Its minor digits."""
+    per_us_dollar: Exact | None = None
+    """Units of it for one US dollar."""
+
+    @field_validator("per_us_dollar")
+    @classmethod
+    def _positive(cls, rate: Decimal | None) -> Decimal | None:
+        if rate == 0:
+            message = "is more than 0"
+            raise ValueError(message)
+        return rate
+
+
+class MethodSettings(_Model):
+    """A payment method of the catalogue; what is left out is as shipped, or for a new one everything goes."""
+
+    name: str | None = Field(None, min_length=1, max_length=100)
+    """What payers read."""
+    countries: tuple[CountryCode, ...] | None = None
+    """Where it is offered; empty for everywhere."""
+    limits: dict[LimitOf, tuple[Exact, Exact] | None] = Field(default_factory=dict)
+    """Smallest and largest amount by currency; `*` stands for all others, in US dollars, and null takes one away."""
+
+
+class CatalogueSettings(_Model):
+    """What a deployment offers, merged over what is shipped, member by member."""
+
+    shipped: bool = True
+    """Whether the shipped payment methods are offered too; without them those of this catalogue alone."""
+    currencies: dict[CurrencyCode, CurrencySettings | None] = Field(default_factory=dict)
+    """Currencies with their `digits` and their rate `per_us_dollar`; null takes one away."""
+    payment_methods: dict[MethodName, dict[MethodName, MethodSettings | None] | None] = Field(default_factory=dict)
+    """Methods by `type`, then by `code`, with `name`, `countries` and `limits`; null takes one away."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        digits = self.digits
+        for kind, methods in self.payment_methods.items():
+            for code, method in (methods or {}).items():
+                for currency, limits in (method.limits if method is not None else {}).items():
+                    place = f"payment_methods.{kind}.{code}.limits.{currency}"
+                    if currency != EVERY_CURRENCY and currency not in digits:
+                        message = f"{place}: this currency is not known; add it under currencies"
+                        raise ValueError(message)
+                    if limits is not None:
+                        _check_limits(limits, place, digits.get(currency))
+        return self
+
+    @property
+    def digits(self) -> dict[str, int]:
+        """Return the minor digits of each currency that the service knows."""
+        known = dict(MINOR_DIGITS)
+        for code, currency in self.currencies.items():
+            if currency is None:
+                known.pop(code, None)
+            elif currency.digits is not None:
+                known[code] = currency.digits
+            else:
+                known.setdefault(code, 2)
+        return known
+
+
+def _check_limits(limits: tuple[Decimal, Decimal], place: str, digits: int | None) -> None:
+    for number, limit in enumerate(limits):
+        try:
+            if digits is not None:
+                to_minor(limit, digits)
+        except ValueError as error:
+            message = f"{place}.{number}: {limit} {error}"
+            raise ValueError(message) from None
+    if not limits[1]:
+        message = f"{place}.1: the largest amount is more than 0"
+        raise ValueError(message)
+    if limits[0] > limits[1]:
+        message = f"{place}: the smallest amount, {limits[0]}, is larger than the largest, {limits[1]}"
+        raise ValueError(message)
+
+
 class DisputeSettings(_Model):
     """The default life of a dispute, which the contract does not show."""
 
-    response_window: Duration = Field(parse_duration("7d"), ge=1)
+    response_window: SomeDuration = parse_duration("7d")
     """From the dispute's arrival to `evidence_due_by`; without evidence it is then lost."""
     review: Duration = parse_duration("3d")
     """From the evidence to the decision."""
     decision: Literal["won", "lost"] = "won"
     """What the review ends with."""
+
+
+class RefundSettings(_Model):
+    """What can be refunded."""
+
+    while_disputed: Literal["refuse", "allow"] = "refuse"
+    """Whether money that is under an open dispute, or was charged back, can be refunded all the same."""
 
 
 class Settings(_Model):
@@ -170,9 +373,9 @@ class Settings(_Model):
     """Whether two bodies are the same when they parse alike, or only byte for byte."""
     in_flight: Literal["join", "conflict"] = "join"
     """What a second request with the key of a running one gets: its answer, or 409."""
-    idempotency_validity: Duration = Field(parse_duration("24h"), ge=1)
+    idempotency_validity: SomeDuration = parse_duration("24h")
     """How long a key is remembered."""
-    processing_time: Duration = Field(parse_duration("0s"), le=600_000)
+    processing_time: RealDuration = parse_duration("0s")
     """Real time that a POST stays in flight before it is executed."""
     body_limit: int = Field(1_048_576, ge=1, le=67_108_864)
     """Largest request body in bytes."""
@@ -190,8 +393,22 @@ class Settings(_Model):
     """How events are sent."""
     disputes: DisputeSettings = DisputeSettings.model_construct()
     """The default life of a dispute."""
+    auto_patience: RealDuration = parse_duration("5s")
+    """Real time that an auto clock waits for a retry after a reply that a fault has changed, or that was lost."""
+    refunds: RefundSettings = RefundSettings.model_construct()
+    """What can be refunded."""
+    catalogue: CatalogueSettings = CatalogueSettings.model_construct()
+    """What the deployment offers."""
+    pay_in_expires_in: Duration = Field(parse_duration("24h"), ge=60_000, le=parse_duration("30d"))
+    """How long a pay-in can be paid whose deposit has no `expires_in`."""
+    list_order: Literal["newest_first", "oldest_first"] = "newest_first"
+    """Order of the API's lists."""
+    duplicate_external_identifier: Literal["allow", "refuse"] = "allow"
+    """Whether an `external_identifier` may come again; else a second pay-in, refund, … with it is refused with 422."""
     journal_limit: int = Field(10_000, ge=1, le=1_000_000)
     """Requests, and as many deliveries, that the journals keep."""
+    journal_bytes: int = Field(67_108_864, ge=65_536, le=1_099_511_627_776)
+    """Bytes of requests, events and deliveries, with their answers, that the journals keep together."""
 
     @cached_property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...] | None:
@@ -201,8 +418,8 @@ class Settings(_Model):
 
 def plain(settings: Settings) -> Settings:
     """Return the same settings for who reads a dozen of them on every request: members of a model are slow to read."""
-    webhooks = _PlainInner({**vars(settings.webhooks), "offsets": settings.webhooks.offsets})
-    return cast("Settings", _Plain({**vars(settings), "networks": settings.networks, "webhooks": webhooks}))
+    webhooks = _plain({**vars(settings.webhooks), "offsets": settings.webhooks.offsets})
+    return cast("Settings", _plain({**vars(settings), "networks": settings.networks, "webhooks": webhooks}))
 
 
 def guards(settings: Settings) -> bool:
@@ -210,36 +427,40 @@ def guards(settings: Settings) -> bool:
     return not (settings.allowed_addresses is None and settings.permissions is None and settings.rate_limit is None)
 
 
-class _Plain:
-    def __init__(self, members: dict[str, Any]) -> None:
-        for name, value in members.items():
-            setattr(self, name, value)
+def _plain(members: dict[str, Any]) -> object:
+    made = _with_slots(tuple(members))()
+    for name, value in members.items():
+        setattr(made, name, value)
+    return made
 
 
-class _PlainInner(_Plain):
-    """Apart, since the attributes of a class are quick to read as long as it has no more than thirty."""
+@cache
+def _with_slots(names: tuple[str, ...]) -> type:
+    # Without slots the attributes of a class are quick to read only as long as it has no more than thirty.
+    return type("Plain", (), {"__slots__": names})
 
 
-UNKNOWN_MEMBER: Final = "this member is not known"
-_INNER: Final[dict[str, type[BaseModel]]] = {
-    "rate_limit": RateLimit,
-    "webhooks": WebhookSettings,
-    "disputes": DisputeSettings,
-}
+class Explained(NamedTuple):
+    """The first thing that is wrong with some data: where, what to say of it, and what pydantic calls it."""
+
+    place: tuple[int | str, ...]
+    text: str
+    kind: str
+    limits: Mapping[str, Any]
 
 
-_OF_TYPE: Final = {
-    "extra_forbidden": UNKNOWN_MEMBER,
-    "model_type": "is an object",
-    "dict_type": "is an object",
-    "tuple_type": "is a list",
-    "list_type": "is a list",
-}
+def explain(error: ValidationError, model: type[BaseModel] | None = None) -> tuple[str, str]:
+    """Return the path and the message of a pydantic error's first finding; see `explained`."""
+    found = explained(error, model)
+    return ".".join(map(str, found.place)), found.text
 
 
-def explain(error: ValidationError) -> tuple[str, str]:
-    """Return the path and the message of a pydantic error's first finding."""
-    first, *others = error.errors(include_url=False, include_context=False)
+def explained(error: ValidationError, model: type[BaseModel] | None = None) -> Explained:
+    """Return a pydantic error's first finding.
+
+    `model` is what was validated, by which the member is found that an unknown one may mean.
+    """
+    first, *others = error.errors(include_url=False)
     place = first["loc"]
     # A member that is a word or an object has a finding for each; the one that got further is about what was given.
     word = next((at for at, part in enumerate(place) if str(part).startswith("literal[")), None)
@@ -247,8 +468,66 @@ def explain(error: ValidationError) -> tuple[str, str]:
         found = [each for each in others if each["loc"][:word] == place[:word] and len(each["loc"]) > word + 1]
         first = found[0] if found else first
         place = (*place[:word], *first["loc"][word + 1 :])
-    text = _OF_TYPE.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
-    return ".".join(map(str, place)), text
+    if first["type"] == "missing":
+        # A required member that is misspelt is missing as well.
+        *above, name = first["loc"]
+        beside = [each for each in others if each["type"] == "extra_forbidden" and [*each["loc"][:-1]] == above]
+        first = next((each for each in beside if nearest(each["loc"][-1], [str(name)])), first)
+        place = (*place[:-1], first["loc"][-1])
+    limits = first.get("ctx", {})
+    text = sentence(first["type"], first["input"], limits, first["msg"])
+    if first["type"] == "extra_forbidden" and model is not None:
+        text += _meant(place, model)
+    if place and place[-1] == "[key]":
+        place = place[:-1]
+    # What is found only when a whole catalogue is known begins with its own place in it.
+    below, colon, told = text.partition(": ")
+    if place == ("catalogue",) and first["type"] == "value_error" and colon:
+        place, text = (*place, *below.split(".")), told
+    return Explained(place, text, first["type"], limits)
+
+
+def _meant(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """Return the hint for a member that is not known: one beside it, or one of the objects around it."""
+    *above, name = map(str, place)
+    *outer, (inner, beside) = _members_around(model, above)
+    if near := hint(name, beside):
+        return near
+    outside = nearest(name, [each for _, members in outer for each in members])
+    return f"; did you mean {outside!r}, outside of {inner}?" if outside else ""
+
+
+def _members_around(model: type[BaseModel], above: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the objects on a path, the outermost first: the member that holds it, and its members with their types."""
+    models = {model}
+    around = [("", _members(models))]
+    for part in above:
+        inner, members = around[-1]
+        if part in members:
+            models = set(_models_in(members[part]))
+            around.append((part, _members(models)))
+        elif chosen := {each for each in models if part in {each.__name__, _tag(each)}}:
+            models = chosen  # a step of pydantic's own: which member of a union it was
+            around[-1] = (inner, _members(chosen))
+    return around
+
+
+def _members(models: Iterable[type[BaseModel]]) -> dict[str, Any]:
+    # In order, so that of two names that are equally near always the same one is meant.
+    ordered = sorted(models, key=lambda each: each.__name__)
+    return {field.alias or name: field.annotation for each in ordered for name, field in each.model_fields.items()}
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - whatever stands there
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models_in(each)
+
+
+def _tag(model: type[BaseModel]) -> str:
+    kind = model.model_fields.get("type")
+    return str(kind.default) if kind is not None else ""
 
 
 def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa: ANN401 - whatever a caller sent
@@ -257,19 +536,8 @@ def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa:
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        member, message = explain(error)
-        message += _nearest(member) if message == UNKNOWN_MEMBER else ""
+        member, message = explain(error, Settings)
         raise UsageError(message, member=f"settings.{member}" if member else "settings") from None
-
-
-def _nearest(member: str) -> str:
-    """Return the hint for a setting that does not exist: the one that may be meant."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
-
-    *above, name = member.split(".")
-    model = _INNER.get(".".join(above), Settings)
-    near = get_close_matches(name, model.model_fields, 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ The feed holds references, not copies: what is read later shows the record as it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal, NamedTuple, Protocol
 
 Kind = Literal["request", "event", "attempt", "delivery", "clock", "fault", "reset"]
@@ -83,3 +83,16 @@ class Feed:
         """Call it no more."""
         # A new list, since a listener may go while it is being told.
         self._listeners = [each for each in self._listeners if each != listener]
+
+    def drop(self, gone: Collection[object]) -> None:
+        """Keep no note of any of these records, nor what is older: the notes that are kept have no gap."""
+        ids = set(map(id, gone))
+        for at in range(len(self._kept) - 1, -1, -1):
+            if id(self._kept[at].noted()[1]) in ids:
+                for _ in range(at + 1):
+                    self._kept.popleft()
+                return
+
+    def close(self) -> None:
+        """Call nobody any more."""
+        self._listeners = []

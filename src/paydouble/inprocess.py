@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from paydouble.api.execution import Delayed, Joined
 from paydouble.api.operations import operations
 from paydouble.api.pipeline import Pipeline
-from paydouble.api.values import Delayed, Joined, Reply, Request
+from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import LATEST_MS, write_instant
+from paydouble.journal import Unclaimed
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
 from paydouble.scenarios.library import Library
@@ -70,26 +72,40 @@ class InProcess:
         identity: Identity | None = None,
         wall: Callable[[], int] | None = None,
         paths: Mapping[str, str] | None = None,
+        shares_clock: bool = False,
     ) -> None:
         """Start at an instant (milliseconds), on a clock that stands until it is moved.
 
-        Without a `receiver` nothing takes events, and they wait. `wall` gives the machine's time for signatures
-        (milliseconds); without it the sandbox's own instant signs, so that two runs are the same to the byte.
+        Without a `receiver` nothing takes events, and they wait. `wall` gives the machine's time (milliseconds) for
+        signatures and for the reset of a quota; without it both count the sandbox's own, so that two runs are the same
+        to the byte. A caller that `shares_clock` sleeps by the sandbox's clock, so quotas count on that one.
         """
         self.identity = identity or Identity("default", seed, "sandbox_key", "sandbox_secret", "whsec_sandbox")
         self.receiver = receiver
         self._wall = wall
         self.registry = Registry()
-        self.pipeline = Pipeline(self.registry, operations(paths or {}), defaults=settings, seed=seed)
-        self.sandbox = Sandbox(
+        self.sandbox = sandbox = Sandbox(
             self.identity,
             settings,
-            lambda: Clock(lambda: start, mode="manual", start=start),
+            lambda: Clock(lambda: 0, start=start, mode="manual"),
             notification_url=notification_url,
             library=library,
         )
+        self.unclaimed = Unclaimed(lambda: sandbox.now)
+        """The requests that did not come with the sandbox's business key."""
+        self.pipeline = Pipeline(
+            self.registry,
+            operations(paths or {}),
+            defaults=settings,
+            seed=seed,
+            unclaimed=self.unclaimed,
+            wall=None if shares_clock else wall,
+        )
         self.registry.add(self.sandbox)
         self.attempts = 0
+        self.fell_due = 0
+        """How many attempts the latest `advance` has made that fell due on its way."""
+        self._counts_after = start
 
     def handle(self, request: Request) -> Reply:
         """Answer a request. Real time is not waited for; the reply says how long it would have been kept back.
@@ -114,7 +130,7 @@ class InProcess:
         before = self.attempts
         self.sandbox.tick()
         while self.receiver is not None:
-            endpoints = self.sandbox.outbox.idle_endpoints()
+            endpoints = self.sandbox.ready_endpoints()
             if not endpoints:
                 break
             for endpoint in endpoints:
@@ -137,6 +153,7 @@ class InProcess:
             where = "in the past" if to < now else "after the year 9998"
             raise UsageError(f"that is {where}; the clock stands at {write_instant(now)}", member="to")
         before = sandbox.fired
+        self.fell_due, self._counts_after = 0, now
         self.deliver()
         while sandbox.fired - before < limit:
             due = sandbox.timers.next_due()
@@ -159,6 +176,7 @@ class InProcess:
             return  # a receiver that calls back has let it go meanwhile
         delivery, attempt = taken
         self.attempts += 1
+        self.fell_due += attempt.due_at > self._counts_after
         sent_at = sandbox.now if self._wall is None else self._wall()
         try:
             outcome = _ask(receiver, delivery, attempt, sent_at)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
+from paydouble.core import json_text
 from paydouble.payments.events import Event
 
 T = TypeVar("T")
+# Of requests that no sandbox has claimed. Together they stay below three megabytes.
+MOST_UNCLAIMED: Final = 100
+MOST_UNCLAIMED_BODY_BYTES: Final = 4096
+_MOST_HEADER_BYTES: Final = 16_384
+_AUTHENTICATE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
 # What idempotency made of a request; `none` when it never got that far.
 Verdict = Literal["new", "replay", "joined", "conflict", "none"]
 
@@ -30,6 +37,10 @@ class Log(Generic[T]):
         """Append an entry; at the limit the oldest goes."""
         self.total += 1
         self.entries.append(entry)
+
+    def evict(self) -> T:
+        """Remove the oldest entry, of which there must be one, and return it."""
+        return self.entries.popleft()
 
     @property
     def evicted(self) -> int:
@@ -68,9 +79,24 @@ class RequestEntry:
     bytes_differ: bool = False
     events: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    external_identifier: str | None = None
+    order: str | None = None
+    """The merchant's name for what it is about, as far as it has been read."""
+    unread: bool = False
+    """Whether it was refused before its body was read: then `external_identifier` reads it, when somebody asks."""
     object_id: str | None = None
     """The object that the request named or made."""
+    sequence: int = 0
+    """Its place among the requests, events and attempts of its sandbox; see `Journal.next`."""
+
+    @property
+    def external_identifier(self) -> str | None:
+        """Return the merchant's name for what the request is about."""
+        if self.unread:
+            self.unread = False
+            if self.order is None and self.body:
+                with suppress(json_text.JsonTextError):
+                    self.order = named_in(json_text.read(self.body))
+        return self.order
 
     def noted(self) -> tuple[Literal["request"], RequestEntry]:
         """Return what a note of it holds."""
@@ -83,6 +109,12 @@ class RequestEntry:
         return list(zip(parts[::2], parts[1::2], strict=True))
 
 
+def named_in(parsed: object) -> str | None:
+    """Return the `external_identifier` of a parsed body, when it has one."""
+    named = parsed.get("external_identifier") if isinstance(parsed, dict) else None
+    return named if isinstance(named, str) else None
+
+
 def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Return headers in the form in which they are kept; HTTP has no NUL in any of them."""
     return b"\0".join(chain.from_iterable(headers))
@@ -91,9 +123,67 @@ def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
 class Journal:
     """The logs of one sandbox."""
 
-    __slots__ = ("events", "requests")
+    __slots__ = ("events", "grown", "most_bytes", "requests", "sequence")
 
-    def __init__(self, limit: int) -> None:
-        """Keep at most `limit` entries of each kind."""
+    def __init__(self, limit: int, most_bytes: int) -> None:
+        """Keep at most `limit` entries of each kind; `most_bytes` is for all of them and the deliveries together."""
+        self.most_bytes = most_bytes
+        self.grown = 0
+        """Bytes that are kept, and those that have gone since this was last counted exactly."""
         self.requests: Log[RequestEntry] = Log(limit)
         self.events: Log[Event] = Log(limit)
+        self.sequence = 0
+        """The number that was given last."""
+
+    def next(self) -> int:
+        """Return the next number in the order of what happens.
+
+        Requests are numbered when they arrive, events when they are made, attempts when they are sent. On a clock that
+        stands, where everything has the same instant, nothing else tells which of two came first.
+        """
+        self.sequence += 1
+        return self.sequence
+
+
+@dataclass(slots=True, eq=False)
+class UnclaimedEntry(RequestEntry):
+    """A request that no sandbox has claimed; `sequence` counts such requests alone."""
+
+    business_key: str | None = None
+    """The business key that it came with; None without one."""
+
+
+class Unclaimed:
+    """The newest requests that no sandbox has claimed: without credentials, or with those of no business.
+
+    Anybody can send them. So few are kept, and of each no more than helps to find its sender: the beginning of its
+    headers and of its body. What authenticates is not kept, since a secret that was sent here may be a real one.
+    """
+
+    __slots__ = ("_now", "_tell", "log")
+
+    def __init__(self, now: Callable[[], int], tell: Callable[[UnclaimedEntry], object] | None = None) -> None:
+        """Start empty; `now` gives the instant of a request in milliseconds, `tell` is told of each."""
+        self._now = now
+        self._tell = tell
+        self.log: Log[UnclaimedEntry] = Log(MOST_UNCLAIMED)
+
+    def add(self, entry: UnclaimedEntry) -> None:
+        """Take a request that has been refused."""
+        entry.at = self._now()
+        entry.sequence = self.log.total + 1
+        self.log.add(entry)
+        if self._tell is not None:
+            self._tell(entry)
+
+
+def without_secrets(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an unclaimed request as they are kept: the first 16 KiB, and nothing that authenticates."""
+    kept: list[tuple[bytes, bytes]] = []
+    size = 0
+    for name, value in headers:
+        size += len(name) + len(value)
+        if size > _MOST_HEADER_BYTES:
+            break
+        kept.append((name, b"(not kept)" if name.lower() in _AUTHENTICATE else value))
+    return kept

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 from aiohttp import http_parser, web
 
+from paydouble.api.values import Request
 from paydouble.core.errors import UsageError
 from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 from paydouble.runtime.watching import watch
 from paydouble.sandbox import Sandbox
-from paydouble.web.app import front
+from paydouble.web.addresses import Addresses
 from paydouble.web.control.access import Access
-from paydouble.web.control.door import Door
+from paydouble.web.http_server import HttpServer
+from paydouble.web.lazy_control import LazyControl
+from paydouble.web.private_names import missing
 
 DEFAULT_SANDBOX = SandboxSpec(
     id="default",
@@ -39,6 +44,12 @@ class ServerOptions:
     control_token: str | None = None
     insecure_control: bool = False
     allowed_hosts: Collection[str] = ()
+    public_url: str | None = None
+    """Where clients reach the server, when that is not where their requests say that they have come."""
+    trust_forwarded: Collection[str] = ()
+    """Addresses and networks of proxies whose `X-Forwarded-Host`, `-Proto` and `-Port` are believed."""
+    fast_path: bool = True
+    """Answer the usual request while it is read, where this version of aiohttp can (`web/private_names.py`)."""
     watch: bool = False
     """Read changed scenario files again."""
     say: Callable[[str], None] | None = None
@@ -56,6 +67,9 @@ class Server:
         if http_parser.HttpRequestParser is http_parser.HttpRequestParserPy:
             raise UsageError("aiohttp's compiled HTTP parser is missing; install a wheel of aiohttp for this platform")
         self.options = options
+        self.addresses = Addresses(
+            options.allowed_hosts, public_url=_public_url(options), trusted=_networks(options.trust_forwarded)
+        )
         self.port = options.port
         self.control_port = options.control_port
         self.host = Host(options.shared)
@@ -68,18 +82,27 @@ class Server:
         """Return where the server is reached from this machine."""
         return self.host.base_url
 
+    @property
+    def requests(self) -> int:
+        """Count the requests of every port so far."""
+        return sum(runner.server.requests_count for runner in self._runners if runner.server is not None)
+
     async def start(self) -> None:
         """Bind the ports and make the default sandbox; `UsageError` when a port cannot be had."""
         options = self.options
-        access = Access(options.control_token, options.allowed_hosts)
-        control = Door(self.host, access)
+        if options.fast_path and (names := missing()):
+            (options.say or _nobody)(
+                f"This aiohttp has no {', '.join(names)}; requests are answered without the fast path."
+            )
+        control = LazyControl(self.host, Access(options.control_token, self.addresses), self.addresses)
         try:
             self.port = await self._bind(control if options.control_port is None else None, options.port, "--port")
             if options.control_port is not None:
                 self.control_port = await self._bind(control, options.control_port, "--control-port", with_api=False)
-            here = f"http://{_reachable(options.host)}"
-            self.host.base_url = f"{here}:{self.port}"
-            self.host.pages_url = f"{here}:{self.port if self.control_port is None else self.control_port}"
+            self.host.base_url = f"http://{_reachable(options.host)}:{self.port}"
+            self.addresses.bound(_reachable(options.host).strip("[]"), self.port, self.control_port)
+            self.host.checkout_base = self.addresses.own.checkout
+            self.host.checkout_for = self._checkout
             self.default = self.host.create(options.default_sandbox)
             if options.watch:
                 self._watching = asyncio.create_task(watch(options.shared.library, options.say or _nobody))
@@ -109,8 +132,14 @@ class Server:
         """Stop."""
         await self.stop()
 
-    async def _bind(self, control: Door | None, port: int, option: str, *, with_api: bool = True) -> int:
-        runner = web.ServerRunner(front(self.host, control, with_api=with_api), shutdown_timeout=_GRACE_SECONDS)
+    def _checkout(self, request: Request) -> str:
+        return self.addresses.reached(request.headers, request.remote, at_control=False).checkout
+
+    async def _bind(self, control: LazyControl | None, port: int, option: str, *, with_api: bool = True) -> int:
+        runner = web.ServerRunner(
+            HttpServer(self.host, control, with_api=with_api, fast=self.options.fast_path),
+            shutdown_timeout=_GRACE_SECONDS,
+        )
         await runner.setup()
         self._runners.append(runner)
         site = web.TCPSite(runner, self.options.host, port, backlog=1024)
@@ -126,6 +155,33 @@ class Server:
 
 def _nobody(_: str) -> None:
     """Tell nobody."""
+
+
+def _public_url(options: ServerOptions) -> str | None:
+    url = options.public_url
+    if url is None:
+        return None
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        if (
+            parts.scheme in {"http", "https"}
+            and parts.hostname
+            and parts.port != 0
+            and not re.search(r"[^!-~]|[?#@]", url)
+        ):
+            return url
+    raise UsageError(f"{url!r} is not a URL such as https://pay.example.test:9000", member="--public-url")
+
+
+def _networks(given: Collection[str]) -> list[IPv4Network | IPv6Network]:
+    networks = []
+    for each in given:
+        try:
+            networks.append(ip_network(each, strict=False))
+        except ValueError:
+            message = f"{each!r} is neither an address nor a network such as 10.0.0.0/8"
+            raise UsageError(message, member="--trust-forwarded") from None
+    return networks
 
 
 def _check_control(options: ServerOptions) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import orjson
@@ -19,19 +17,18 @@ from hypothesis import strategies as st
 from paydouble.core.draws import Draws
 from paydouble.core.ids import Ids
 from paydouble.core.instants import Stamps
-from paydouble.core.money import MINOR_DIGITS, write_minor
+from paydouble.core.money import write_minor
 from paydouble.payments import events as frozen
 from paydouble.payments.catalogue import load_catalogue
-from paydouble.payments.lifecycle import TABLES
+from paydouble.payments.lifecycle import TABLES, first
 from paydouble.payments.resources import Customer, Document, PayIn, PaymentMethod
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, sign
 
 _START: Final = 1_767_225_600_000
 # A dispute can be updated for ever.
 _LONGEST: Final = 8
-_KINDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"payin": "created", "refund": "created", "dispute": "needs_response"}
-)
+# Those that emit events.
+_KINDS: Final = ("payin", "refund", "dispute")
 _names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).filter(str.strip)
 
 
@@ -77,7 +74,7 @@ def amounts(currency: str, method: str = "CREDIT_CARD") -> st.SearchStrategy[str
         each.limits[currency] for each in load_catalogue().methods if each.type == method and currency in each.limits
     ]
     low, high = limits[0]
-    return st.integers(low, high).map(lambda minor: write_minor(minor, MINOR_DIGITS[currency]))
+    return st.integers(low, high).map(lambda minor: write_minor(minor, load_catalogue().digits[currency]))
 
 
 def currencies(method: str = "CREDIT_CARD") -> st.SearchStrategy[str]:
@@ -202,7 +199,7 @@ def _histories(kind: str | None, *, legal: bool) -> st.SearchStrategy[History]:
 def _lives(draw: st.DrawFn, kind: str | None, *, legal: bool) -> History:
     chosen = kind or draw(st.sampled_from(sorted(_KINDS)))
     table = TABLES[chosen]
-    states = [_KINDS[chosen]]
+    states = [first(table)]
     while table[states[-1]] and len(states) < _LONGEST and draw(st.integers(0, 4)):
         states.append(draw(st.sampled_from(table[states[-1]])))
     if not legal:

@@ -7,7 +7,7 @@ criteria; when that is not what was expected it explains the nearest misses, cri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import repeat
@@ -17,6 +17,8 @@ from typing import Any, Generic, TypeVar
 from paydouble.core.globs import fits
 
 T = TypeVar("T")
+Difference = tuple[str, Any, Any]
+"""A member with its path, what was wanted of it, and what it was."""
 NEAREST = 3
 
 
@@ -73,8 +75,7 @@ class Miss(Generic[T]):
     """A record that came close: which members were not as wanted, and what they were."""
 
     record: T
-    differences: tuple[tuple[str, Any, Any], ...]
-    """Member, wanted, got."""
+    differences: tuple[Difference, ...]
 
 
 @dataclass(slots=True, frozen=True)
@@ -148,6 +149,21 @@ def _closest(missing: Sequence[tuple[int, T]], criteria: Sequence[Criterion[T]])
     return sorted(misses, key=lambda miss: len(miss.differences))[:NEAREST]
 
 
-def _differences(record: T, criteria: Sequence[Criterion[T]]) -> tuple[tuple[str, Any, Any], ...]:
-    reads = [(each, each.read(record)) for each in criteria]
-    return tuple((each.member, each.wanted, got) for each, got in reads if not agrees(each.wanted, got))
+def _differences(record: T, criteria: Sequence[Criterion[T]]) -> tuple[Difference, ...]:
+    return tuple(found for each in criteria for found in _apart(each.member, each.wanted, each.read(record)))
+
+
+def _apart(member: str, wanted: Any, got: Any) -> Iterator[Difference]:  # noqa: ANN401 - JSON is any
+    """Yield where a value differs from what is wanted, as deep inside of it as can be said: `body.customer.email`."""
+    if agrees(wanted, got):
+        return
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        for name, each in wanted.items():
+            yield from (
+                _apart(f"{member}.{name}", each, got[name]) if name in got else [(f"{member}.{name}", each, None)]
+            )
+    elif isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
+        for place, (each, other) in enumerate(zip(wanted, got, strict=True)):
+            yield from _apart(f"{member}.{place}", each, other)
+    else:
+        yield member, wanted, got

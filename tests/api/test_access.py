@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pytest
 from drive import DEPOSITS, Business, World, deposit_body, error_code, settings
 
 from paydouble.guards.credentials import basic_header
+
+KEY = "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d"
 
 
 def _encoded(text: str) -> str:
@@ -59,6 +62,48 @@ def test_a_refused_request_stands_in_the_journal_of_the_business_it_named() -> N
     business.get("/pay-in", authorization=basic_header("nobody", "wrong"))
 
     assert [entry.status for entry in business.sandbox.journal.requests.entries] == [401]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [({"rate_limit": {"limit": 0}}, 429), ({"permissions": []}, 403), ({"allowed_addresses": []}, 403)],
+    ids=["quota", "permission", "address"],
+)
+@pytest.mark.parametrize(
+    ("key", "body", "expected"),
+    [
+        pytest.param(KEY.upper(), deposit_body(external_identifier="order-7"), (KEY, "order-7"), id="whole"),
+        pytest.param("no key", deposit_body(external_identifier="order-7"), (None, "order-7"), id="no key"),
+        pytest.param(KEY, b"{", (KEY, None), id="no JSON"),
+        pytest.param(KEY, b"[1]", (KEY, None), id="no object"),
+        pytest.param(KEY, deposit_body(external_identifier=7), (KEY, None), id="no text"),
+        pytest.param(KEY, b"", (KEY, None), id="empty"),
+    ],
+)
+def test_what_is_refused_early_keeps_its_key_and_its_order(
+    changes: dict[str, Any], status: int, key: str, body: object, expected: tuple[str | None, str | None]
+) -> None:
+    """A request that the quota, a permission or an address stops can be found by its key and its order."""
+    business = Business(**changes)
+
+    reply = business.post(DEPOSITS, body, key=key)
+
+    (entry,) = business.sandbox.journal.requests.entries
+    assert (reply.status, entry.verdict) == (status, "none")
+    assert expected == (entry.key, entry.external_identifier)
+    assert expected[1] == entry.external_identifier  # and when it is asked again
+
+
+def test_a_refused_request_about_a_pay_in_keeps_that_one_s_order() -> None:
+    """The order of a cancellation is its pay-in's, also when the quota stops it."""
+    business = Business()
+    pay_in_id = business.deposit(external_identifier="order-7")
+    business.sandbox.apply(settings(rate_limit={"limit": 0}))
+
+    business.post(f"/pay-in/{pay_in_id}/cancellation", {}, key=KEY)
+
+    entry = business.sandbox.journal.requests.entries[-1]
+    assert (entry.key, entry.external_identifier, entry.object_id) == (KEY, "order-7", pay_in_id)
 
 
 def test_businesses_do_not_see_each_other() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from drive import API, DEPOSITS, Business, data, deposit_body, error_code, key
+from drive import API, DEPOSITS, Business, data, deposit_body, error_code, key, settled
 
 GOOD = json.dumps(deposit_body()).encode()
 
@@ -127,7 +127,7 @@ def test_no_body_lacks_what_is_required() -> None:
     """An operation that needs members refuses no body by the first that is missing."""
     reply = Business().post(DEPOSITS)
 
-    assert (reply.status, _message(reply.body)) == (400, "amount: Field required.")
+    assert (reply.status, _message(reply.body)) == (400, "amount: is missing.")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_money_is_written_with_its_currencys_digits(amount: str, currency: str, 
         ("1", "eur", 400),
         ("1", "EURO", 400),
         ("1", "ZZZ", 422),
-        ("1", "XAF", 422),
+        ("1", "XAU", 422),
     ],
 )
 def test_money_that_cannot_be_is_refused(amount: str, currency: str, status: int) -> None:
@@ -226,13 +226,54 @@ def test_unknown_paths_are_not_found(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("/pay-in", {}),
+        ("/pay-in/{id}", {}),
+        ("/pay-in?limit=0", {}),
+        ("/pay-in/none", {}),
+        ("/nowhere", {}),
+        (DEPOSITS, {}),
+        ("/pay-in", {"authorization": None}),
+    ],
+)
+def test_head_is_answered_as_get(path: str, options: dict[str, Any]) -> None:
+    """The pipeline gives the same status and headers, and a body of the same length."""
+    business = Business()
+    path = path.replace("{id}", business.deposit())
+
+    asked, headed = (settled(business.request(method, path, **options)) for method in ("GET", "HEAD"))
+
+    assert (asked.status, asked.headers, len(asked.body)) == (headed.status, headed.headers, len(headed.body))
+
+
+def test_the_journal_says_that_it_was_head() -> None:
+    """What came is kept as it came."""
+    business = Business()
+
+    business.request("HEAD", "/pay-in")
+
+    assert [(entry.method, entry.operation) for entry in business.sandbox.journal.requests.entries] == [
+        ("HEAD", "pay-in-list")
+    ]
+
+
+def test_a_fault_on_get_meets_head() -> None:
+    """HEAD is a read like any other, and counts as GET where a fault asks for the method."""
+    business = Business()
+    business.arm("error", match={"method": "GET"}, status=503)
+
+    assert settled(business.request("HEAD", "/pay-in")).status == 503
+
+
+@pytest.mark.parametrize(
     ("method", "path"),
     [
         ("GET", DEPOSITS),
         ("PUT", DEPOSITS),
         ("POST", "/pay-in"),
         ("DELETE", "/pay-in/payin_x"),
-        ("HEAD", "/pay-in"),
+        ("HEAD", DEPOSITS),
         ("OPTIONS", "/pay-in"),
         ("GET", "/refund/refund-creation"),
     ],

@@ -141,11 +141,11 @@ def test_a_deposit_at_the_edge_of_its_shape_is_taken(changes: dict[str, Any]) ->
     ("changes", "word"),
     [
         ({"currency": "ZZZ"}, "currency"),
-        ({"currency": "MGA"}, "currency"),
+        ({"currency": "XAU"}, "currency"),
         ({"amount": 250_000.01}, "from 0.01 to 250000.00 EUR"),
         ({"payment_method": {"type": "CASH"}}, "there is no CASH"),
         ({"payment_method": {"type": "CREDIT_CARD", "code": "pix"}}, "there is no CREDIT_CARD pix"),
-        ({"payment_method": {"type": "DEBIT_CARD"}, "currency": "CHF"}, "does not take CHF"),
+        ({"payment_method": {"type": "PIX"}}, "Pix does not take EUR"),
         ({"payment_method": {"type": "BANK_TRANSFER"}, "country": "BR"}, "not available in BR"),
         ({"payment_method": {"type": "BANK_TRANSFER"}, "amount": 0.5}, "from 1.00 to"),
         ({"customer": {**CUSTOMER, "email": "no-such-life@scenario.test"}}, "no-such-life"),
@@ -173,3 +173,22 @@ def test_the_status_of_what_is_created_is_a_setting(status: int) -> None:
     quoted = business.post(RATES, {"source_currency": "EUR"}).status
 
     assert [status, status, 200, 200] == [*created, cancelled, quoted]
+
+
+@pytest.mark.parametrize(
+    ("members", "expires_at"),
+    [
+        ({}, "2026-01-01T01:00:00.000Z"),
+        ({"expires_in": None}, "2026-01-01T01:00:00.000Z"),
+        ({"expires_in": 60}, "2026-01-01T00:01:00.000Z"),
+    ],
+)
+def test_how_long_a_deposit_can_be_paid_is_a_setting(members: dict[str, Any], expires_at: str) -> None:
+    """A deposit may say otherwise for itself."""
+    business = Business(pay_in_expires_in="1h", scenario="abandoned")
+
+    reply = business.post(DEPOSITS, deposit_body(**members))
+
+    assert data(reply)["expires_at"] == expires_at
+    business.until_idle()
+    assert business.pay_in(data(reply)["id"]).status == "cancelled"

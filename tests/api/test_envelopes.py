@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 from drive import DEPOSITS, Business, data, deposit_body, error_code, key
-from multidict import CIMultiDict
 
 from paydouble.api import envelopes
-from paydouble.api.values import Reply, Request
+from paydouble.api.values import Reply
 from paydouble.core.errors import STATUS, ApiError
 from paydouble.guards.credentials import basic_header
 
 WRONG = basic_header("key_default", "wrong")
+# A key whose letters show in which case it was sent.
+SPELT = "5F0C9D3E-8A41-4B7E-9C1D-2E6F7A8B9C0D"
 EDGE = ["endpoint", "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"]
 OPERATION = [
     "INVALID_INPUT",
@@ -52,9 +53,7 @@ PROVOKE: dict[str, Callable[[Business], Reply]] = {
     "IDEMPOTENCY_CONFLICT": _conflict,
     "VALIDATION_ERROR": lambda business: business.post(DEPOSITS, deposit_body(currency="ZZZ")),
     "RATE_LIMITED": lambda business: business.get("/pay-in"),
-    "INTERNAL_ERROR": lambda business: business.world.pipeline.internal_error(
-        Request("GET", "/api/v1/pay-in", CIMultiDict())
-    ),
+    "INTERNAL_ERROR": lambda business: business.world.pipeline.internal_error(),
     "endpoint": lambda business: business.get("/nowhere"),
 }
 
@@ -125,15 +124,28 @@ def test_errors_of_operations_wear_envelope_b(case: str) -> None:
     assert (case == "IDEMPOTENCY_CONFLICT") == (details is not None)
 
 
-def test_a_conflict_names_the_first_request_and_the_key() -> None:
-    """The details of a 409 hold the documented two members."""
-    business = Business()
-    first = business.post(DEPOSITS, deposit_body(), key=key(1))
+@pytest.mark.parametrize("envelope", ["A", "B"])
+@pytest.mark.parametrize("sent", [SPELT, SPELT.lower()])
+def test_a_conflict_names_the_first_request_and_the_key(sent: str, envelope: str) -> None:
+    """The details of a 409 hold the documented two members in both envelopes; the key is as it was sent."""
+    business = Business(envelope=envelope)
+    first = business.post(DEPOSITS, deposit_body(), key=SPELT.lower())
 
-    reply = business.post(DEPOSITS, deposit_body(amount=1), key=key(1).upper())
+    reply = business.post(DEPOSITS, deposit_body(amount=1), key=sent)
 
-    expected = {"original_request_id": first.request_id, "key": key(1)}
+    expected = {"original_request_id": first.request_id, "key": sent}
     assert expected == json.loads(reply.body)["error"]["details"]
+
+
+def test_a_conflict_with_what_still_runs_names_the_key_as_it_was_sent() -> None:
+    """So does the 409 of `in_flight: conflict`, and the one that a fault makes up."""
+    business = Business(in_flight="conflict", processing_time="1s")
+    business.begin(DEPOSITS, deposit_body(), key=SPELT.lower())
+    running = business.post(DEPOSITS, deposit_body(), key=SPELT)
+    business.arm("force_conflict")
+    forced = business.post(DEPOSITS, deposit_body(), key=SPELT)
+
+    assert [json.loads(reply.body)["error"]["details"]["key"] for reply in (running, forced)] == [SPELT] * 2
 
 
 @pytest.mark.parametrize("case", ["endpoint", "FORBIDDEN", "RATE_LIMITED", *OPERATION])
@@ -195,12 +207,13 @@ def test_a_request_id_ties_answer_journal_and_events_together() -> None:
 
 
 def test_request_ids_are_never_used_twice() -> None:
-    """Each answer has its own request id, replays included."""
+    """Each request has its own id, also one whose answer is a replay."""
     business = Business()
 
-    replies = [business.post(DEPOSITS, deposit_body(), key=key(1)) for _ in range(5)]
+    for _ in range(5):
+        business.post(DEPOSITS, deposit_body(), key=key(1))
 
-    assert len({reply.request_id for reply in replies}) == 5
+    assert len({entry.id for entry in business.sandbox.journal.requests.entries}) == 5
 
 
 def test_an_unknown_mode_falls_back_to_the_layers() -> None:

@@ -93,6 +93,22 @@ def test_the_same_request_is_replayed_byte_for_byte() -> None:
     assert _verdicts(business) == [("new", False), ("replay", False), ("replay", False)]
 
 
+def test_a_replay_has_the_request_id_of_the_first_answer() -> None:
+    """A replay is the first answer, its header included; the journal and the events keep the ids of the requests."""
+    business = Business()
+    bodies = [deposit_body(), deposit_body(currency="ZZZ")]
+
+    replies = [business.post(DEPOSITS, body, key=key(at)) for at, body in enumerate(bodies) for _ in range(2)]
+
+    first, again, refused, refused_again = replies
+    assert (first.request_id, refused.request_id) == (again.request_id, refused_again.request_id)
+    assert json.loads(refused_again.body)["request_id"] == refused_again.request_id
+    journal = [entry.id for entry in business.sandbox.journal.requests.entries]
+    assert len(set(journal)) == len(journal) == 4
+    assert [first.request_id, refused.request_id] == journal[::2]
+    assert [first.request_id] == [event["request_id"] for event in business.events()]
+
+
 def test_a_replay_shows_how_it_was() -> None:
     """The stored answer is not brought up to date."""
     business = Business()
@@ -191,6 +207,35 @@ def test_a_malformed_body_under_a_known_key_is_a_conflict(broken: bytes) -> None
     business.post(DEPOSITS, deposit_body(), key=KEY)
 
     assert business.post(DEPOSITS, broken, key=KEY).status == 409
+
+
+@pytest.mark.parametrize("mode", ["parsed", "raw"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"content_type": "text/plain"}, id="type"),
+        pytest.param({"content_type": None}, id="no type"),
+        pytest.param({"body_error": "The body did not arrive."}, id="unreadable"),
+    ],
+)
+def test_what_cannot_be_compared_is_no_conflict(options: dict[str, Any], mode: str) -> None:
+    """Another Content-Type, or a body that nobody could read, is 400 under a known key as under a new one."""
+    business = Business(fingerprint=mode)
+    business.post(DEPOSITS, deposit_body(), key=KEY)
+
+    reply = business.post(DEPOSITS, deposit_body(), key=KEY, **options)
+
+    assert (reply.status, error_code(reply)) == (400, "INVALID_INPUT")
+    assert _verdicts(business)[-1] == ("none", False)
+    assert business.post(DEPOSITS, deposit_body(), key=KEY).status == 200
+
+
+def test_a_parameter_of_the_type_changes_nothing() -> None:
+    """`application/json` with a charset is the same type."""
+    business = Business()
+    first = business.post(DEPOSITS, deposit_body(), key=KEY)
+
+    assert first.body == business.post(DEPOSITS, deposit_body(), key=KEY, content_type="Application/JSON; a=b").body
 
 
 def test_bytes_can_be_the_fingerprint() -> None:

@@ -6,7 +6,7 @@ import json
 
 from drive import DAY, DEPOSITS, Business, deposit_body, settled
 
-from paydouble.api.values import Delayed, Joined
+from paydouble.api.execution import Delayed, Joined
 
 KEY = "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from drive import DEPOSITS, Business, deposit_body, error_code, key, settings
 
-from paydouble.api import values
+from paydouble.api import calls
 from paydouble.guards.credentials import basic_header
 
 KNOWN = key(1)
@@ -108,7 +108,7 @@ def test_a_body_is_not_read_before_it_can_matter(
 ) -> None:
     """A deposit that is refused for other reasons costs no parse, which for a large one is long."""
     read: list[object] = []
-    monkeypatch.setattr(values, "parse", lambda *given: read.append(given))
+    monkeypatch.setattr(calls, "parse", lambda *given: read.append(given))
 
     reply = Business(**settings).post("/pay-in/deposit-creation", deposit_body())
 

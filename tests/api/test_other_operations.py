@@ -258,7 +258,7 @@ def test_what_is_answered_is_what_the_models_say() -> None:
     """Every operation of the table answers with exactly the members of its model, after a whole life too."""
     business = Business(scenario="refund-fails")
     pay_in_id = business.paid()
-    dispute = business.sandbox.open_dispute(business.pay_in(pay_in_id)).id
+    dispute = business.sandbox.open_dispute(business.pay_in(pay_in_id), amount=1).id
     posts: dict[str, tuple[str, Any]] = {
         "deposit-creation": (DEPOSITS, deposit_body(metadata={"a": "b"})),
         "exchange-rates": (f"{DEPOSITS}/exchange-rates", {"source_currency": "EUR", "amount": 1}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +11,9 @@ from drive import DEPOSITS, Business, data, deposit_body, error_code
 from hypothesis import given
 from hypothesis import strategies as st
 
+ORDER = {"amount": 5, "currency": "EUR", "external_identifier": "out-1"}
+PAYOUT = {**ORDER, "beneficiary": {"name": "Ada", "account": "DE02"}}
+TRANSACTION = {**ORDER, "type": "FEE"}
 LISTS = ["/pay-in", "/refund", "/dispute", "/payout", "/transaction"]
 
 
@@ -34,6 +38,39 @@ def test_the_pages_together_are_the_whole_list(count: int, limit: int) -> None:
     assert made[::-1] == _walk(business, "/pay-in?", limit)
 
 
+def _refunds(business: Business, count: int) -> list[str]:
+    paid = business.paid()
+    ask = {"payin_id": paid, "amount": 1}
+    return [data(business.post("/refund/refund-creation", ask))["id"] for _ in range(count)]
+
+
+def _disputes(business: Business, count: int) -> list[str]:
+    return [business.sandbox.open_dispute(business.pay_in(business.paid())).id for _ in range(count)]
+
+
+def _payouts(business: Business, count: int) -> list[str]:
+    return [data(business.post("/payout/payout-initiation", PAYOUT))["id"] for _ in range(count)]
+
+
+def _transactions(business: Business, count: int) -> list[str]:
+    return [data(business.post("/transaction/transaction-creation", TRANSACTION))["id"] for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("path", "make"),
+    [("/refund", _refunds), ("/dispute", _disputes), ("/payout", _payouts), ("/transaction", _transactions)],
+)
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_the_pages_of_every_list_are_the_whole(
+    path: str, make: Callable[[Business, int], list[str]], limit: int
+) -> None:
+    """Each kind of resource has cursors of its own, which neither repeat nor skip one."""
+    business = Business()
+    made = make(business, 5)
+
+    assert _walk(business, f"{path}?", limit) == made[::-1]
+
+
 @given(creations=st.lists(st.integers(0, 3), min_size=3, max_size=3), limit=st.integers(1, 4))
 def test_what_is_created_between_pages_neither_repeats_nor_hides(creations: list[int], limit: int) -> None:
     """Who walks on with a cursor sees exactly what there was when the walk began."""
@@ -52,6 +89,15 @@ def test_what_is_created_between_pages_neither_repeats_nor_hides(creations: list
             business.deposit()
 
     assert made[::-1] == seen
+
+
+@given(count=st.integers(0, 9), limit=st.integers(1, 10))
+def test_the_order_of_a_list_is_a_setting(count: int, limit: int) -> None:
+    """Oldest first, the pages together are the whole list too, with what comes meanwhile at its end."""
+    business = Business(list_order="oldest_first")
+    made = [business.deposit() for _ in range(count)]
+
+    assert made == _walk(business, "/pay-in?", limit)
 
 
 def test_twenty_items_are_a_page_unless_said_otherwise() -> None:
@@ -96,7 +142,8 @@ def test_the_ends_of_the_limit_are_taken(limit: str) -> None:
 
 GARBAGE = ["x", "", "%00", "5", "%F0%9F%92%B6"]
 GARBAGE += [
-    urlsafe_b64encode(text).decode() for text in (b"after:", b"before:5", b"after:-5", b"after:" + b"9" * 40, b"\xff:5")
+    urlsafe_b64encode(text).decode()
+    for text in (b"payin:", b"after:5", b"refund:-5", b"payout:" + b"9" * 40, b"\xff:5")
 ]
 
 
@@ -107,6 +154,30 @@ def test_a_cursor_that_nobody_gave_out_is_refused(path: str, cursor: str) -> Non
     reply = Business().get(f"{path}?cursor={cursor}")
 
     assert (reply.status, error_code(reply)) == (400, "INVALID_INPUT")
+
+
+def _one_of_each(business: Business) -> None:
+    paid = business.paid()
+    business.post("/refund/refund-creation", {"payin_id": paid, "amount": 1})
+    business.sandbox.open_dispute(business.pay_in(paid))
+    money = {"amount": 1, "currency": "EUR", "external_identifier": "x-1"}
+    business.post("/payout/payout-initiation", {**money, "beneficiary": {"name": "Ada", "account": "DE02"}})
+    business.post("/transaction/transaction-creation", {**money, "type": "ADJUSTMENT"})
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_every_list_is_walked_with_its_own_cursor_alone(path: str) -> None:
+    """A list goes on at its own cursor, and refuses one that another list gave out."""
+    business = Business()
+    for _ in range(3):
+        _one_of_each(business)
+    cursors = {each: data(business.get(f"{each}?limit=1"))["next_cursor"] for each in LISTS}
+
+    answers = {each: business.get(f"{path}?limit=1&cursor={cursor}").status for each, cursor in cursors.items()}
+
+    assert answers == {each: 200 if each == path else 400 for each in LISTS}
+    whole = [item["id"] for item in data(business.get(path))["items"]]
+    assert (len(whole), whole) == (3, _walk(business, f"{path}?", 1))
 
 
 @given(st.text())

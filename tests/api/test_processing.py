@@ -7,7 +7,7 @@ import json
 import pytest
 from drive import DEPOSITS, MINUTE, START, Business, data, deposit_body, key, settled
 
-from paydouble.api.values import Delayed
+from paydouble.api.execution import Delayed
 from paydouble.payments.ledger import Ledger
 
 
@@ -46,7 +46,7 @@ def test_a_failure_of_ours_leaves_the_key_free(monkeypatch: pytest.MonkeyPatch) 
             business.post(DEPOSITS, deposit_body(), key=key(1))
 
     assert business.post(DEPOSITS, deposit_body(), key=key(1)).status == 200
-    assert business.sandbox.cause is None
+    assert business.sandbox.publisher.cause is None
 
 
 def test_a_reset_in_between_forgets_the_key_and_not_the_request() -> None:

@@ -22,7 +22,7 @@ START = 1_767_225_600_000  # 2026-01-01T00:00:00.000Z
 
 
 def populate(sandbox: Sandbox) -> dict[str, str]:
-    """Make one resource of each kind; returns their identifiers, and a cursor."""
+    """Make one resource of each kind; returns their identifiers."""
     method = load_catalogue().methods[0]
     customer = Customer("Ada", "Lovelace", "ada@example.test")
     order = Order("order-1", 10_000_000_00, "EUR", method.named, customer, expires_in_ms=86_400_000)
@@ -43,7 +43,6 @@ def populate(sandbox: Sandbox) -> dict[str, str]:
         "dispute": dispute.id,
         "payout": payout.id,
         "transaction": transaction.id,
-        "cursor": "YWZ0ZXI6Mg",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -34,3 +35,50 @@ def test_commands_are_completed() -> None:
     )
 
     assert (done.stdout, done.stderr) == ("plain,serve\n", "")
+
+
+def completed(words: str, shell: str = "bash") -> list[str]:
+    """Return what is offered for the last of some words."""
+    typed = words.split(" ")
+    environment = {
+        **os.environ,
+        "_PAYDOUBLE_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(typed) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "paydouble"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("command", ["trigger", "scenario show", "scenario graph"])
+def test_scenarios_are_completed_beside_files(command: str) -> None:
+    """Wherever one can be named."""
+    assert completed(f"paydouble {command} happy") == ["plain,happy-path", "file,happy"]
+
+
+def test_a_scenario_that_must_be_a_name_is_completed_without_files() -> None:
+    """The server takes no path there."""
+    assert completed("paydouble serve --scenario card-de") == ["plain,card-declined"]
+
+
+def test_scenarios_of_own_folders_are_completed(tmp_path: Path) -> None:
+    """Of those that stand before the word; what a terminal would obey is not offered."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "happy-own.yaml").touch()
+    (tmp_path / "happy-\x1b[2J.yaml").touch()
+
+    own = completed(f"paydouble scenario show --scenarios {tmp_path} happy-")
+    served = completed(f"paydouble serve --scenarios {tmp_path} --scenario happy-")
+
+    assert own == ["plain,happy-own", "plain,happy-path", "file,happy-"]
+    assert served == ["plain,happy-own", "plain,happy-path"]
+
+
+def test_types_of_events_are_completed() -> None:
+    """With their families for a filter, alone for a test webhook."""
+    assert completed("paydouble receive --events refund.s") == ["plain,refund.succeeded"]
+    assert completed("paydouble serve --events dispute.")[:2] == ["plain,dispute.*", "plain,dispute.created"]
+    assert completed("paydouble webhook test --type dispute.cl") == ["plain,dispute.closed"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import re
 import threading
 from typing import Any
 
+import click
 import pytest
 from benches import DAY, SECOND, deposit
 from drive import deposit_body
@@ -15,10 +18,12 @@ from drive import deposit_body
 from paydouble import Sandbox
 from paydouble.cli import live
 from paydouble.cli.live import LiveLog, LogFormat
+from paydouble.cli.options import event_filter
 from paydouble.core.instants import write_instant
+from paydouble.core.printable import printable
 from paydouble.faults.model import parse_fault
-from paydouble.inprocess import InProcess, Unreachable, Webhook
-from paydouble.journal import RequestEntry
+from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
+from paydouble.journal import RequestEntry, UnclaimedEntry
 from paydouble.testing import ReplyLost
 
 
@@ -48,16 +53,15 @@ def test_a_life_reads_like_a_timeline() -> None:
     deposit(double.sandbox, scenario="abandoned")
     double.advance(by=DAY + SECOND)
 
-    first, second = (pay_in.event.object_id for pay_in in list(double.sandbox.outbox.deliveries.values())[:2])
-    target = "http://receiver.test/webhooks"
+    made = next(iter(double.sandbox.outbox.deliveries.values())).event.object_id
     assert lines() == [
-        "2026-01-01",
-        f"00:00:00.000      pay-in.created  {first}",
-        f"00:00:00.000    -> pay-in.created  500  attempt 1 to {target}, again at 2026-01-01T00:01:00.000Z",
-        f"00:01:00.000    -> pay-in.created  200  attempt 2 to {target}",
-        "2026-01-02",
-        f"00:00:00.000      pay-in.cancelled  {second}",
-        f"00:00:00.000    -> pay-in.cancelled  200  attempt 1 to {target}",
+        "2026-01-01 UTC",
+        f"00:00:00.000      pay-in.created  order-1  {made}",
+        "00:00:00.000    -> pay-in.created  order-1  500 in <1 ms  again at 00:01:00",
+        "00:01:00.000    -> pay-in.created  order-1  200 in <1 ms  attempt 2",
+        "2026-01-02 UTC",
+        "00:00:00.000      pay-in.cancelled  order-1  49.90 EUR",
+        "00:00:00.000    -> pay-in.cancelled  order-1  200 in <1 ms",
     ]
 
 
@@ -66,16 +70,53 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
     double, lines = logged(default="another", url=None)
     box = double.sandbox
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/pay-in/deposit-creation?x=1", None, b"", b"", status=200)
-    box.cause = entry
+    box.publisher.cause = entry
     made = deposit(box)
-    box.cause = None
-    entry.external_identifier, entry.object_id, entry.verdict, entry.faults = "order-1", made.id, "replay", ("f",)
+    box.publisher.cause = None
+    entry.order, entry.object_id, entry.verdict, entry.faults = "order-1", made.id, "replay", ("f",)
+    entry.response_body = b'{"data":{"amount":49.90,"currency":"EUR"}}'
     box.feed.add(entry)
 
-    assert lines()[1:] == [
-        f"00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), struck by f  order-1  {made.id}",
-        f"00:00:00.000  default      pay-in.created  {made.id}  (no endpoint)",
+    assert lines() == [
+        "2026-01-01 UTC  default",
+        "00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), struck by f  order-1  49.90 EUR",
+        f"00:00:00.000  default      pay-in.created  order-1  {made.id}  (no endpoint)",
     ]
+
+
+def stranger(key: str | None) -> UnclaimedEntry:
+    """Return a request of the year 2026 that no sandbox has claimed."""
+    entry = UnclaimedEntry("req_1", START_MS, "GET", "/api/v1/pay-in?x=1", None, b"", b"", status=401, business_key=key)
+    entry.sequence = 1
+    return entry
+
+
+def test_a_request_that_no_sandbox_claims_has_a_line() -> None:
+    """A wrong business key is looked for in vain otherwise: no sandbox shows what came with it."""
+    stream = io.StringIO()
+    log = LiveLog(stream, "text", "default")
+    log.unclaimed(stranger("live_key"))
+    log.unclaimed(stranger(None))
+    log.close()
+
+    assert stream.getvalue().splitlines() == [
+        "2026-01-01 UTC  of this machine",
+        "00:00:00.000  -> GET /pay-in  401  no sandbox claims it (business key 'live_key')",
+        "00:00:00.000  -> GET /pay-in  401  no sandbox claims it (no business key)",
+    ]
+
+
+def test_a_request_that_no_sandbox_claims_is_a_line_of_json() -> None:
+    """Shaped as the control API shows it."""
+    stream = io.StringIO()
+    log = LiveLog(stream, "json", "default")
+    log.unclaimed(stranger("live_key"))
+    log.close()
+
+    [line] = stream.getvalue().splitlines()
+    shown = json.loads(line)
+    assert (shown["sandbox"], shown["kind"], shown["business_key"]) == (None, "unclaimed", "live_key")
+    assert (shown["status"], shown["target"], shown["sequence"]) == (401, "/api/v1/pay-in?x=1", 1)
 
 
 @pytest.mark.parametrize("name", ["in", "pay", "deposit-creation2"])
@@ -84,7 +125,7 @@ def test_an_order_is_named_though_its_name_is_part_of_the_path(name: str) -> Non
     double, lines = logged(url=None)
     box = double.sandbox
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/pay-in/deposit-creation", None, b"", b"", status=200)
-    entry.external_identifier = name
+    entry.order = name
     box.feed.add(entry)
 
     assert lines()[-1].endswith(f"-> POST /pay-in/deposit-creation  200  {name}")
@@ -103,9 +144,9 @@ def test_what_faults_and_people_do_is_told() -> None:
     )
     box.feed.say("fault", {"action": "added", "id": fault.id, "effect": {"type": "hold"}})
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/x", None, b"", b"")
-    box.cause = entry
+    box.publisher.cause = entry
     made = deposit(box)
-    box.cause = None
+    box.publisher.cause = None
     box.feed.add(entry)
     box.faults.remove(fault.id)
     box.feed.say("fault", {"action": "removed", "deleted": fault.id})
@@ -114,17 +155,16 @@ def test_what_faults_and_people_do_is_told() -> None:
     box.hold(next(each for each in box.outbox.deliveries.values() if each.status == "waiting"))
     box.reset(frozenset({"requests"}))
 
-    target = "http://receiver.test/webhooks"
     assert [line[14:] for line in lines()[1:]] == [
         "fault fault-1 hold added",
         "-> POST /x  no answer",
-        f"    pay-in.created  {made.id}",
-        f"    pay-in.created  {made.id} is held  by fault-1",
+        f"    pay-in.created  order-1  {made.id}",
+        "    pay-in.created  order-1  held by fault-1",
         "fault fault-1 removed",
-        f"    pay-in.pending  {made.id}",
-        f"  -> pay-in.pending  refused  attempt 1 to {target}, again at 2026-01-01T00:01:02.000Z",
+        "    pay-in.pending  order-1  49.90 EUR",
+        "  -> pay-in.pending  order-1  refused in <1 ms  again at 00:01:02",
         "the clock was moved to here",
-        f"    pay-in.pending  {made.id} is held",
+        "    pay-in.pending  order-1  held",
         "reset: requests",
     ]
 
@@ -146,15 +186,16 @@ def test_what_faults_have_done_is_said_beside_their_ids() -> None:
     box.clock.advance("1s")
     log.close()
 
-    lines = [line[14:].partition(" to http")[0] for line in stream.getvalue().splitlines()[1:]]
     made = box.events[0].object_id
-    assert lines == [
+    _, *lines = stream.getvalue().splitlines()
+    assert [line[14:].startswith("fault fault-") for line in lines[:5]] == [True] * 4 + [False]
+    assert [line[14:] for line in lines[4:]] == [
         "-> POST /pay-in/deposit-creation  no answer, nothing done (fault-2)  order-1",
-        f"-> POST /pay-in/deposit-creation  201, reply lost (fault-1)  order-1  {made}",
-        f"    pay-in.created  {made}",
-        f"    pay-in.created (copy 1)  {made} is waiting  by fault-3",
-        "  -> pay-in.created  200, tampered with (fault-4)  attempt 1",
-        "  -> pay-in.created (copy 1)  200, tampered with (fault-4)  attempt 1",
+        "-> POST /pay-in/deposit-creation  201, reply lost (fault-1)  order-1  49.90 EUR",
+        f"    pay-in.created  order-1  {made}",
+        "    pay-in.created (copy 1)  order-1  waiting by fault-3",
+        "  -> pay-in.created  order-1  200 in <1 ms, tampered with (fault-4)",
+        "  -> pay-in.created (copy 1)  order-1  200 in <1 ms, tampered with (fault-4)",
     ]
 
 
@@ -164,7 +205,9 @@ def test_an_attempt_that_ends_a_delivery_says_how() -> None:
     deposit(double.sandbox, scenario="abandoned")
     double.advance(by=4 * DAY)
 
-    assert any(line.endswith("503  attempt 8 to http://receiver.test/webhooks, then exhausted") for line in lines())
+    log = lines()
+    assert any(line.endswith("-> pay-in.created  order-1  503 in <1 ms  attempt 8, then exhausted") for line in log)
+    assert any(line.endswith("503 in <1 ms  attempt 6, again on 2026-01-02 at 10:36:00") for line in log)
 
 
 def test_a_deposits_own_endpoint_is_an_endpoint() -> None:
@@ -242,3 +285,233 @@ def test_a_reader_that_has_gone_ends_the_log() -> None:
 
     log.say("anybody?")
     log.close()
+
+
+class _File(io.RawIOBase):
+    """A file on a disk that is full now and then."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.content = b""
+        self.room: int | None = None
+        """Bytes that still fit; None for all."""
+        self.error = OSError(28, "No space left on device")
+        self.refused = threading.Semaphore(0)
+
+    def writable(self) -> bool:
+        """Return that it can be written."""
+        return True
+
+    def write(self, data: Any) -> int:  # noqa: ANN401 - whatever holds bytes
+        """Take what fits."""
+        if self.room == 0:
+            self.refused.release()
+            raise self.error
+        taken = bytes(data[: self.room])
+        self.content += taken
+        if self.room is not None:
+            self.room -= len(taken)
+        return len(taken)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device"), "no space left on device"),
+        (OSError(5, "Input/output error"), "input/output error"),
+        (BrokenPipeError(32, "Broken pipe"), "broken pipe"),
+    ],
+)
+def test_what_a_full_disk_did_not_take_is_told_when_there_is_room_again(error: OSError, reason: str) -> None:
+    """The log goes on; a line that was begun has an end, and what was lost is lost once."""
+    file = _File()
+    file.error = error
+    log = LiveLog(io.TextIOWrapper(io.BufferedWriter(file), "utf-8", line_buffering=True), "text", "default")
+    file.room = len("first\nsec")
+    for line in ("first", "second", "third"):
+        log.say(line)
+    for _ in range(2):
+        assert file.refused.acquire(timeout=30)
+
+    file.room = None
+    log.say("fourth")
+    log.say("fifth")
+    log.close()
+
+    assert file.content.decode().splitlines() == [
+        "first",
+        "sec",
+        f"(2 lines were not written: {reason})",
+        "fourth",
+        "fifth",
+    ]
+
+
+def test_a_reader_that_is_slow_on_a_pipe_that_does_not_block_gets_everything() -> None:
+    """Another process may have made standard error so; nothing is lost, and nothing is raised."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    lines = [f"{number:06d} {'x' * 1_000}" for number in range(200)]
+    with open(theirs, "w", encoding="utf-8") as stream, open(ours, "rb") as reader:  # noqa: PTH123 - descriptors
+        log = LiveLog(stream, "text", "default")
+        for line in lines:
+            log.say(line)
+        got = b"".join(reader.readline() for _ in lines)
+        log.close()
+
+    assert got.decode().splitlines() == lines
+
+
+def test_a_log_on_a_full_disk_leaves_the_server_alone() -> None:
+    """A write that always fails ends nothing and prints nothing."""
+    with open("/dev/full", "w", encoding="utf-8") as stream:  # noqa: PTH123 - a device
+        log = LiveLog(stream, "json", "default")
+        log.say("lost")
+        log.close()
+
+        assert not log._thread.is_alive()  # noqa: SLF001 - it has come to its end by itself
+
+
+EVIL = "a\n00:00:00.000  \x1b[2J\x1b[31m\x9b1m\u202e\u2028\x7f"
+SHOWN = "a\\n00:00:00.000  \\x1b[2J\\x1b[31m\\x9b1m\\u202e\\u2028\\x7f"
+
+
+class _Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, _Screen])
+def test_nothing_from_a_request_reaches_the_terminal_raw(
+    stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order, a path, a method and an endpoint are shown; they forge no line and change no colour."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "500")
+    screen = stream()
+    log = LiveLog(screen, "text", "default")
+    double = InProcess(receiver=lambda _: 200)
+    log.follow(double.sandbox)
+    deposit(double.sandbox, external_identifier=EVIL, notification_url="http://127.0.0.1/" + EVIL)
+    entry = RequestEntry("req_1", double.sandbox.now, "GE\x1b[1mT", "/api/v1/x" + EVIL, None, b"", b"", status=404)
+    entry.order = entry.object_id = EVIL
+    double.sandbox.feed.add(entry)
+    double.deliver()
+    log.say(EVIL)
+    log.close()
+
+    lines = [click.unstyle(line) for line in screen.getvalue().removesuffix("\n").split("\n")]
+    dots = "→" if stream is _Screen else "->"
+    made = double.sandbox.journal.events.entries[0].object_id
+    assert lines == [
+        "2026-01-01 UTC",
+        f"00:00:00.000      pay-in.created  {SHOWN}  {made}",
+        f"00:00:00.000  {dots} GE\\x1b[1mT /x{SHOWN}  404  {SHOWN}  {SHOWN}",
+        f"00:00:00.000    {dots} pay-in.created  {SHOWN}  200 in <1 ms  to http://127.0.0.1/{SHOWN}",
+        SHOWN,
+    ]
+    raw = screen.getvalue()
+    own = [re.sub("\x1b\\[(0|1|2|31|32)m", "", line) for line in raw.removesuffix("\n").split("\n")]
+    assert all(printable(line) == line for line in own)
+    assert raw.count("\x1b[31m") == (1 if stream is _Screen else 0)  # the 404 alone
+
+
+def test_json_stays_json_whatever_is_in_it() -> None:
+    """Its own escapes stand for what a terminal would obey; a remark is an object as well."""
+    double, lines = logged(log_format="json", receiver=lambda _: 200)
+    entry = RequestEntry("req_1", double.sandbox.now, "GET", "/api/v1/" + EVIL, None, b"", EVIL.encode(), status=404)
+    double.sandbox.feed.add(entry)
+
+    (line,) = lines()
+
+    assert json.loads(line)["target"] == "/api/v1/" + EVIL
+    assert printable(line) == line
+
+
+def test_remarks_in_a_log_of_json_are_json() -> None:
+    """What `--watch` tells, and lines that were lost."""
+    stream = io.StringIO()
+    log = LiveLog(stream, "json", "default")
+    log.say("scenario mine is read again")
+    log.close()
+
+    assert json.loads(stream.getvalue()) == {"kind": "remark", "message": "scenario mine is read again"}
+
+
+def test_the_day_is_that_of_each_sandbox() -> None:
+    """Sandboxes whose clocks stand at different days do not repeat their dates in turn."""
+    stream = io.StringIO()
+    log = LiveLog(stream, "text", "default")
+    boxes = [Sandbox({}, start=f"2026-01-0{day}T23:59:59Z") for day in (1, 5)]
+    boxes[1].core.sandbox.identity = boxes[1].core.sandbox.identity._replace(id="other")
+    for box in boxes:
+        log.follow(box.core.sandbox)
+    for _ in range(2):
+        for box in boxes:
+            box.handle("GET", "/pay-in")
+    boxes[0].clock.advance("1s")
+    boxes[0].handle("GET", "/pay-in")
+    log.close()
+
+    assert stream.getvalue().splitlines() == [
+        "2026-01-01 UTC",
+        "23:59:59.000  -> GET /pay-in  200",
+        "2026-01-05 UTC  other",
+        "23:59:59.000  other  -> GET /pay-in  200",
+        "23:59:59.000  -> GET /pay-in  200",
+        "23:59:59.000  other  -> GET /pay-in  200",
+        "2026-01-02 UTC",
+        "00:00:00.000  -> GET /pay-in  200",
+    ]
+
+
+def test_a_line_is_folded_where_a_terminal_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its parts, under its text."""
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = _Screen()
+    log = LiveLog(stream, "text", "default")
+    double = InProcess(receiver=lambda _: 200)
+    log.follow(double.sandbox)
+    made = deposit(double.sandbox)
+    log.close()
+
+    assert [click.unstyle(line) for line in stream.getvalue().splitlines()][1:] == [
+        "00:00:00.000      pay-in.created  order-1",
+        f"{'':18}{made.id}",
+    ]
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_some_events_can_be_shown_alone(log_format: LogFormat) -> None:
+    """With the requests that caused them and their attempts; everything else is left out."""
+    stream = io.StringIO()
+    log = LiveLog(stream, log_format, "default", event_filter(("pay-in.c*", "refund.*")))
+    box = Sandbox({}, receiver=lambda _: 200)
+    log.follow(box.core.sandbox)
+    box.faults.add("duplicate", spacing="1s", match={"event_type": "pay-in.created"})
+    box.handle("POST", "/pay-in/deposit-creation", deposit_body())
+    box.handle("GET", "/pay-in")
+    box.clock.advance("1m")
+    log.close()
+
+    lines = stream.getvalue().splitlines()
+    if log_format == "json":
+        kinds = [(json.loads(line)["kind"], json.loads(line).get("event_type")) for line in lines]
+        created = "pay-in.created"
+        assert kinds == [
+            ("event", None),
+            ("delivery", created),
+            ("request", None),
+            ("attempt", created),
+            ("attempt", created),
+        ]
+        return
+    assert [line[14:].split("  200")[0] for line in lines[1:]] == [
+        "-> POST /pay-in/deposit-creation",
+        f"    pay-in.created  order-1  {box.events[0].object_id}",
+        "    pay-in.created (copy 1)  order-1  waiting by fault-1",
+        "  -> pay-in.created  order-1",
+        "  -> pay-in.created (copy 1)  order-1",
+    ]

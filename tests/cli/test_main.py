@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import click
 import pytest
+from bounds import AT_MOST_SECONDS
 from click.testing import CliRunner
 
 from paydouble.cli import main
@@ -39,6 +42,7 @@ NOBODY = ["serve", "--port", "0", "--host", "nobody.invalid", "--insecure-contro
         (["serve", "--rate", "nan"], "paydouble serve: --rate: is not a number"),
         (["serve", "--set", "livemode"], "paydouble serve: --set 'livemode': write it like"),
         (["serve", "--set", "livemode=[1"], "paydouble serve: --set 'livemode=[1':"),
+        (["serve", "--set", "livemode=" + "[" * 2000], "paydouble serve: --set 'livemode=[[["),
         (["serve", "--set", "colour=red"], "paydouble serve: settings.colour: this member is not known"),
         (["serve", "--set", "webhooks.timeout=2"], "paydouble serve: settings.webhooks.timeout: a duration is a text"),
         (["serve", "--rate", "2", "--clock", "auto"], "paydouble serve: --rate: only a real clock has a rate"),
@@ -133,7 +137,7 @@ def test_small_commands_import_no_server(arguments: list[str]) -> None:
         "print([name for name in ('aiohttp', 'asyncio', 'pydantic') if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=AT_MOST_SECONDS
     )
 
     assert done.stdout.splitlines()[-1] == "[]"
@@ -151,3 +155,27 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
         errors = process.stderr.read()
 
     assert (process.returncode, errors) == (0, b"")
+
+
+def commands(group: click.Group = cli, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command."""
+    yield above
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*above, name))
+        else:
+            yield (*above, name)
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_help_fits_in_80_columns(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line is wrapped by the terminal, and none is cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    run([*words, "--help"])
+
+    written = capsys.readouterr().out
+    cut = [line for line in written.splitlines() if line.endswith("...") and not line.endswith("[ARGS]...")]
+    assert [line for line in written.splitlines() if len(line) > 80] + cut == []

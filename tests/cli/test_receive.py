@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,8 +13,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from bounds import AT_MOST_SECONDS
 
 from paydouble import sign
 
@@ -28,6 +31,7 @@ class _Running:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.start = [self.line(), self.line()]
+        self.date = self.line()
         found = re.search(r"http://127\.0\.0\.1:\d+/", self.start[0])
         assert found is not None, self.start
         self.url = found[0]
@@ -40,7 +44,7 @@ class _Running:
         headers = {} if secret is None else {"X-Service-Signature": sign(body, secret)}
         request = urllib.request.Request(self.url, body, headers)  # noqa: S310 - our own http://127.0.0.1
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 - likewise
+            with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - likewise
                 return int(response.status)
         except urllib.error.HTTPError as error:
             error.close()
@@ -48,7 +52,7 @@ class _Running:
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
         self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=10)
+        out, err = self.process.communicate(timeout=AT_MOST_SECONDS)
         return self.process.returncode, out, err
 
 
@@ -73,7 +77,7 @@ def _words(line: str) -> list[str]:
 
 
 def test_an_event_is_one_line() -> None:
-    """Time, type, object, status, amount to the digit, whether it verified, and what it was answered."""
+    """Time, type, payment, amount to the digit, whether it verified, and what it was answered."""
     with _receive() as running:
         status = running.post()
 
@@ -81,8 +85,8 @@ def test_an_event_is_one_line() -> None:
 
     assert status == 200
     assert re.match(r"\d\d:\d\d:\d\d  ", line)
-    assert _words(line)[1:] == ["pay-in.created", "payin_1", "created", "49.90", "EUR", "✓", "verified", "→", "200"]
-    assert len(line) <= 100
+    assert _words(line)[1:] == ["pay-in.created", "payin_1", "49.90", "EUR", "✓", "verified", "→", "200"]
+    assert len(line) <= 80
 
 
 def test_the_start_says_how_to_point_a_server_at_it() -> None:
@@ -94,6 +98,74 @@ def test_the_start_says_how_to_point_a_server_at_it() -> None:
         f"paydouble receives at {port} and verifies with whsec a",
         f"  send events here:   paydouble serve --notification-url {port} --webhook-secret 'whsec a'",
     ]
+
+
+def _event(number: int, kind: str, **resource: object) -> bytes:
+    body = {"id": f"evt_{number}", "object": "event", "type": kind, "data": {"object": resource}}
+    return json.dumps(body).encode()
+
+
+def test_a_payment_has_the_name_that_its_merchant_gave_it() -> None:
+    """Its refunds and disputes as well, once the receiver has seen the pay-in."""
+    pay_in = {"id": "payin_1", "object": "payin", "external_identifier": "order-17", "amount": 49, "currency": "EUR"}
+    refund = {"id": "refund_1", "object": "refund", "payin_id": "payin_1", "amount": 30, "currency": "EUR"}
+    with _receive() as running:
+        running.post(_event(1, "refund.created", **refund))
+        running.post(_event(2, "pay-in.succeeded", **pay_in))
+        running.post(_event(3, "refund.succeeded", **refund))
+
+        lines = [running.line() for _ in range(3)]
+
+    assert [_words(line)[2:5] for line in lines] == [
+        ["payin_1", "30", "EUR"],
+        ["order-17", "49", "EUR"],
+        ["order-17", "30", "EUR"],
+    ]
+
+
+def test_times_say_whose_they_are() -> None:
+    """The date and the machine's distance from UTC stand above them."""
+    with _receive(TZ="Asia/Kolkata") as running:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d, local time \(UTC\+05:30\)", running.date)
+
+
+def test_some_events_can_be_shown_alone() -> None:
+    """The others are answered and counted all the same."""
+    with _receive("--events", "refund.*", "--events", "dispute.closed") as running:
+        statuses = [running.post(), running.post(_event(2, "refund.created", id="refund_1")), running.post(b"x")]
+        line = running.line()
+
+        _, rest, _ = running.end()
+
+    assert (statuses, _words(line)[1:3]) == ([200, 200, 200], ["refund.created", "refund_1"])
+    assert rest == "stopped: 3 received, 3 verified, duplicates: 0, not shown: 2\n"
+
+
+def test_a_full_disk_keeps_no_sender_from_its_answer() -> None:
+    """What is printed is lost; the answers are not."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "paydouble", "receive", "--port", str(port)], stdout=full, stderr=subprocess.PIPE
+        )
+    try:
+        signed = {"X-Service-Signature": sign(BODY, SECRET)}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", BODY, signed)
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - likewise
+                    assert response.status == 200
+                    break
+            except urllib.error.URLError:
+                assert process.poll() is None  # it has not begun to listen yet
+        process.terminate()
+        _, complaint = process.communicate(timeout=AT_MOST_SECONDS)
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert (process.returncode, complaint) == (0, b"")
 
 
 def test_failures_and_duplicates_are_marked() -> None:
@@ -112,16 +184,17 @@ def test_what_does_not_verify_is_named_and_explained_once() -> None:
     with _receive() as running:
         statuses = [running.post(secret=None), running.post(secret=None), running.post(secret="whsec_other")]
 
-        lines = [running.line() for _ in range(5)]
+        lines = [running.line() for _ in range(6)]
         _, rest, _ = running.end()
 
     assert statuses == [400, 400, 401]
-    assert [_words(line)[-4:] for line in (lines[0], lines[3], lines[4])] == [
+    assert [_words(line)[-4:] for line in (lines[0], lines[4], lines[5])] == [
         ["✗", "missing-header", "→", "400"],
         ["✗", "missing-header", "→", "400"],
         ["✗", "wrong-secret", "→", "401"],
     ]
     assert lines[1].strip() == "the request carries no signature header."
+    assert max(map(len, lines)) <= 80
     assert lines[2].strip().startswith("To do: ")
     assert "stopped: 3 received, 0 verified, duplicates: 0" in rest
 
@@ -134,14 +207,18 @@ def test_the_secret_can_come_from_the_environment() -> None:
 
 def test_nothing_in_an_event_reaches_the_terminal_raw() -> None:
     """An event from anybody may hold escape sequences, wrong types and endless names."""
-    body = b'{"type":"\\u001b[31mred","data":{"object":{"id":["' + b"x" * 99 + b'"],"status":"a\\nb"}}}'
+    body = (
+        b'{"type":"\\u001b[31mred","data":{"object":{"id":["'
+        + b"x" * 99
+        + b'"],"payin_id":"a\\nb","amount":1,"currency":"\\u202eEUR"}}}'
+    )
     with _receive() as running:
         running.post(body)
 
         line = running.line()
 
     assert "\\x1b[31mred" in line
-    assert "a\\nb" in line
+    assert "  a\\nb  1 \\u202eEUR  " in line
     assert line.isprintable()
 
 
@@ -175,7 +252,7 @@ def test_it_ends_when_nobody_reads_any_more() -> None:
         running.process.stdout.close()
 
         answered = running.post()
-        returncode = running.process.wait(timeout=10)
+        returncode = running.process.wait(timeout=AT_MOST_SECONDS)
         assert running.process.stderr is not None
         complaint = running.process.stderr.read()
         running.process.stdout = None
@@ -194,7 +271,7 @@ def test_a_port_in_use_is_one_line_and_exit_status_2() -> None:
             [sys.executable, "-m", "paydouble", "receive", "--port", str(port)],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=AT_MOST_SECONDS,
             check=False,
         )
 

@@ -18,7 +18,7 @@ from drive import deposit_body, key
 from paydouble.cli.main import run
 from paydouble.guards.credentials import basic_header
 
-TIMELINE = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}  |[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+TIMELINE = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}  |[0-9]{4}-[0-9]{2}-[0-9]{2} UTC$")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PAYDOUBLE_")}
 MINE = "name: mine\nsummary: Mine.\nlifecycle:\n  pay_in:\n    - {{after: 1s, to: {to}}}\n"
 
@@ -66,7 +66,8 @@ async def serving(*arguments: str) -> AsyncIterator[Served]:
         assert found, (await process.communicate())[1].decode()
         yield Served(process, found[1].decode())
     finally:
-        process.terminate()
+        if process.returncode is None:
+            process.terminate()
         await process.communicate()
 
 
@@ -81,6 +82,7 @@ async def test_a_changed_file_is_read_again_while_the_server_runs(tmp_path: Path
         after = await served.life(2)
         path.write_text("name: mine\n")
         problem = await served.says()
+        assert await served.says() == "  (what was read before stays)\n"
         still = await served.life(3)
         path.write_text(MINE.format(to="cancelled"))
         while "read again" not in await served.says():
@@ -91,6 +93,42 @@ async def test_a_changed_file_is_read_again_while_the_server_runs(tmp_path: Path
     assert (before[1:], after[1:], still[1:]) == (["pay-in.pending"], ["pay-in.failed"], ["pay-in.failed"])
     assert (told, gone) == ("scenario mine is read again\n", "scenario mine is gone\n")
     assert problem.startswith(f"{path}")
+
+
+async def test_a_pipe_in_the_folder_stops_nobody(tmp_path: Path) -> None:
+    """It is told of once, the server goes on, and a signal ends it."""
+    async with serving("--scenarios", str(tmp_path), "--watch") as served:
+        os.mkfifo(tmp_path / "pipe.yaml")
+        told = [await served.says(), await served.says()]
+        events = await served.life(1)
+        served.process.terminate()
+        _, rest = await served.process.communicate()
+
+    assert told == [
+        f"{tmp_path}/pipe.yaml:1:1: this cannot be read (is a pipe, not a regular file)\n",
+        "  (what was read before stays)\n",
+    ]
+    assert (served.process.returncode, events[-1], b"pipe" in rest) == (0, "pay-in.succeeded", False)
+
+
+async def test_a_banner_that_cannot_be_printed_stops_nobody(tmp_path: Path) -> None:
+    """A full disk is no reason not to serve."""
+    (tmp_path / "happy-path.yaml").write_text(MINE.replace("mine", "happy-path", 1).format(to="failed"))
+    with Path("/dev/full").open("wb") as full:  # noqa: ASYNC230 - a device keeps nobody waiting
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "paydouble", "serve", "--port", "0", "--scenarios", str(tmp_path), "--watch"),
+            stdout=full,
+            stderr=asyncio.subprocess.PIPE,
+            env=ENVIRONMENT,
+        )
+    assert process.stderr is not None
+    assert b"stands over" in await process.stderr.readline()  # by now the folder has been read
+    (tmp_path / "mine.yaml").write_text(MINE.format(to="pending"))
+    assert await process.stderr.readline() == b"scenario mine is read again\n"
+    process.terminate()
+    _, errors = await process.communicate()
+
+    assert (process.returncode, errors) == (0, b"")
 
 
 async def test_a_file_that_stands_over_another_is_told_of(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_the_tolerance_is_an_option(body: str, tolerance: str, status: int) -> N
         (SECRET, "no-such-file", "--body 'no-such-file' cannot be read: No such file or directory; give a file"),
         (SECRET, ".", "--body '.' cannot be read: Is a directory; give a file"),
         (SECRET, "nul\0", "cannot be read: embedded null byte; give a file"),
+        (SECRET, "/dev/zero", "--body '/dev/zero' is larger than 16777216 bytes"),
         (" ", "no-such-file", "the webhook secret is blank; give it with --secret or in PAYDOUBLE_WEBHOOK_SECRET"),
     ],
 )

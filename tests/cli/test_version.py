@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 
 import pytest
+from bounds import AT_MOST_SECONDS
 
 from paydouble.cli.main import run
 
@@ -21,6 +22,6 @@ def test_version_prints_the_version_alone(capsys: pytest.CaptureFixture[str]) ->
 def test_the_module_runs_as_a_program() -> None:
     """`python -m paydouble` is the command."""
     command = [sys.executable, "-m", "paydouble", "version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=AT_MOST_SECONDS)
 
     assert (done.stdout, done.stderr) == (version("paydouble") + "\n", "")

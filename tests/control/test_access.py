@@ -74,7 +74,13 @@ async def test_a_configured_name_may_call(guarded: Client) -> None:
     assert (await _list(guarded, {**headers, "Host": "x.pay.test"})).status == 403
 
 
-@pytest.mark.parametrize("origin", ["https://evil.test", "null", "http://127.0.0.1:1", "http://localhost", "file://"])
+# What cannot even be taken apart.
+NO_ORIGINS = ["http://[", "http://[::1", "http://[x]/", "//[", ""]
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.test", "null", "http://127.0.0.1:1", "http://localhost", "file://", *NO_ORIGINS]
+)
 async def test_a_foreign_origin_is_refused(client: Client, origin: str) -> None:
     """A page of another origin may not steer the double, even by a call without preflight."""
     headers = {"Host": f"127.0.0.1:{client.server.port}", "Origin": origin}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -32,6 +33,8 @@ async def test_a_new_fault_is_shown_with_its_defaults_and_counts(client: Client)
         "times_matched": 0,
         "times_fired": 0,
         "created_at": "2026-01-01T00:00:00.000Z",
+        "sequence": 1,
+        "order": None,
         "expires_at": "2026-01-01T00:10:00.000Z",
         "active": True,
     }
@@ -188,6 +191,7 @@ async def test_a_fault_of_one_sandbox_is_none_of_another(client: Client) -> None
     assert [(await box.api("GET", "/pay-in")).status for box in (one, other)] == [503, 418]
 
 
+ON_SANDBOX_CLOCK = {"clock": "sandbox_clock"}
 UNITS = {"epoch_seconds": "1767225660", "epoch_milliseconds": "1767225660000", "delta_seconds": "60"}
 
 
@@ -195,16 +199,34 @@ UNITS = {"epoch_seconds": "1767225660", "epoch_milliseconds": "1767225660000", "
 async def test_a_quota_counts_for_real(client: Client, unit: str, reset: str) -> None:
     """Within a window so many requests pass; the next is 429 with the documented headers, until the window ends."""
     box = await client.sandbox(clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
-    rule = await box.control("PUT", "/rate-limit", {"limit": 2, "window": "1m", "reset_unit": unit})
+    rule = await box.control("PUT", "/rate-limit", {"limit": 2, "window": "1m", "reset_unit": unit, **ON_SANDBOX_CLOCK})
 
     answers = [await box.api("GET", "/pay-in") for _ in range(3)]
 
-    assert rule.document == {"limit": 2, "window": "1m", "reset_unit": unit, "headers": "on_429"}
+    assert rule.document == {
+        **ON_SANDBOX_CLOCK,
+        "limit": 2,
+        "window": "1m",
+        "reset_unit": unit,
+        "headers": "on_429",
+    }
     assert [answer.status for answer in answers] == [200, 200, 429]
     limits = {name: value for name, value in answers[2].headers.items() if name.startswith("X-RateLimit")}
     assert limits == {"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
     await box.advance(by="1m")
     assert (await box.api("GET", "/pay-in")).status == 200
+
+
+async def test_the_reset_is_on_the_machines_clock(client: Client) -> None:
+    """Whatever the sandbox's clock shows, a client that sleeps until the reset sleeps out the window."""
+    box = await client.sandbox(clock={"mode": "manual", "start": "2026-01-01T00:00:20Z"})
+    await box.control("PUT", "/rate-limit", {"limit": 0, "window": "1m", "reset_unit": "epoch_milliseconds"})
+
+    before = time.time()
+    answer = await box.api("GET", "/pay-in")
+    after = time.time()
+
+    assert before - 0.01 <= int(answer.headers["X-RateLimit-Reset"]) / 1000 - 40 <= after + 0.01
 
 
 async def test_a_new_quota_replaces_the_old_one_whole(client: Client) -> None:
@@ -217,7 +239,8 @@ async def test_a_new_quota_replaces_the_old_one_whole(client: Client) -> None:
     await box.control("DELETE", "/rate-limit")
 
     assert (first, second) == ([200, 429], [200, 429])
-    assert replaced.document == {"limit": 1, "window": "1m", "reset_unit": "epoch_seconds", "headers": "on_429"}
+    defaults = {"window": "1m", "reset_unit": "epoch_seconds", "clock": "wall_clock", "headers": "on_429"}
+    assert replaced.document == {"limit": 1, **defaults}
     assert (await box.api("GET", "/pay-in")).status == 200
 
 

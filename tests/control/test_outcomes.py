@@ -233,10 +233,10 @@ async def test_a_reset_forgets_and_says_what(client: Client) -> None:
 
 
 async def test_a_reset_sandbox_begins_as_it_began(client: Client) -> None:
-    """After a reset the same commands make the same ids again."""
+    """After a reset that asks for the same ids the same commands make them again."""
     box = await client.sandbox(clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
     first = await box.deposit()
-    await box.control("POST", "/reset")
+    await box.control("POST", "/reset", {"same_ids": True})
 
     assert await box.deposit() == first
 
@@ -340,10 +340,10 @@ async def test_lists_are_chosen_by_what_their_items_are(client: Client) -> None:
 @pytest.mark.parametrize(
     ("clock", "member", "says"),
     [
-        ("manul", "clock", "Input should be 'real', 'manual' or 'auto'"),
-        (5, "clock", "Input should be 'real', 'manual' or 'auto'"),
-        ({"mode": "manul"}, "clock.mode", "Input should be 'real', 'manual' or 'auto'"),
-        ({"mode": "real", "rate": 0}, "clock.rate", "greater than 0"),
+        ("manul", "clock", "is 'manul'; did you mean 'manual'?"),
+        (5, "clock", "is the number 5; send 'real', 'manual' or 'auto'."),
+        ({"mode": "manul"}, "clock.mode", "is 'manul'; did you mean 'manual'?"),
+        ({"mode": "real", "rate": 0}, "clock.rate", "is 0; send more than 0"),
     ],
 )
 async def test_a_clock_is_refused_at_its_member(client: Client, clock: object, member: str, says: str) -> None:

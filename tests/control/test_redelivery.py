@@ -102,6 +102,15 @@ async def test_a_test_webhook_of_every_type_arrives(client: Client, kind: str) -
     assert (await box.api("GET", "/pay-in")).document["data"]["items"] == []
 
 
+async def test_a_sample_dispute_says_why(client: Client) -> None:
+    """Its reason is one that a provider gives, and the rest is that of a dispute about the sample's pay-in."""
+    box = await client.sandbox()
+    answer = await box.control("POST", "/webhook/test", {"type": "dispute.created"})
+
+    shown = json.loads(answer.document["body"])["data"]["object"]
+    assert (shown["object"], shown["reason"], shown["status"]) == ("dispute", "fraudulent", "needs_response")
+
+
 async def test_any_event_can_be_emitted_for_an_object_that_exists(client: Client) -> None:
     """The event shows the object as it is now, and the object stays as it is."""
     async with receiving() as receiver:

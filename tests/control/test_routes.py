@@ -33,6 +33,7 @@ SANDBOX = ("id", "base_url", "business_key", "business_secret", "webhook_secret"
 CLOCK = ("mode", "now", "rate", "next_due_at", "pending", "idle")
 WEBHOOK = ("notification_url", "secret", "previous_secret", "previous_valid_until", "signature_header")
 RESOURCE = ("id", "object", "status")
+MONEY = ("refunded_amount", "refund_pending_amount", "disputed_amount", "charged_back_amount")
 FAULT = ("id", "on", "match", "effect", "enabled", "times_matched", "times_fired", "expires_at", "active")
 VERDICT = ("passed", "count", "expected", "closest", "evicted")
 EVENT = ("id", "type", "object_id", "created_at", "request_id", "body")
@@ -70,6 +71,7 @@ CASES = {
     "webhook-test": Case(body={"type": "dispute.created"}, shows=EVENT),
     "request-list": Case(shows=LISTING),
     "request-forget": Case(shows=("removed",)),
+    "unclaimed-request-list": Case(shows=LISTING),
     "event-list": Case(shows=LISTING),
     "event-read": Case("event", shows=("id", "type", "object_id", "created_at", "request_id", "body")),
     "delivery-list": Case(shows=LISTING),
@@ -77,7 +79,9 @@ CASES = {
     "webhook-read": Case(shows=WEBHOOK),
     "webhook-change": Case(body={"notification_url": None, "secret": "whsec_new"}, shows=WEBHOOK),
     "webhook-rotate": Case(body={"grace": "1h"}, shows=WEBHOOK),
-    "pay-in-transition": Case("fresh_pay_in", {"to": "pending"}, RESOURCE),
+    "pay-in-list": Case(shows=LISTING),
+    "pay-in-read": Case("pay_in", shows=(*RESOURCE, *MONEY)),
+    "pay-in-transition": Case("fresh_pay_in", {"to": "pending"}, (*RESOURCE, *MONEY)),
     "refund-transition": Case("refund", {"to": "processing"}, RESOURCE),
     "dispute-transition": Case("dispute", {"to": "under_review"}, RESOURCE),
     "payout-transition": Case("payout", {"to": "processing"}, RESOURCE),
@@ -87,7 +91,7 @@ CASES = {
     "scenario-add": Case(body={"name": "mine", "summary": "My own.", "lifecycle": {}}, shows=SCENARIO),
     "scenario-activate": Case(body={"name": "abandoned"}, shows=SCENARIO),
     "scenario-deactivate": Case(shows=("deleted",)),
-    "scenario-play": Case("scenario", {"deposit": {"amount": 5}}, RESOURCE),
+    "scenario-play": Case("scenario", {"deposit": {"amount": 5}}, (*RESOURCE, *MONEY)),
     "dispute-open": Case("pay_in", {"reason": "fraudulent"}, RESOURCE),
 }
 
@@ -236,7 +240,8 @@ async def test_a_wrong_method_says_which_are_right(client: Client, method: str, 
     answer = await client.control(method, path.replace("{s}", "default").replace("{id}", "x").replace("{name}", "x"))
 
     assert answer.error == (405, "wrong_method", None)
-    assert answer.headers["Allow"] == ", ".join(METHODS[path])
+    allowed = {*METHODS[path], "HEAD"} if "GET" in METHODS[path] else METHODS[path]
+    assert answer.headers["Allow"] == ", ".join(sorted(allowed))
     assert f"takes {', '.join(METHODS[path])}, not {method}" in answer.document["error"]["message"]
 
 

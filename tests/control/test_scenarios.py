@@ -55,7 +55,7 @@ async def test_a_yaml_text_is_taken(client: Client) -> None:
         ({**MINE, "name": "Mine"}, "name", "did you mean 'mine'?"),
         ({**MINE, "lifecycle": {"pay_in": [{"after": 1, "to": "failed"}]}}, "lifecycle.pay_in.0.after", "duration"),
         ({**MINE, "lifecycle": {"dispute": [{"after": "1s", "to": "won", "force": 1}]}}, "lifecycle", "or false"),
-        ({"yaml": 7}, "yaml", "valid string"),
+        ({"yaml": 7}, "yaml", "send a text"),
         ({"yaml": YAML, "name": "mine"}, "name", "not known"),
         ({"yaml": "a: b: c"}, "yaml", "line 1, column 5"),
         ({"yaml": YAML.replace("pending", "paid")}, "lifecycle.pay_in.0.to", "line 5, column 23"),
@@ -132,6 +132,22 @@ async def test_a_played_scenario_has_its_own_pay_in(client: Client) -> None:
     read = await box.api("GET", f"/pay-in/{first['id']}")
     assert {name: first[name] for name in read.document["data"]} == read.document["data"]
     assert (await _types(box))[-2:] == ["pay-in.failed", "pay-in.failed"]
+
+
+async def test_a_play_begins_when_it_is_asked_for(client: Client) -> None:
+    """Not when something has last happened in the sandbox: what was due meanwhile has happened before."""
+    box = await client.sandbox(clock={"mode": "manual", "start": "2026-01-01T00:00:00Z"})
+    await box.deposit()
+    idle = client.server.host.registry.get(box.id).clock
+    idle.jump(idle.now() + 3_600_000)  # as a real clock runs on while nobody asks
+
+    played = (await box.control("POST", "/scenarios/card-declined/play", {})).document
+
+    assert played["created_at"] == "2026-01-01T01:00:00.000Z"
+    assert (await _types(box))[:5] == [
+        *(f"pay-in.{state}" for state in ("created", "pending", "processing", "succeeded")),
+        "pay-in.created",
+    ]
 
 
 async def test_a_play_takes_the_members_of_a_deposit(client: Client) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
 from datetime import datetime, timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 import receivers
 from receivers import receiving, status
@@ -52,6 +55,23 @@ async def test_a_real_clock_goes_at_its_rate(client: Client) -> None:
         assert await _types(box) == LIFE
 
 
+@pytest.mark.parametrize("step", [-86_400, 86_400], ids=["back", "forward"])
+async def test_a_step_of_the_machines_time_changes_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """When the machine's time is set a day back or forward, a real clock goes on: nothing stops or repeats."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock={"mode": "real", "rate": 1000, "start": START}, notification_url=receiver.url)
+        shown = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: shown() + step * 1_000_000_000)
+        await box.deposit(expires_in=2_592_000)
+        await receiver.wait_for(4)
+
+        assert await _types(box) == LIFE
+        assert len(receiver.requests) == 4
+        assert abs(int(receiver.requests[-1].header("X-Service-Signature")[2:12]) - time.time_ns() // 10**9) < 300
+
+
 async def test_an_auto_clock_jumps_until_idle(client: Client) -> None:
     """Once nothing is in flight an `auto` clock jumps to what is next, through the whole ladder of a dead receiver."""
     async with receiving(status(500)) as receiver:
@@ -62,6 +82,76 @@ async def test_an_auto_clock_jumps_until_idle(client: Client) -> None:
 
         assert {delivery["status"] for delivery in await box.deliveries()} == {"exhausted"}
         assert (await box.get("/clock"))["now"] == _after(seconds=6, hours=58, minutes=36)
+
+
+def _seconds_to_jump(client: Client, box: Box) -> float:
+    alarm = client.server.host.pump(client.server.host.registry.get(box.id))._alarm  # noqa: SLF001 - shown nowhere else
+    return -1.0 if alarm is None else alarm.when() - asyncio.get_running_loop().time()
+
+
+AUTO = {"mode": "auto", "start": START}
+LOST = {"effect": {"type": "connection_reset"}, "phase": "after_commit", "times": 1}
+
+
+async def test_an_auto_clock_waits_for_the_retry_of_a_lost_reply(client: Client) -> None:
+    """Seconds after a lost reply nothing has moved; once the retry has its answer, the clock goes on at once."""
+    box = await client.sandbox(clock=AUTO)
+    await box.control("POST", "/faults", LOST)
+    with pytest.raises(aiohttp.ClientError):
+        await box.deposit()
+    waits = _seconds_to_jump(client, box)
+    client.keys = itertools.count(1)  # the retry has the same key
+    await box.deposit()
+    goes_on = _seconds_to_jump(client, box)
+
+    assert 1 < waits <= 5
+    assert 0 < goes_on <= 0.05
+    assert [each["idempotency"]["verdict"] for each in (await box.get("/requests"))["items"]] == ["new", "replay"]
+
+
+async def test_an_auto_clock_does_not_wait_for_ever(client: Client) -> None:
+    """A client that does not ask again holds the clock for `auto_patience`, and no longer."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock=AUTO, notification_url=receiver.url, settings={"auto_patience": "100ms"})
+        await box.control("POST", "/faults", LOST)
+        with pytest.raises(aiohttp.ClientError):
+            await box.deposit()
+        await receiver.wait_for(4)
+
+        assert await _types(box) == LIFE
+
+
+async def test_an_auto_clock_stands_while_a_reply_is_withheld(client: Client) -> None:
+    """As long as a client waits for an answer that never comes, its request is in flight; then its retry is awaited."""
+    box = await client.sandbox(clock=AUTO)
+    await box.control("POST", "/faults", {**LOST, "effect": {"type": "no_response"}})
+    asked = asyncio.create_task(box.deposit())
+    registry = client.server.host.registry
+    while not registry.get(box.id).journal.requests.entries:
+        await box.get()
+    withheld = _seconds_to_jump(client, box)
+    asked.cancel()
+    await asyncio.wait([asked])
+    while _seconds_to_jump(client, box) < 0:
+        await box.get()
+
+    assert withheld == -1.0
+    assert _seconds_to_jump(client, box) > 1
+
+
+async def test_an_auto_clock_waits_for_a_client_that_went_away(client: Client) -> None:
+    """A client that gave up before its reply came is likely to ask again."""
+    box = await client.sandbox(clock=AUTO, settings={"processing_time": "50ms"})
+    asked = asyncio.create_task(box.deposit())
+    registry = client.server.host.registry
+    while not registry.get(box.id).journal.requests.entries:
+        await box.get()
+    asked.cancel()
+    await asyncio.wait([asked])
+    while _seconds_to_jump(client, box) < 0:
+        await box.get()
+
+    assert _seconds_to_jump(client, box) > 1
 
 
 async def test_an_auto_clock_stands_while_an_attempt_is_in_flight(client: Client) -> None:
@@ -90,6 +180,23 @@ async def test_advance_by_fires_what_is_due_on_the_way(client: Client) -> None:
 
         assert done == {"now": _after(seconds=3), "fired": 2, "attempts": 2, "idle": False}
         assert len(receiver.requests) == 3
+
+
+@pytest.mark.parametrize("patient", [False, True])
+async def test_the_attempts_of_an_advance_are_those_that_fell_due_on_its_way(client: Client, *, patient: bool) -> None:
+    """An event that was due before counts in no case: neither sent before, nor in flight, nor sent meanwhile."""
+    async with receiving() as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
+        registry, host = client.server.host.registry, client.server.host
+        await box.deposit()
+        if patient:
+            await receiver.wait_for(1)
+            await host.pump(registry.get(box.id)).quiet()
+        else:
+            registry.get(box.id).send_test_webhook("pay-in.created")  # nothing has been started for it yet
+        done = [await box.advance(by=by) for by in ("0s", "2s", "4s")]
+
+        assert [each["attempts"] for each in done] == [0, 1, 2]
 
 
 async def test_advance_to_an_instant(client: Client) -> None:
@@ -152,6 +259,22 @@ async def test_concurrent_advances_queue_and_add_up(client: Client) -> None:
 
         assert len(ends) == 3
         assert max(ends) == (await box.get("/clock"))["now"] == _after(hours=6)
+
+
+async def test_a_reset_ends_an_advance_that_is_under_way(client: Client) -> None:
+    """What is left of an advance is not applied to the clock that a reset has just put back to its start."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
+        await box.deposit()
+        await receiver.wait_for(1)
+        await _open_connections(box)
+        advance = asyncio.create_task(box.advance(by="72h"))
+        await box.get()
+        reset = await box.control("POST", "/reset")
+
+        assert reset.status == 200
+        assert (await advance)["now"] == START
+        assert (await box.get("/clock"))["now"] == START
 
 
 async def test_advance_by_nothing_on_a_running_clock(client: Client) -> None:

@@ -116,6 +116,58 @@ async def test_an_endpoint_has_one_attempt_in_flight(client: Client) -> None:
         assert [b'"first"' in request.body for request in receiver.requests] == [True, False]
 
 
+async def test_on_a_real_clock_a_slow_answer_delays_no_other_payment(client: Client) -> None:
+    """While one event's attempt hangs, those of other payments arrive; the next of its own payment waits its turn."""
+    async with receiving(receivers.hang, receivers.ok) as receiver:
+        box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
+        slow = await box.deposit(external_identifier="slow")
+        await receiver.wait_for(1)
+        await box.api("POST", f"/pay-in/{slow['id']}/cancellation", {})
+        for number in range(7):
+            await box.deposit(external_identifier=f"other-{number}")
+        await receiver.wait_for(8)
+        in_flight = [
+            (each["event_type"], len(each["attempts"]))
+            for each in await box.deliveries()
+            if each["object_id"] == slow["id"]
+        ]
+        receiver.released.set()
+        await receiver.wait_for(9)
+
+        assert in_flight == [("pay-in.created", 1), ("pay-in.cancelled", 0)]
+        assert b'"pay-in.cancelled"' in receiver.requests[-1].body
+        assert all(any(f'"other-{n}"'.encode() in each.body for each in receiver.requests[1:8]) for n in range(7))
+
+
+async def test_on_a_real_clock_eight_are_in_flight(client: Client) -> None:
+    """The ninth event of an endpoint that answers nothing waits until one of the eight before has ended."""
+    async with receiving(receivers.hang) as receiver:
+        box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
+        for _ in range(9):
+            await box.deposit()
+        await receiver.wait_for(8)
+        in_flight = [len(delivery["attempts"]) for delivery in await box.deliveries()]
+        receiver.released.set()
+        await receiver.wait_for(9)
+
+        assert in_flight == [1] * 8 + [0]
+
+
+async def test_in_flight_can_be_chosen(client: Client) -> None:
+    """`webhooks.in_flight` holds on every clock."""
+    async with receiving(receivers.hang) as receiver:
+        settings = {"webhooks": {"in_flight": 2}}
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned", settings=settings)
+        for _ in range(3):
+            await box.deposit()
+        await receiver.wait_for(2)
+        in_flight = [len(delivery["attempts"]) for delivery in await box.deliveries()]
+        receiver.released.set()
+        await box.advance(by="0s")
+
+        assert (in_flight, len(receiver.requests)) == ([1, 1, 0], 3)
+
+
 async def test_a_hanging_receiver_holds_up_nobody_else(client: Client) -> None:
     """While one business's receiver hangs, another's events are all delivered and the API answers."""
     async with receiving(receivers.hang) as hanging, receiving() as quick:

@@ -79,7 +79,33 @@ NEVER = [
     "169.16689662",
 ]
 PUBLIC = ["192.88.99.1", "[2620:0:2d0:200::7]", "[::ffff:192.88.99.1]", "100.64.0.1"]
-PRIVATE = ["10.1.2.3", "172.16.0.9", "192.168.1.1", "[fd12:3456::1]", "[::ffff:10.1.2.3]"]
+# Documentation, benchmarking, Teredo and other special ranges: `ipaddress.is_private` holds most of them.
+NOT_PRIVATE = [
+    "192.0.2.1",
+    "198.51.100.1",
+    "203.0.113.9",
+    "198.18.0.1",
+    "198.19.255.254",
+    "192.0.0.1",
+    "0.1.2.3",
+    "[2001:0:1::1]",
+    "[2001:2::1]",
+    "[2001:db8::1]",
+    "[3fff::1]",
+    "[fec0::1]",
+    "[::ffff:198.18.0.1]",
+    "[2002:c612:1::]",
+    "[64:ff9b::192.0.2.1]",
+]
+PRIVATE = [
+    "10.1.2.3",
+    "172.16.0.9",
+    "172.31.255.254",
+    "192.168.1.1",
+    "[fd12:3456::1]",
+    "[::ffff:10.1.2.3]",
+    "127.9.9.9",
+]
 
 
 @pytest.mark.parametrize("host", NEVER)
@@ -91,9 +117,9 @@ async def test_some_addresses_are_never_a_target(client: Client, dialled: list[s
     assert (outcome in {"policy", "bad_url"}, dialled) == (True, [])
 
 
-@pytest.mark.parametrize("host", PUBLIC)
+@pytest.mark.parametrize("host", PUBLIC + NOT_PRIVATE)
 async def test_public_addresses_are_refused_by_default(client: Client, dialled: list[str], host: str) -> None:
-    """A public address is no target unless a setting says so."""
+    """What is neither loopback nor private is no target unless a setting says so."""
     assert (await _outcome(client, f"https://{host}/"), dialled) == ("policy", [])
 
 
@@ -120,6 +146,26 @@ async def test_a_name_is_judged_by_its_addresses(
     _resolve_to(monkeypatch, [address])
 
     assert (await _outcome(client, "http://shop.test/"), dialled) == ("policy", [])
+
+
+@pytest.mark.parametrize("address", ["0.250.250.254", "192.0.2.1"])
+async def test_the_containers_machine_may_have_any_hosts_address(
+    client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """`host.docker.internal` is dialled where the engine says it is; some engines use no private address for it."""
+    _resolve_to(monkeypatch, [address])
+
+    assert (await _outcome(client, "http://host.docker.internal/"), dialled) == ("refused", [address])
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fd00:ec2::254", "224.0.0.1"])
+async def test_the_containers_machine_is_never_link_local(
+    client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The name helps nobody to addresses that are never a target."""
+    _resolve_to(monkeypatch, [address])
+
+    assert (await _outcome(client, "http://host.docker.internal/"), dialled) == ("policy", [])
 
 
 async def test_only_the_permitted_addresses_of_a_name_are_dialled(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
 import receivers
 from receivers import receiving, status
 from servers import Client
 
 import paydouble
+from paydouble.config import TAKEN_HEADERS
 
 
 async def test_a_post_carries_the_documented_headers_and_no_other(client: Client) -> None:
@@ -122,6 +124,22 @@ async def test_another_signature_header_can_be_chosen(client: Client) -> None:
         (request,) = receiver.requests
         paydouble.verify(request.body, request.header("X-Other"), box.document["webhook_secret"])
         assert "X-Service-Signature" not in dict(request.headers)
+
+
+@pytest.mark.parametrize("effect", [None, {"type": "chunked"}, {"type": "slow_body", "over": "20ms"}])
+async def test_no_header_of_a_post_can_be_the_signatures(client: Client, effect: dict[str, str] | None) -> None:
+    """Whichever way a body travels, `webhooks.signature_header` is refused every other name that is on the wire."""
+    async with receiving() as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        if effect is not None:
+            await box.control("POST", "/faults", {"on": "webhooks", "effect": effect})
+        await box.deposit()
+        await box.advance(by="0s")
+
+        (request,) = receiver.requests
+        others = {name.lower() for name, _ in request.headers} - {"x-service-signature"}
+        assert others
+        assert others <= TAKEN_HEADERS
 
 
 def _verifies(request: receivers.Received, secret: str) -> bool:

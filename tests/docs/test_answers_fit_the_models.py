@@ -11,11 +11,11 @@ from drive import SECOND, Business, deposit_body, settled
 from openapi_reader import made, problems
 
 from paydouble.api.openapi_models import EVENTS, EnvelopeA, EnvelopeB
-from paydouble.api.operations import OPERATIONS
+from paydouble.api.operations import OPERATIONS, Operation
 from paydouble.core.errors import STATUS
 from paydouble.payments.events import EVENT_TYPES
 
-_BY_NAME = {operation.name: operation for operation in OPERATIONS}
+_BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 Answer = tuple[str, bytes]
 _DEPOSITS = "/pay-in/deposit-creation"
 

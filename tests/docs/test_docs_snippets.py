@@ -18,7 +18,7 @@ def _name(page: Path) -> str:
     return page.relative_to(DOCS).as_posix()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(480)  # a page may compile a program first
 @pytest.mark.parametrize("page", TRIED, ids=_name)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     """Each marked block, in order, in an empty folder, comes out as the page says."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import unquote
 
 import pytest
 from drive import Business
@@ -13,7 +14,11 @@ from pydantic import BaseModel
 
 from paydouble.api.operations import OPERATIONS
 from paydouble.config import Settings, load_settings
-from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, parse_fault
+from paydouble.core.durations import parse_duration
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, document, parse_fault
+from paydouble.testing.calls import Exchange, Steps, Sync
+from paydouble.testing.executors import Address
+from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.web.control.routes import ROUTES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failure-modes.md"
@@ -126,3 +131,59 @@ def test_nearly_every_effect_is_somebodys_provocation() -> None:
 
     spare = {"no_response", "garbage", "lost_record", "delay", "drop"}
     assert (set(API_EFFECTS) | set(WEBHOOK_EFFECTS)) - named == spare
+
+
+class _Asked(Exception):
+    """Carries what a call of the handle asks of the server."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__()
+        self.exchange = exchange
+
+
+class _Recorder:
+    """An executor that answers nothing, and tells what is asked."""
+
+    def run(self, steps: Steps[Any]) -> NoReturn:
+        raise _Asked(next(steps))
+
+    def blocked_ports(self) -> frozenset[int]:
+        return frozenset()
+
+
+_SHOWN = {"id": "s", "business_key": "k", "business_secret": "s", "webhook_secret": "w", "seed": 1}
+_NAMES = {f"{name}_id": "{id}" for name in ("pay_in", "refund", "dispute", "payout", "delivery")}
+
+
+def _in_python(row: int) -> list[str]:
+    return re.findall(r"`(sandbox\.[^`]+)`", _rows()[row][1].partition("<br>in Python: ")[2])
+
+
+def _asked(form: str) -> tuple[str, str, Any]:
+    """Return method, path and body of what a Python form asks of the control API."""
+    handle: SandboxHandle[Sync] = SandboxHandle(_Recorder(), Address("http://127.0.0.1:8080"), _SHOWN)
+    with pytest.raises(_Asked) as asked:
+        eval(form, {"sandbox": handle, **_NAMES})  # noqa: S307 - the page's own words
+    exchange = asked.value.exchange
+    path = unquote(exchange.path).replace("/sandboxes/s", "…", 1)
+    return exchange.method, path, json.loads(exchange.body) if exchange.body else None
+
+
+@pytest.mark.parametrize("row", sorted({call.row for call in CONTROL}))
+def test_the_python_form_asks_the_same(row: int) -> None:
+    """Each call of the control API stands there for Python too, and sends what the JSON says."""
+    in_json = [_normal(call.method, call.path, call.body) for call in CONTROL if call.row == row]
+
+    in_python = [_normal(*_asked(form)) for form in _in_python(row)]
+
+    assert in_python == list(dict.fromkeys(in_json))
+
+
+def _normal(method: str, path: str, body: Any) -> tuple[str, str, str]:  # noqa: ANN401 - JSON is any
+    # Where only one side has an effect, `on` says nothing; an instant of nothing is written as 0s, or 80h as 3d8h.
+    if path == "…/faults":
+        body = document(parse_fault(body))
+    elif isinstance(body, dict):
+        lengths = ("by", "window", "grace")
+        body = {name: parse_duration(value) if name in lengths else value for name, value in body.items()}
+    return method, path, json.dumps(body or {}, sort_keys=True, default=str)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from paydouble.faults.base import Effect
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, ApiFault, ApiMatch, WebhookFault, WebhookMatch
 
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reference" / "faults.md"
-SIDES = {"api": ("## On the API", API_EFFECTS), "webhooks": ("## On webhooks", WEBHOOK_EFFECTS)}
+SIDES: dict[str, tuple[str, Mapping[str, type[Effect]]]] = {
+    "api": ("## On the API", API_EFFECTS),
+    "webhooks": ("## On webhooks", WEBHOOK_EFFECTS),
+}
 EFFECTS = [(side, kind) for side, (_, effects) in SIDES.items() for kind in effects]
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
@@ -45,6 +47,7 @@ def test_nobody_has_written_on_the_page() -> None:
     assert all(line.startswith("| ") for line in table.splitlines())
 
 
+@pytest.mark.timeout(480)  # each server is a process
 def test_a_quick_run_measures_every_row_and_judges_none() -> None:
     """`--quick` starts every server and yields every row, without a verdict."""
     expected = _benchmarks("--list").splitlines()

@@ -45,7 +45,7 @@ RIGHT = "import uuid; key = self.keys.setdefault(order, str(uuid.uuid4()))"
 WRONG = "import uuid; key = str(uuid.uuid4())"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(480)
 def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
     """Each marked block, in order, in an empty folder."""
     with Terminal(tmp_path) as terminal:
@@ -57,7 +57,7 @@ def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
                     pytest.fail(f"README.md, line {block.line}: {error}", pytrace=False)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(480)
 def test_its_commands_can_be_run_again(tmp_path: Path) -> None:
     """On the server that still runs, whoever walks through it a second time is refused nothing."""
     marked = [block for block in blocks(README) if block.mark]

@@ -12,7 +12,7 @@ from guide_copies import GUIDES, Guide
 
 from paydouble.testing import Paydouble
 
-pytestmark = pytest.mark.timeout(180)  # the first time its packages have to be fetched
+pytestmark = pytest.mark.timeout(360)  # the first time its packages have to be fetched
 MISTAKES = {
     "one broken answer makes one deposit": (
         "{ ...request, redirect",

@@ -12,7 +12,10 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 
 from paydouble.core.errors import UsageError
+from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import InProcess
 from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook
+from paydouble.stateful.service import Service
 
 
 class Silent(Merchant):
@@ -103,6 +106,17 @@ def test_an_endless_wait_is_cut_short() -> None:
             self.service.sleep(1e9)
 
     assert verdict(Sleeps) == "The merchant waits for 32 years in the middle of one operation (pay(order-1))"
+
+
+def test_head_has_no_body() -> None:
+    """A merchant that sends HEAD gets the headers of GET alone."""
+    service = Service(InProcess(), pytest.fail)
+    headers = {"Authorization": basic_header(service.business_key, service.business_secret)}
+
+    asked, headed = (service.call(method, f"{service.base_url}/api/v1/pay-in", headers) for method in ("GET", "HEAD"))
+
+    assert (asked.status, asked.headers["Content-Length"]) == (headed.status, headed.headers["Content-Length"])
+    assert (bool(asked.body), headed.body) == (True, b"")
 
 
 def test_an_unknown_status_is_refused() -> None:

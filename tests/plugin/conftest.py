@@ -66,7 +66,7 @@ def child(tmp_path: Path) -> Child:
             capture_output=True,
             text=True,
             check=False,
-            timeout=50,
+            timeout=150,
             env=_ENVIRONMENT,
         )
         last = done.stdout.rstrip().rpartition("\n")[2]

@@ -96,6 +96,42 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
     assert "fault waiting (html_error) never struck: no request came" in report
 
 
+def test_a_failure_shows_what_no_sandbox_has_claimed(child: Child) -> None:
+    """Code that sends another business key than the test's sandbox has is seen; what came before the test is not."""
+    run = child(
+        """
+        from base64 import b64encode
+
+        def knock(box, key):
+            url = f"{box.base_url}/pay-in?key={key}"
+            credentials = {} if key is None else {"Authorization": "Basic " + b64encode(f"{key}:x".encode()).decode()}
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(urllib.request.Request(url, headers=credentials))
+            caught.value.close()
+
+        def test_passes(paydouble):
+            knock(paydouble, "earlier")
+
+        def test_fails(paydouble):
+            for number in range(5):
+                knock(paydouble, f"live_{number}")
+            knock(paydouble, None)
+            assert False
+        """
+    )
+    report = run.text.partition("paydouble timeline")[2]
+
+    assert run.counts == {"passed": 1, "failed": 1}, run.text
+    assert "6 requests came meanwhile that no sandbox claims; this one's business key is 'key_sandbox-2_" in report
+    assert (
+        "GET /api/v1/pay-in?key=live_4, business key 'live_4': 401: unauthorized: "
+        "The business key or the business secret is wrong." in report
+    )
+    assert "GET /api/v1/pay-in?key=None, no business key: 401: unauthorized: The Authorization header is" in report
+    assert "earlier" not in report
+    assert "live_0" not in report
+
+
 def test_a_long_story_is_shortened(child: Child) -> None:
     """The newest lines are those that tell why."""
     run = child(

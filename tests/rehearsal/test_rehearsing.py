@@ -10,7 +10,7 @@ from rehearsals import PAID, PAID_EVENTS, REFUND_EVENTS, fault, scenario
 from paydouble import verify
 from paydouble.api.values import Reply
 from paydouble.core.errors import UsageError
-from paydouble.faults.plan import Wire
+from paydouble.faults.wire import Wire
 from paydouble.rehearsal import Rehearsal, rehearse
 from paydouble.rehearsal.rehearsing import heard
 from paydouble.scenarios.model import Scenario

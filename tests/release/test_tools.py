@@ -84,3 +84,38 @@ def test_the_bill_of_materials_is_that_of_the_lock(components: list[tuple[str, s
     done = subprocess.run([sys.executable, "-c", script, str(TOOLS)], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == verdict
+
+
+def structure(root: Path) -> subprocess.CompletedProcess[str]:
+    """Ask for the structure of a checkout."""
+    command = [sys.executable, str(TOOLS / "structure.py"), str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_structure_counts_circles_and_names(tmp_path: Path) -> None:
+    """An import inside a function, or for the type checker alone, closes a circle as any other does."""
+    package = tmp_path / "src" / "paydouble"
+    for name, text in {
+        "__init__.py": "",
+        "a/__init__.py": "",
+        "a/one.py": "from paydouble.a.two import Thing\n\n\nclass Thing: ...\n",
+        "a/two.py": "class Thing: ...\n\n\ndef f():\n    import paydouble.a.one\n",
+        "b.py": "from paydouble.a import one\n",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+
+    told = structure(tmp_path)
+
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("5 files, 10 lines\n")
+    assert "1 public class names are used by 2 classes\n  Thing 2\n" in told.stdout
+    assert "1 circles of modules\n  paydouble.a.one, paydouble.a.two\n" in told.stdout
+    assert "0 circles of packages" in told.stdout
+
+
+def test_a_structure_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    """A folder without the package is named."""
+    told = structure(tmp_path)
+
+    assert (told.returncode, told.stderr) == (2, f"structure: there is no package paydouble in {tmp_path / 'src'}\n")

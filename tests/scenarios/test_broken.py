@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from paydouble.scenarios.findings import render
+from paydouble.scenarios.diagnostics import render
 from paydouble.scenarios.reading import check_file
 from paydouble.scenarios.tree import LARGEST_TEXT
 
@@ -110,27 +111,30 @@ def test_a_million_errors_are_told_in_part(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    """A folder, a file that is not there, links without an end and a name that is none are told with the reason."""
+    """A folder, a missing file, links without an end, a name that is none and a pipe are told with the reason."""
     loop = tmp_path / "loop.yaml"
     loop.symlink_to(loop)
     (tmp_path / "folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "pipe.yaml")
 
-    lines = [_first_lines(tmp_path / f"{name}.yaml") for name in ("folder", "nothing", "loop", "nul\0")]
+    lines = [_first_lines(tmp_path / f"{name}.yaml") for name in ("folder", "nothing", "loop", "nul\0", "pipe")]
 
     assert lines == [
         ["folder.yaml:1:1: error: this cannot be read (is a directory)"],
         ["nothing.yaml:1:1: error: this cannot be read (no such file or directory)"],
         ["loop.yaml:1:1: error: this cannot be read (too many levels of symbolic links)"],
         ["nul\0.yaml:1:1: error: this cannot be read (embedded null byte)"],
+        ["pipe.yaml:1:1: error: this cannot be read (is a pipe, not a regular file)"],
     ]
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of somebody else is told with the reason."""
 
-    def refuse(self: Path, mode: str) -> None:
+    def refuse(path: str, flags: int) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    (tmp_path / "x.yaml").touch()
+    monkeypatch.setattr("paydouble.core.files.os.open", refuse)
 
     assert _first_lines(tmp_path / "x.yaml") == ["x.yaml:1:1: error: this cannot be read (permission denied)"]

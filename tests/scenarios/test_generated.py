@@ -16,7 +16,7 @@ from paydouble.scenarios.drawing import draw
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text
 from paydouble.scenarios.rules import broken
-from paydouble.scenarios.steps import BRANCHES, REPEATS, TRANSITIONS, Step
+from paydouble.scenarios.steps import BranchStep, RepeatStep, Step, TransitionStep
 from paydouble.scenarios.writing import plain, write_scenario
 
 SCRIPTS = {"payin": "pay_in", "refund": "refund", "dispute": "dispute"}
@@ -57,7 +57,7 @@ def test_played_twice_it_is_the_same(scenario: Scenario) -> None:
 @given(SCENARIOS)
 def test_it_can_be_checked_and_drawn(scenario: Scenario) -> None:
     """Whatever the rules find in it, they say so; and each drawing shows something."""
-    assert all(complaint.sentence for complaint in broken(scenario))
+    assert all(diagnostic.sentence for diagnostic in broken(scenario))
     assert draw(scenario)
     assert draw(scenario, "mermaid")
 
@@ -73,9 +73,9 @@ def test_what_a_play_has_brought_is_never_called_impossible(scenario: Scenario) 
         "cases": (),
     }
 
-    complaints = broken(scenario.model_copy(update=brought))
+    diagnostics = broken(scenario.model_copy(update=brought))
 
-    assert [each for each in complaints if each.place[:1] in {("expect",), ("answers",)} and not each.warning] == []
+    assert [each for each in diagnostics if each.place[:1] in {("expect",), ("answers",)} and not each.warning] == []
 
 
 def _arrows(rehearsal: Rehearsal) -> Iterator[Arrow]:
@@ -99,7 +99,7 @@ def _forced(scenario: Scenario) -> set[Arrow]:
         (kind, state, step.to)
         for kind, script in SCRIPTS.items()
         for step in _flat(getattr(scenario.lifecycle, script) or ())
-        if isinstance(step, TRANSITIONS) and step.force
+        if isinstance(step, TransitionStep) and step.force
         for state in TABLES[kind]
     }
 
@@ -107,7 +107,7 @@ def _forced(scenario: Scenario) -> set[Arrow]:
 def _flat(steps: Sequence[Step]) -> Iterator[Step]:
     for step in steps:
         yield step
-        if isinstance(step, BRANCHES):
+        if isinstance(step, BranchStep):
             yield from _flat((*step.then, *step.otherwise))
-        elif isinstance(step, REPEATS):
+        elif isinstance(step, RepeatStep):
             yield from _flat(step.steps)

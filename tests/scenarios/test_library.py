@@ -11,7 +11,7 @@ from paydouble.rehearsal import compare, rehearse
 from paydouble.scenarios.library import shipped_files, shipped_folder
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import check_file
-from paydouble.scenarios.steps import BRANCHES
+from paydouble.scenarios.steps import BranchStep
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "scenarios").rglob("*.yaml"))
@@ -116,7 +116,7 @@ def test_every_branch_is_tried_on_both_sides() -> None:
         path.stem
         for path in FILES
         if any(
-            isinstance(step, BRANCHES)
+            isinstance(step, BranchStep)
             for script in (_scenario(path).lifecycle.pay_in, _scenario(path).lifecycle.dispute)
             for step in script
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from servers import CONTROL, Box, Client, running
 
 from paydouble.api.operations import PREFIX
@@ -68,7 +69,7 @@ class Wire:
         return json.loads(content)
 
     def _exchange(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=AT_MOST_SECONDS)
         try:
             connection.request(method, target, body or None, headers)
             response = connection.getresponse()

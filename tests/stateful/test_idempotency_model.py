@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from paydouble.api.values import Delayed, Joined, Reply, Step
+from paydouble.api.execution import Delayed, Joined, Step
+from paydouble.api.values import Reply
 
 # What is sent, the fingerprint that it stands for, and what processing it answers. None: refused before the claim.
 BODIES: dict[str, tuple[bytes, str, int]] = {
@@ -42,6 +43,8 @@ class Flight:
 
     business: int
     key: str
+    sent: str
+    """The key as it was spelled."""
     body: str
     step: Delayed | Joined
     known: Known
@@ -67,8 +70,9 @@ class Idempotency(RuleBasedStateMachine):
     def send(self, which: int, number: int, upper: bool, body: str) -> None:
         """Send a request."""
         text = key(0xABC0 + number)
-        step = self.businesses[which].begin(DEPOSITS, BODIES[body][0], key=text.upper() if upper else text)
-        self._expect(which, text, body, step)
+        sent = text.upper() if upper else text
+        step = self.businesses[which].begin(DEPOSITS, BODIES[body][0], key=sent)
+        self._expect(which, text, sent, body, step)
 
     @precondition(lambda self: self.flights)
     @rule(data=st.data())
@@ -81,7 +85,7 @@ class Idempotency(RuleBasedStateMachine):
         elif flight.known.answer is not None:
             self._same(step, flight.known.answer)
         else:
-            self._expect(flight.business, flight.key, flight.body, step)
+            self._expect(flight.business, flight.key, flight.sent, flight.body, step)
 
     @precondition(lambda self: any(isinstance(flight.step, Delayed) for flight in self.flights))
     @rule(data=st.data())
@@ -105,7 +109,7 @@ class Idempotency(RuleBasedStateMachine):
             events = business.sandbox.journal.events.entries
             assert sum(event.type == "pay-in.created" for event in events) == created
 
-    def _expect(self, which: int, text: str, body: str, step: Step) -> None:
+    def _expect(self, which: int, text: str, sent: str, body: str, step: Step) -> None:
         # The reference: the contract's rules 3 to 6, one after the other.
         now = self.businesses[which].sandbox.now
         known = self.known[which].get(text)
@@ -118,15 +122,15 @@ class Idempotency(RuleBasedStateMachine):
             self.known[which][text] = known
             if which == 1:
                 assert isinstance(step, Delayed)
-                self.flights.append(Flight(which, text, body, step, known))
+                self.flights.append(Flight(which, text, sent, body, step, known))
             else:
                 self._ran(which, text, body, known, step)
         elif known.fingerprint != BODIES[body][1]:
             details = self._error(step, 409).get("details")
-            assert details == {"original_request_id": known.request_id, "key": text}
+            assert details == {"original_request_id": known.request_id, "key": sent}
         elif known.answer is None:
             assert isinstance(step, Joined)
-            self.flights.append(Flight(which, text, body, step, known))
+            self.flights.append(Flight(which, text, sent, body, step, known))
         else:
             self._same(step, known.answer)
 

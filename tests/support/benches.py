@@ -8,6 +8,7 @@ from typing import Any
 
 from paydouble.config import load_settings
 from paydouble.core.clock import Clock, ClockMode
+from paydouble.core.money import MINOR_DIGITS
 from paydouble.payments.resources import Customer, Order, PayIn, PaymentMethod
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import Identity
@@ -68,6 +69,7 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
         "payment_method": CARD,
         "customer": CUSTOMER,
         "expires_in_ms": DAY,
+        "digits": MINOR_DIGITS[currency],
         **members,
     }
     return sandbox.create_pay_in(sandbox.scenario(name), Order(**wanted))[0]

@@ -12,11 +12,14 @@ from typing import Any
 
 from multidict import CIMultiDict
 
+from paydouble.api.execution import Delayed, Joined, Step
 from paydouble.api.operations import operations
 from paydouble.api.pipeline import Pipeline
-from paydouble.api.values import Delayed, Joined, Reply, Request, Step
+from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
 from paydouble.core.clock import Clock
+from paydouble.faults.armed import Armed
+from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Registry, Sandbox
@@ -71,9 +74,9 @@ def error_code(reply: Reply) -> str:
 class World:
     """A registry and its pipeline, shared by the businesses in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall: Callable[[], int] | None = None) -> None:
         self.registry = Registry()
-        self.pipeline = Pipeline(self.registry, operations(), defaults=Settings(), seed=0)
+        self.pipeline = Pipeline(self.registry, operations(), defaults=Settings(), seed=0, wall=wall)
 
 
 class Business:
@@ -96,7 +99,7 @@ class Business:
         self.sandbox = Sandbox(
             identity,
             settings(**changes),
-            lambda: Clock(lambda: START, mode="manual"),
+            lambda: Clock(lambda: 0, start=START, mode="manual"),
             notification_url=notification_url,
         )
         self.world.registry.add(self.sandbox)
@@ -182,6 +185,16 @@ class Business:
         """Return a pay-in of the books."""
         return self.sandbox.ledger.get(PayIn, pay_in_id)
 
+    def arm(
+        self,
+        kind: str,
+        match: dict[str, str] | None = None,
+        **attributes: Any,  # noqa: ANN401 - JSON is any
+    ) -> Armed:
+        """Arm a fault on the API, at once and for good."""
+        fault = {"on": "api", "match": match or {}, "effect": {"type": kind, **attributes}}
+        return self.sandbox.faults.add(parse_fault(fault), self.sandbox.now)
+
     # Time and deliveries, as the shell drives them
 
     @property
@@ -192,8 +205,7 @@ class Business:
     def deliver_all(self) -> int:
         """Make every attempt that is due, endpoint by endpoint; returns how many those were."""
         made = 0
-        outbox = self.sandbox.outbox
-        while endpoints := outbox.idle_endpoints():
+        while endpoints := self.sandbox.ready_endpoints():
             for endpoint in endpoints:
                 self.sandbox.tick()
                 due = self.sandbox.next_attempt(endpoint, self.wall)

@@ -27,7 +27,8 @@ from generated_steps import (
 )
 from hypothesis import strategies as st
 
-from paydouble.faults.model import API_EFFECTS, PHASELESS, WEBHOOK_EFFECTS
+from paydouble.faults.api_effects import OperationEffect
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.scenarios import matching, play
 from paydouble.scenarios.model import Scenario
 
@@ -131,7 +132,7 @@ def _fault(side: str, kind: str) -> Data:
         "compose": FLAG,
         "match": st.fixed_dictionaries({}, optional={"external_identifier": WORD, "scenario": WORD}),
     }
-    if side == "api" and kind not in PHASELESS:
+    if side == "api" and not issubclass(API_EFFECTS[kind], OperationEffect):
         optional["phase"] = st.sampled_from(["before_commit", "after_commit"])
     effect = {"type": kind, **_NEEDS.get(kind, {})}
     return st.fixed_dictionaries({"on": st.just(side), "effect": st.just(effect)}, optional=optional)

@@ -61,6 +61,6 @@ class Guide:
             capture_output=True,
             text=True,
             check=False,
-            timeout=50,
+            timeout=150,
             env={**_ENVIRONMENT, **environment},
         )

@@ -9,6 +9,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+from bounds import AT_MOST_SECONDS
 from drive import deposit_body, key
 
 from paydouble.testing import Async, SandboxHandle, Sync
@@ -25,7 +26,7 @@ async def settle(answer: Either) -> Either:
 def deposit(box: SandboxHandle[Sync] | SandboxHandle[Async], number: int = 1, **changes: object) -> tuple[int, Either]:
     """Create a deposit as a merchant's code would; returns the status and the document."""
     parts = urlsplit(box.base_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=AT_MOST_SECONDS)
     headers = {"Authorization": box.auth.header, "Content-Type": "application/json", "Idempotency-Key": key(number)}
     try:
         path = f"{parts.path}/pay-in/deposit-creation"

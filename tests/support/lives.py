@@ -12,7 +12,7 @@ from typing import Any
 from drive import DAY, DEPOSITS, Business, deposit_body, key
 
 from paydouble.api.values import Reply
-from paydouble.core.errors import IllegalTransition
+from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.payments.lifecycle import TABLES, is_final
 from paydouble.payments.resources import Dispute, Living, PayIn, Payout, Refund
 
@@ -63,7 +63,7 @@ class Life:
     def refund(self, which: int, amount: int | None) -> None:
         """Refund a pay-in in part or in whole; it may not be possible."""
         if pay_in := self._one(PayIn, which):
-            rest = pay_in.amount - pay_in.refund_reserved
+            rest = pay_in.amount - pay_in.refund_reserved - self._disputed(pay_in)
             possible = pay_in.status == "succeeded" and 0 < (rest if amount is None else amount) <= rest
             body = {"payin_id": pay_in.id} | ({} if amount is None else {"amount": amount / 100})
             assert (self._send(REFUNDS, body).status == 200) == possible
@@ -72,14 +72,21 @@ class Life:
         """A chargeback arrives for a pay-in that succeeded."""
         pay_in = self._one(PayIn, which)
         if pay_in and pay_in.status == "succeeded":
-            self.sandbox.open_dispute(pay_in)
+            possible = self._disputed(pay_in) < pay_in.amount
+            try:
+                self.sandbox.open_dispute(pay_in)
+            except ApiError:
+                assert not possible, "a possible dispute was refused"
+                return
+            assert possible, "the same money was disputed twice"
 
     def evidence(self, which: int) -> None:
         """Hand in evidence."""
         if dispute := self._one(Dispute, which):
             closed = is_final(dispute.TABLE, dispute.status)
+            late = self.sandbox.now >= dispute.evidence_due_by
             reply = self._send(f"/dispute/{dispute.id}/evidence-submission", {"evidence": {"receipt": "r"}})
-            assert reply.status == (422 if closed else 200)
+            assert reply.status == (422 if closed or late else 200)
 
     def payout(self, amount: int) -> None:
         """Pay something out."""
@@ -135,9 +142,9 @@ class Life:
         """Move the notification URL."""
         self.sandbox.set_notification_url(url)
 
-    def reset(self, scope: list[str]) -> None:
+    def reset(self, scope: list[str], *, same_ids: bool = False) -> None:
         """Forget a part, or everything."""
-        self.sandbox.reset(frozenset(scope))
+        self.sandbox.reset(frozenset(scope), same_ids=same_ids)
         if "state" in scope:
             self.sent, self.states, self.forced = [], {}, set()
             self.latest_event = 0
@@ -145,6 +152,10 @@ class Life:
             self.seen_events = 0
         if "requests" in scope:
             self.requests = 0
+
+    def _disputed(self, pay_in: PayIn) -> int:
+        disputes = [each for each in self.sandbox.ledger.newest_first(Dispute) if each.payin_id == pay_in.id]
+        return sum(each.amount for each in disputes if each.status != "won")
 
     # Invariants
 

@@ -26,6 +26,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from bounds import AT_MOST_SECONDS
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(
@@ -33,8 +35,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 # A first `go test` compiles its standard library.
-_PATIENCE_SECONDS = 100.0
-_SOON_SECONDS = 10.0
+_PATIENCE_SECONDS = 300.0
 # Where the pages say that servers listen; each page of a test run gets ports of its own instead.
 _SERVER, _RECEIVER, _OTHERS = "8080", "8081", ("8000", "8443")
 
@@ -108,7 +109,7 @@ class Program:
         self._process.stdin.write(text)
         self._process.stdin.flush()
 
-    def wait(self, pattern: re.Pattern[str], start: int = 0, seconds: float = _SOON_SECONDS) -> re.Match[str] | None:
+    def wait(self, pattern: re.Pattern[str], start: int = 0, seconds: float = AT_MOST_SECONDS) -> re.Match[str] | None:
         """Return where a pattern has come up in what is printed after `start`, or None when it does not in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or pattern.search(self.printed, start), seconds)
@@ -120,8 +121,8 @@ class Program:
             os.killpg(self._process.pid, signal.SIGTERM)
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(_SOON_SECONDS)
-        self._reader.join(_SOON_SECONDS)
+        self._process.wait(AT_MOST_SECONDS)
+        self._reader.join(AT_MOST_SECONDS)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import assert_type
 
 import pytest
-from kit import Either, deposited, settle
+from kit import Either, deposit, deposited, settle
 
 from paydouble.testing import (
     Async,
@@ -53,6 +53,59 @@ async def test_a_sandbox_is_what_was_asked_for(either: Either) -> None:
     assert state.clock.now == datetime(2026, 1, 1, tzinfo=UTC)
     assert "shop" in repr(box)
     assert either.url in repr(either)
+
+
+async def test_the_newest_of_a_kind(either: Either) -> None:
+    """By one short name; when there is none, the test's own expectation does not hold."""
+    box = await _sandbox(either)
+    for journal in (box.requests, box.events, box.deliveries):
+        with pytest.raises(NotAsExpected, match=r"there are no (requests|events|deliveries) at all"):
+            await settle(journal.last)
+    await deposited(box)
+    await deposited(box, 2)
+
+    request, event, delivery = [await settle(journal.last) for journal in (box.requests, box.events, box.deliveries)]
+    assert request == (await settle(box.requests.list()))[1]
+    assert (event.request_id, delivery.event_id) == (request.id, event.id)
+
+
+def test_a_journal_is_like_a_list(server: Paydouble) -> None:
+    """Where calls block; it is read anew each time."""
+    with server.sandbox(clock="manual") as box:
+        assert (len(box.requests), bool(box.requests), list(box.events)) == (0, False, [])
+        deposit(box)
+        deposit(box, 2)
+
+        assert (len(box.requests), len(box.events), len(box.deliveries)) == (2, 2, 2)
+        assert box.requests[-1] == box.requests[1] == box.requests.last
+        assert [each.status for each in box.requests[:2]] == [200, 200]
+        assert [each.object_id for each in box.deliveries] == [each.object_id for each in box.events]
+        with pytest.raises(IndexError, match=r"there is no events\[2\]: there are 2 events"):
+            _ = box.events[2]
+
+
+async def test_an_awaited_journal_is_no_list() -> None:
+    """It says how to get one."""
+    async with AsyncPaydouble.start() as server, server.sandbox() as box:
+        for wrong in (len, list, lambda journal: journal[0]):
+            with pytest.raises(TypeError, match=r"are awaited: write `await ….requests.last`"):
+                wrong(box.requests)
+
+
+async def test_requests_that_no_sandbox_claims(either: Either) -> None:
+    """Code that uses another key than its test's sandbox has is found here."""
+    box = await _sandbox(either)
+    await deposited(box)
+    before = await settle(either.unclaimed_requests())
+    await settle(box.delete())
+    await deposited(box)
+
+    [stranger] = await settle(either.unclaimed_requests())
+    assert before == []
+    assert (stranger.business_key, stranger.status, stranger.sequence) == (box.business_key, 401, 1)
+    assert (stranger.method, stranger.path, stranger.operation) == ("POST", "/api/v1/pay-in/deposit-creation", None)
+    assert stranger.json()["external_identifier"]
+    assert isinstance(stranger, Request)
 
 
 async def test_sandboxes_are_found_listed_changed_and_let_go(either: Either) -> None:
@@ -273,6 +326,25 @@ async def test_a_webhook_is_aimed_rotated_and_tested(either: Either) -> None:
     assert (await settle(box.webhook.read())).signature_header == "X-Service-Signature"
 
 
+async def test_the_money_of_a_pay_in_is_shown(either: Either) -> None:
+    """What was refunded and disputed stands in the control API's view of it, and in no answer of the API."""
+    box = await _sandbox(either)
+    pay_in = (await settle(box.scenarios.play("instant-success", amount=10))).id
+    await settle(box.clock.advance(until_idle=True))
+    first = await settle(box.pay_ins.dispute(pay_in, amount=4))
+    rest = await settle(box.pay_ins.dispute(pay_in))
+    forced = await settle(box.pay_ins.dispute(pay_in, force=True))
+    with pytest.raises(ControlRefused, match="force: true"):
+        await settle(box.pay_ins.dispute(pay_in))
+    await settle(box.disputes.transition(first.id, "lost"))
+
+    shown = await settle(box.pay_ins.get(pay_in))
+    assert [each.document for each in await settle(box.pay_ins.list())] == [shown.document]
+    assert [each.document["amount"] for each in (rest, forced)] == [6, 10]
+    money = ("refunded_amount", "refund_pending_amount", "disputed_amount", "charged_back_amount")
+    assert [shown.document[name] for name in money] == [0, 0, 16, 4]
+
+
 async def test_a_reset_forgets_what_it_is_told(either: Either) -> None:
     """Everything, or what is named."""
     box = await _sandbox(either)
@@ -280,6 +352,11 @@ async def test_a_reset_forgets_what_it_is_told(either: Either) -> None:
 
     assert (await settle(box.reset("requests")))["requests"] == 1
     assert (await settle(box.reset()))["pay_ins"] == 1
+    first = (await settle(box.scenarios.play("happy-path"))).id
+    await settle(box.reset("state", same_ids=True))
+    again = (await settle(box.scenarios.play("happy-path"))).id
+    await settle(box.reset("state"))
+    assert (again, (await settle(box.scenarios.play("happy-path"))).id == first) == (first, False)
 
 
 async def test_a_refused_call_names_its_member(either: Either) -> None:
@@ -322,6 +399,10 @@ async def test_types_follow_the_handle(server: Paydouble) -> None:
         assert_type(await awaited.clock.read(), ClockState)
         assert_type(box.requests.list(), list[Request])
         assert_type(await awaited.requests.list(), list[Request])
+        await deposited(box)
+        assert_type(box.requests[0], Request)
+        assert_type(box.requests.last, Request)
+        assert_type(await awaited.requests.last, Request)
         assert_type(server.find(box.id), SandboxHandle[Sync])
         assert_type(await AsyncPaydouble.connect(server.url).find(box.id), SandboxHandle[Async])
 

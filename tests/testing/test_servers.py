@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from kit import Either, deposit, settle
 
 from paydouble.testing import AsyncPaydouble, ControlRefused, Paydouble, ServerGone, UsageError
@@ -205,7 +206,7 @@ def test_what_is_no_paydouble_is_recognised() -> None:
 def test_threads_share_a_handle(server: Paydouble) -> None:
     """Each that calls at the same time has a connection of its own; one waits while another makes it come true."""
     with server.sandbox(clock="manual") as box, ThreadPoolExecutor(8) as pool:
-        waits = [pool.submit(box.requests.wait, count=1, timeout=10) for _ in range(6)]
+        waits = [pool.submit(box.requests.wait, count=1, timeout=AT_MOST_SECONDS) for _ in range(6)]
         status, _ = deposit(box)
 
         assert ([wait.result() for wait in waits], status) == ([1] * 6, 200)

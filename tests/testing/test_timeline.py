@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from kit import deposit
 
 from paydouble.testing import Paydouble, SandboxHandle, Sync, WebhookReceiver
@@ -53,7 +54,7 @@ def test_a_lost_reply_is_no_plain_status(box: Box) -> None:
         "201 new, reply lost (fault-1)",
         "no answer, nothing done (fault-2)",
         "201 new, reply cut short (fault-3)",
-        "503 new, reply replaced (busy)",
+        "503 new, reply replaced (busy): internal_error: A fault answers 503.",
         "201 new, struck by fault-5",
         "201 new",
     ]
@@ -77,6 +78,44 @@ def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
         "attempt  1 of pay-in.created (copy 2) to URL: 200",
     ]
     assert fates(box) == ["fault fault-1 (duplicate) struck once", "fault fault-2 (signature) struck once"]
+
+
+def test_attempts_stand_in_the_order_in_which_they_were_sent(box: Box) -> None:
+    """The one that has overtaken comes first, although all of it has one instant on a clock that stands."""
+    with WebhookReceiver(box.webhook_secret) as receiver:
+        box.change(notification_url=receiver.url)
+        box.faults.add("reorder", window=2, each="sandbox", times=2)
+        names: dict[str, str] = {}
+        for number in (1, 2, 3):
+            names[deposit(box, number)[1]["data"]["id"]] = str(number)
+            box.clock.advance("0s")
+
+        seen = [names[each.event["data"]["object"]["id"]] for each in receiver.received]
+        attempts = sorted(
+            (attempt.sequence, names[each.object_id]) for each in box.deliveries.list() for attempt in each.attempts
+        )
+        kinds = [line.partition("  ")[2].split()[0] for line in timeline(box) if line.startswith("2026")]
+
+    assert seen == ["2", "1", "3"]
+    assert [name for _, name in attempts] == seen
+    assert kinds == ["request", "event", "request", "event", "attempt", "attempt", "request", "event", "attempt"]
+
+
+def test_a_refusal_says_why(box: Box) -> None:
+    """Its code and its message, in either envelope; a reply that a fault has replaced has no words of the service's."""
+    for envelope in ("A", "B"):
+        box.change(settings={"envelope": envelope})
+        _get(box, "/pay-in/payin_unknown")
+    box.faults.add("html_error", status=503, times=1)
+    _get(box, "/pay-in")
+    _get(box, f"/pay-in/{'x' * 300}")
+
+    lines = [line.partition(": ")[2] for line in told(box, "request")]
+    assert lines[:3] == [
+        "404: not_found: There is no payin 'payin_unknown'.",
+        "404: NOT_FOUND: There is no payin 'payin_unknown'.",
+        "503, nothing done (fault-1)",
+    ]
 
 
 def test_an_event_that_did_not_leave_at_once_says_why(box: Box) -> None:
@@ -162,6 +201,22 @@ def test_what_came_before_a_fault_was_armed(box: Box) -> None:
     ]
 
 
+def test_what_came_before_a_fault_was_armed_on_a_clock_that_stands(box: Box) -> None:
+    """All of it has the instant at which the fault was armed; a request, an event and an attempt alike."""
+    box.change(notification_url=NOWHERE)
+    deposit(box)
+    box.clock.advance("0s")
+    box.faults.add("html_error", operation="deposit-creation")
+    box.faults.add("drop", event_type="pay-in.created")
+    box.faults.add("tamper", attempt=1)
+
+    assert [line.partition(": ")[2] for line in fates(box)] == [
+        "1 request came, before it was armed",
+        "1 event was made, before it was armed",
+        "1 attempt was made, before it was armed",
+    ]
+
+
 def test_a_fault_that_nothing_came_for(box: Box) -> None:
     """Neither a request nor an event nor an attempt."""
     box.faults.add("html_error", ttl="1m")
@@ -227,9 +282,16 @@ def test_many_faults_that_never_struck_stay_short(box: Box) -> None:
 
 def _get(box: Box, path: str) -> None:
     host, _, rest = box.base_url.removeprefix("http://").partition("/")
-    connection = http.client.HTTPConnection(host, timeout=10)
+    connection = http.client.HTTPConnection(host, timeout=AT_MOST_SECONDS)
     try:
         connection.request("GET", f"/{rest}{path}", headers={"Authorization": box.auth.header})
         connection.getresponse().read()
     finally:
         connection.close()
+
+
+def test_nothing_of_a_request_is_shown_raw(box: Box) -> None:
+    """A message quotes what was sent, which may hold what a terminal obeys."""
+    assert deposit(box, 1, payment_method={"type": "CREDIT_CARD", "code": "\x1b[2J\u202e"})[0] == 422
+
+    assert "CREDIT_CARD \\x1b[2J\\u202e" in timeline(box)[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import aiohttp
 import httpx
 import pytest
+from bounds import AT_MOST_SECONDS
 from drive import deposit_body, key
 
 from paydouble import Sandbox
@@ -104,6 +106,27 @@ def test_httpx_meets_an_outage_and_its_own_timeout(box: Sandbox, client: httpx.C
     assert [each.status_code for each in answered] == [200, 200]
 
 
+def test_head_has_no_body_here_either(box: Sandbox, client: httpx.Client) -> None:
+    """Called directly and through httpx HEAD answers as GET and ends with its headers, also when its body is broken."""
+    length = str(len(box.handle("GET", "/pay-in").body))
+    box.faults.add("truncate", phase="after_commit")
+
+    direct, sent = box.handle("HEAD", "/pay-in"), client.head("/pay-in")
+
+    assert (direct.status, dict(direct.headers)["Content-Length"], direct.body) == (200, length, b"")
+    assert (sent.status_code, sent.headers["Content-Length"], sent.content) == (200, length, b"")
+
+
+async def test_head_has_no_body_through_aiohttp(box: Sandbox) -> None:
+    """A connection in memory ends it with its headers as well."""
+    length = str(len(box.handle("GET", "/pay-in").body))
+
+    async with _session(box) as session, session.head(f"{box.base_url}/pay-in") as asked:
+        told = (asked.status, asked.headers["Content-Length"], await asked.read())
+
+    assert told == (200, length, b"")
+
+
 async def test_aiohttp_is_answered(box: Sandbox) -> None:
     """Through the double's own HTTP shell: small bodies, large ones, and one that comes in parts."""
 
@@ -116,7 +139,9 @@ async def test_aiohttp_is_answered(box: Sandbox) -> None:
             document = await made.json()
         async with session.get(f"{box.base_url}/pay-in", params={"external_identifier": "order-1"}) as listed:
             items = (await listed.json())["data"]["items"]
-        async with session.post(box.base_url + DEPOSITS, data=parts(), headers={"Content-Type": "a/b"}) as refused:
+        async with session.post(
+            box.base_url + DEPOSITS, data=parts(), headers={"Content-Type": "application/json"}
+        ) as refused:
             status = refused.status
         metadata = {f"k{number}": "x" * 200 for number in range(40)}
         async with session.post(
@@ -136,10 +161,11 @@ async def test_aiohttp_loses_a_reply_in_its_own_words(
     _lose(box, effect, members)
 
     async with _session(box) as session:
-        timeout = aiohttp.ClientTimeout(total=0.05 if effect == "no_response" else 5)
+        # Only the one that is to be left waiting has little patience.
+        patient = aiohttp.ClientTimeout(total=AT_MOST_SECONDS)
         with pytest.raises(error):
-            await _read(session, box, timeout)
-        retried = await _read(session, box, timeout)
+            await _read(session, box, aiohttp.ClientTimeout(total=0.05) if effect == "no_response" else patient)
+        retried = await _read(session, box, patient)
 
     assert len(box.events) == 1
     assert box.events[0].object_id.encode() in retried
@@ -153,14 +179,18 @@ async def _read(session: aiohttp.ClientSession, box: Sandbox, timeout: aiohttp.C
 async def test_aiohttp_meets_an_outage_and_a_slow_answer(box: Sandbox) -> None:
     """An outage refuses; a late answer is waited for, as the event loop's time is real."""
     box.faults.add("latency", fixed="20ms", times=1)
+    loop = asyncio.get_running_loop()
     async with _session(box) as session:
+        begin = loop.time()
         async with session.get(f"{box.base_url}/pay-in") as slow:
             status = slow.status
+        seconds = loop.time() - begin
         box.down()
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"{box.base_url}/pay-in")
 
     assert status == 200
+    assert seconds >= 0.02
 
 
 def test_a_merchant_is_tested_without_sockets(box: Sandbox, client: httpx.Client) -> None:

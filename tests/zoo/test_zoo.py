@@ -69,7 +69,7 @@ def _name(variant: Variant) -> str:
     return variant.name
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("variant", BY_MACHINE, ids=_name)
 def test_the_machine_catches_what_is_broken(variant: Variant) -> None:
     """Without being told where to look it finds what is wrong with each variant."""

@@ -17,6 +17,8 @@ class Body(NamedTuple):
 
     parsed: Any = None
     problem: str | None = None
+    incomparable: bool = False
+    """Whether it cannot be told from another body: it was not read, or is of a type that is never looked into."""
 
 
 EMPTY = Body({})
@@ -26,15 +28,16 @@ _body = maker(Body)
 def parse(request: Request, settings: Settings) -> Body:
     """Read a body."""
     if request.body_error:
-        return Body(problem=request.body_error)
+        return Body(problem=request.body_error, incomparable=True)
     if len(request.body) > settings.body_limit:
         return Body(problem=f"The body is larger than {settings.body_limit} bytes.")
     if not request.body:
         return EMPTY  # as to cancel or to accept; many clients then send a Content-Type of their own
     content_type = request.headers.get("Content-Type", "")
     if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
-        return Body(problem=f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
+        problem = f"The Content-Type is {content_type[:64]!r}; it must be application/json."
+        return Body(problem=problem, incomparable=True)
     try:
-        return _body((json_text.read(request.body), None))
+        return _body((json_text.read(request.body), None, False))
     except json_text.JsonTextError as error:
         return Body(problem=f"The body is not valid JSON: {error}.")

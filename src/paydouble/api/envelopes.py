@@ -59,20 +59,19 @@ def spell(  # noqa: PLR0913 - the members of an envelope
     docs_url: str,
 ) -> bytes:
     """Return the body of an error answer with any code, known or not."""
-    body: dict[str, Any]
+    inner: dict[str, Any]
     if envelope == "A":
-        body = {
-            "error": {
-                "code": SNAKE_CODES.get(code, code.lower()),
-                "message": message,
-                "status": status,
-                "request_id": request_id,
-                "docs": docs_url,
-            }
+        inner = {
+            "code": SNAKE_CODES.get(code, code.lower()),
+            "message": message,
+            "status": status,
+            "request_id": request_id,
+            "docs": docs_url,
         }
+        body: dict[str, Any] = {"error": inner}
     else:
-        inner: dict[str, Any] = {"code": code, "message": message}
-        if details is not None:
-            inner["details"] = details
+        inner = {"code": code, "message": message}
         body = {"success": False, "error": inner, "request_id": request_id}
+    if details is not None:
+        inner["details"] = details
     return json_text.dumps(body)  # the details of a fault may hold numbers with digits of their own

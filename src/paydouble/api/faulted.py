@@ -9,33 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from paydouble.api import envelopes
-from paydouble.api.values import Call, Reply
+from paydouble.api.execution import Execution
+from paydouble.api.values import Reply
 from paydouble.config import RateLimit
 from paydouble.core import json_text
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import to_minor
 from paydouble.faults.plan import Answer, Limited, Plan
+from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
+from paydouble.guards.rate_limit import Wall
 from paydouble.guards.rate_limit import headers as limit_headers
 from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
 from paydouble.sandbox.repertoire import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
+    from paydouble.faults.api_effects import ApiEffect
     from paydouble.faults.base import Effect
+    from paydouble.faults.names import OperationName
 
 RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
 _DOMAIN: Final = SCENARIO_DOMAIN.encode()
 # With escapes that domain can be spelled in other ways.
 _ESCAPE: Final = b"\\u"
-_ON_POST = frozenset({"sticky_5xx", "lost_record", "force_conflict"})
-_ON_OPERATION = {
-    "amount_drift": frozenset({"deposit-creation"}),
-    "expire_rate": frozenset({"deposit-creation", "exchange-rates"}),
-    "remove_method": frozenset({"deposit-creation", "available-payment-methods"}),
-}
 
 
 class RequestContext:
@@ -43,7 +42,7 @@ class RequestContext:
 
     __slots__ = ("_known", "call")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Execution) -> None:
         """Describe a request."""
         self.call = call
         self._known: dict[str, str | int | None] = {}
@@ -56,19 +55,36 @@ class RequestContext:
 
     def relevant(self, effect: Effect) -> bool:
         """Return whether the effect has something to act on."""
-        kind: str = effect.type  # type: ignore[attr-defined]
-        operation = self.call.operation
-        if kind in _ON_POST:
-            return operation.method == "POST" and (kind != "sticky_5xx" or self._can_be_stored())
-        if kind in _ON_OPERATION:
-            return operation.name in _ON_OPERATION[kind]
-        if kind in {"stale_read", "not_found_yet"}:
-            return self._young_enough(effect, stale=kind == "stale_read")
-        return True
+        return cast("ApiEffect", effect).can_act(self)
+
+    @property
+    def method(self) -> str:
+        """Return the request's method."""
+        return self.call.request.method
+
+    @property
+    def operation(self) -> OperationName:
+        """Return the operation that is called."""
+        return self.call.operation.name
+
+    def can_be_stored(self) -> bool:
+        """Return whether the key is new, or taken by this very request; any other key has an answer already."""
+        return known_claim(self.call) is self.call.claim
+
+    def since_creation_ms(self) -> int | None:
+        """Return the age of the object that is read."""
+        resource = self._read()
+        return None if resource is None else self.call.sandbox.now - resource.created_at
+
+    def since_change_ms(self) -> int | None:
+        """Return how long ago the object that is read changed, if it has an older state."""
+        resource = self._read()
+        if resource is None or not getattr(resource, "previous", None):
+            return None
+        return self.call.sandbox.now - resource.updated_at
 
     def _find(self, member: str) -> str | int | None:
-        find = _MEMBERS.get(member)
-        return find(self) if find is not None else None
+        return _MEMBERS[member](self)
 
     def object_id(self) -> str | None:
         """Return the object that the request has made or names."""
@@ -84,11 +100,7 @@ class RequestContext:
     def scenario(self) -> str | None:
         """Return the life of the pay-in that it is about."""
         pay_in = self._pay_in()
-        return pay_in.scenario if pay_in else self.call.scenario
-
-    def _can_be_stored(self) -> bool:
-        # Under a key that is not known yet, or that this request has put there; any other has an answer already.
-        return known_claim(self.call) is self.call.claim
+        return pay_in.scenario if pay_in else self.call.scenario_name
 
     def _in_body(self, member: str) -> str | None:
         parsed = self.call.body().parsed
@@ -105,18 +117,14 @@ class RequestContext:
             resource = self.call.sandbox.ledger.find(resource.payin_id)
         return resource if isinstance(resource, PayIn) else None
 
-    def _young_enough(self, effect: Any, *, stale: bool) -> bool:  # noqa: ANN401 - one of two effects
-        resource = self._resource() if self.call.operation.name in RETRIEVALS else None
-        if resource is None or (stale and not getattr(resource, "previous", None)):
-            return False
-        since = resource.updated_at if stale else resource.created_at
-        return effect.for_ is None or self.call.sandbox.now - since < effect.for_
+    def _read(self) -> Resource | None:
+        return self._resource() if self.call.operation.name in RETRIEVALS else None
 
 
 _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingProxyType(
     {
         "operation": lambda context: context.call.operation.name,
-        "method": lambda context: context.call.request.method,
+        "method": lambda context: context.call.operation.method,  # of HEAD too, which is a GET
         "path": lambda context: context.call.request.target.partition("?")[0],
         "idempotency_key": lambda context: context.call.request.headers.get("Idempotency-Key", "").lower() or None,
         "object_id": RequestContext.object_id,
@@ -126,13 +134,13 @@ _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingP
 )
 
 
-def known_claim(call: Call) -> Claim | None:
+def known_claim(call: Execution) -> Claim | None:
     """Return what is known of a request's key, looked up without a check of its form."""
     key = call.request.headers.get("Idempotency-Key", "").lower()
     return call.sandbox.keys.look_up(key, call.sandbox.now, call.sandbox.settings.idempotency_validity)
 
 
-def prepare(call: Call) -> None:
+def prepare(call: Execution) -> None:
     """Put in place what the scenario of a deposit needs before anything is decided about it.
 
     Only where its choice can matter that early: looking costs a parse of a body that may be refused unread.
@@ -144,7 +152,7 @@ def prepare(call: Call) -> None:
         return  # the operation refuses it in its turn
     body = call.request.body
     if not usual.stages and body.find(_DOMAIN) < 0 and body.find(_ESCAPE) < 0:  # twice as quick as `in`
-        call.life = usual.scenario
+        call.scenario = usual.scenario
         return
     deposit = call.body().parsed
     identifier = deposit.get("external_identifier") if isinstance(deposit, dict) else None
@@ -154,11 +162,11 @@ def prepare(call: Call) -> None:
         scenario = box.choose_scenario(deposit)
     except UsageError:
         return  # the operation refuses it in its turn
-    call.scenario = scenario.name
+    call.scenario_name = scenario.name
     box.prepare(scenario, identifier)
 
 
-def plan(call: Call, lane: str) -> Plan | None:
+def plan(call: Execution, lane: str) -> Plan | None:
     """Return what the faults of a lane do to a request, or None when none fires."""
     fired = call.sandbox.faults.fire(lane, RequestContext(call), call.sandbox.now)
     if not fired:
@@ -171,25 +179,25 @@ def plan(call: Call, lane: str) -> Plan | None:
     return result
 
 
-def instead(call: Call, plan: Plan) -> Reply:
+def instead(call: Execution, plan: Plan, wall: Wall) -> Reply:
     """Return what is said before anything was done; a wire fault without an answer of its own breaks a 500."""
     context, entry = RequestContext(call), call.entry
     named = context.value("external_identifier")
     entry.key = str(context.value("idempotency_key") or "") or None
-    entry.external_identifier = str(named) if named is not None else None
+    entry.order = str(named) if named is not None else None
     reply = Reply(500, b"", entry.id, (), call.sandbox)
     false = plan.answer or Answer(500, "INTERNAL_ERROR", "A fault answers before the commit.")
-    _falsify(call, reply, false, plan)
+    _falsify(call, reply, false, plan, wall)
     return reply
 
 
-def afterwards(call: Call, reply: Reply) -> None:
+def afterwards(call: Execution, reply: Reply, wall: Wall) -> None:
     """Let the faults after the commit have their way with a true answer."""
     after = plan(call, "after")
     if after is None:
         return
     if after.answer is not None:
-        _falsify(call, reply, after.answer, after)
+        _falsify(call, reply, after.answer, after, wall)
         if after.store_answer and call.claim is not None:
             call.sandbox.keys.record(call.claim, reply.status, reply.body)
     else:
@@ -197,23 +205,28 @@ def afterwards(call: Call, reply: Reply) -> None:
         reply.wire = after.wire
 
 
-def _falsify(call: Call, reply: Reply, false: Answer, plan: Plan) -> None:
+def _falsify(call: Execution, reply: Reply, false: Answer, plan: Plan, wall: Wall) -> None:
     reply.status = false.status
+    reply.request_id = call.entry.id  # also where it stands instead of a replay, which has the id of the first answer
     reply.content_type = false.content_type
-    reply.headers = false.headers if plan.limited is None else (*false.headers, *_limit_headers(call, plan.limited))
+    reply.headers = false.headers
+    if plan.limited is not None:
+        reply.headers = (*reply.headers, *_limit_headers(call, plan.limited, wall))
+    if false.status == 401:  # noqa: PLR2004 - HTTP
+        reply.headers = (*reply.headers, *CHALLENGE)
     reply.body = _envelope(call, false) if false.raw is None else false.raw
     reply.delay_ms += plan.delay_ms
     reply.wire = plan.wire
 
 
-def _envelope(call: Call, false: Answer) -> bytes:
+def _envelope(call: Execution, false: Answer) -> bytes:
     sandbox = call.sandbox
     settings = sandbox.settings
     details = false.details
     if false.code == "IDEMPOTENCY_CONFLICT" and details is None:
         known = known_claim(call)
         original = known.request_id if known is not None else sandbox.ids.derive("req", call.entry.id, 0)
-        details = {"original_request_id": original, "key": call.request.headers.get("Idempotency-Key", "").lower()}
+        details = {"original_request_id": original, "key": call.request.headers.get("Idempotency-Key", "")}
     code = false.code if false.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
     error = ApiError(code, false.message, edge=false.status in {401, 403, 429} or false.status >= 500)  # noqa: PLR2004
     envelope = false.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)
@@ -229,17 +242,17 @@ def _envelope(call: Call, false: Answer) -> bytes:
     )
 
 
-def _limit_headers(call: Call, limited: Limited) -> tuple[tuple[str, str], ...]:
+def _limit_headers(call: Execution, limited: Limited, wall: Wall) -> tuple[tuple[str, str], ...]:
     if limited.headers == "missing":
         return ()
     if limited.headers == "malformed":
         return (("X-RateLimit-Limit", "many"), ("X-RateLimit-Remaining", "-1"), ("X-RateLimit-Reset", "soon"))
     settings = call.sandbox.settings
-    unit = limited.unit or (settings.rate_limit.reset_unit if settings.rate_limit else "epoch_seconds")
+    rule = settings.rate_limit or RateLimit(limit=limited.limit)
     now = call.sandbox.now
     reset_at = now - limited.reset_ms if limited.headers == "past" else now + limited.reset_ms
-    rule = RateLimit(limit=limited.limit, reset_unit=unit)
-    headers = limit_headers(rule, remaining=limited.remaining, reset_at=reset_at, now=now)
+    said = rule.model_copy(update={"limit": limited.limit, "reset_unit": limited.unit or rule.reset_unit})
+    headers = limit_headers(said, remaining=limited.remaining, reset_at=reset_at, now=now, wall=wall)
     if settings.retry_after and limited.headers == "full":
         return (*headers, ("Retry-After", str(-(-limited.reset_ms // 1000))))
     return headers
@@ -255,7 +268,7 @@ def rewritten(body: bytes, plan: Plan) -> bytes:
     return json_text.dumps(document)
 
 
-def carry_out(call: Call, plan: Plan, body: bytes) -> bytes:
+def carry_out(call: Execution, plan: Plan, body: bytes) -> bytes:
     """Change what the operation itself does or shows; NOT_FOUND when what it reads is not there yet."""
     _drift(call, plan)
     resource = call.sandbox.ledger.find(call.params.get("id", ""))
@@ -273,7 +286,7 @@ def carry_out(call: Call, plan: Plan, body: bytes) -> bytes:
     return json_text.dumps(document)
 
 
-def _drift(call: Call, plan: Plan) -> None:
+def _drift(call: Execution, plan: Plan) -> None:
     """Let the settled amount of a deposit that was just made differ; never below one minor unit."""
     resource = call.sandbox.ledger.find(call.made or "")
     if plan.drift is None or not isinstance(resource, PayIn):

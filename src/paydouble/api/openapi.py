@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from paydouble.api.openapi_errors import REQUEST_ID, error_responses
+from paydouble.api.openapi_errors import REQUEST_ID, error_responses, extra_headers
 from paydouble.api.openapi_examples import KEY, examples
 from paydouble.api.openapi_models import EVENTS
-from paydouble.api.openapi_schemas import REF, envelope_name, schemas
+from paydouble.api.openapi_schemas import envelope_name, schemas
 from paydouble.api.operations import PREFIX, Operation
+from paydouble.config import Settings, WebhookSettings
+from paydouble.core.durations import format_duration
+from paydouble.core.json_schema import REF
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.version import __version__
+from paydouble.webhooks.signing import DEFAULT_HEADER_NAME
 
 Document = dict[str, Any]
+_DEFAULT: Final = Settings()
 _SECURITY: Final = "business"
 _TAGS: Final = {
     "pay-in": "Deposits: created by the business, completed by a payer.",
@@ -43,15 +48,16 @@ Errors wear one of two envelopes, and a client must read both."""
 _UUID4: Final = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
 
 
-def document(operations: Sequence[Operation], *, server_url: str) -> Document:
+def document(operations: Sequence[Operation], *, server_url: str, settings: Settings = _DEFAULT) -> Document:
     """Return the document of these operations; `server_url` is where they are reached, without `/api/v1`.
 
-    It is plain JSON data, the same for the same arguments. Numbers in examples are ordinary floats, so a text made of
-    it writes `1.0` where the wire has `1.00`.
+    It follows what a business's settings say of statuses, headers, unknown members and deliveries; the examples are
+    those of the default settings. It is plain JSON data, the same for the same arguments. Numbers in examples are
+    ordinary floats, so a text made of it writes `1.0` where the wire has `1.00`.
     """
     paths: Document = {}
     for operation in operations:
-        paths.setdefault(PREFIX + operation.path, {})[operation.method.lower()] = _operation(operation)
+        paths.setdefault(PREFIX + operation.path, {})[operation.method.lower()] = _operation(operation, settings)
     made = examples()
     return {
         "openapi": "3.1.1",
@@ -60,9 +66,9 @@ def document(operations: Sequence[Operation], *, server_url: str) -> Document:
         "security": [{_SECURITY: []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
-        "webhooks": {kind: {"post": _webhook(kind)} for kind in EVENT_TYPES},
+        "webhooks": {kind: {"post": _webhook(kind, settings.webhooks)} for kind in EVENT_TYPES},
         "components": {
-            "schemas": schemas(operations),
+            "schemas": schemas(operations, exact_requests=settings.unknown_fields == "refuse"),
             "examples": {name: {"value": made.errors[name]} for name in sorted(made.errors)},
             "securitySchemes": {
                 _SECURITY: {
@@ -76,7 +82,7 @@ def document(operations: Sequence[Operation], *, server_url: str) -> Document:
     }
 
 
-def _operation(operation: Operation) -> Document:
+def _operation(operation: Operation, settings: Settings) -> Document:
     made = examples()
     described: Document = {
         "operationId": operation.name,
@@ -97,7 +103,8 @@ def _operation(operation: Operation) -> Document:
             "required": any(field.is_required() for field in operation.payload.model_fields.values()),
             "content": {"application/json": content},
         }
-    described["responses"] = {"200": _success(operation), **error_responses(operation)}
+    status = str(settings.created_status if operation.creates else 200)
+    described["responses"] = {status: _success(operation, status, settings), **error_responses(operation, settings)}
     return described
 
 
@@ -140,12 +147,12 @@ def _parameters(operation: Operation) -> list[Document]:
     return parameters
 
 
-def _success(operation: Operation) -> Document:
-    text = "Created; the setting `created_status` can make it 201." if operation.creates else "Done."
+def _success(operation: Operation, status: str, settings: Settings) -> Document:
+    text = "Created; the setting `created_status` decides between 200 and 201." if operation.creates else "Done."
     return {
         "description": text if operation.method == "POST" else "Found.",
         "x-provenance": "assumed",  # the contract shows the success envelope, not its status
-        "headers": {"X-Request-Id": dict(REQUEST_ID)},
+        "headers": {"X-Request-Id": dict(REQUEST_ID), **extra_headers(operation, status, settings)},
         "content": {
             "application/json": {
                 "schema": {"$ref": REF + envelope_name(operation)},
@@ -155,20 +162,23 @@ def _success(operation: Operation) -> Document:
     }
 
 
-def _webhook(kind: str) -> Document:
+def _webhook(kind: str, settings: WebhookSettings) -> Document:
     meaning, sent_when = EVENT_TYPES[kind]
     family = EVENTS[kind.partition(".")[0]].__name__
-    this_type = {"type": "object", "properties": {"type": {"const": kind, "x-provenance": "documented"}}}
+    this_type = {
+        "type": "object",
+        "properties": {"type": {"type": "string", "const": kind, "x-provenance": "documented"}},
+    }
     return {
         "operationId": kind,
         "summary": f"{meaning}.",
-        "description": f"Sent when: {sent_when}. Any 2xx within 10 seconds acknowledges it.",
+        "description": f"Sent when: {sent_when}. Any 2xx within {_spoken(settings.timeout)} acknowledges it.",
         "tags": ["webhooks"],
         "security": [],
         "x-provenance": "documented",
         "parameters": [
             {
-                "name": "X-Service-Signature",
+                "name": settings.signature_header,
                 "in": "header",
                 "required": True,
                 "description": (
@@ -177,7 +187,7 @@ def _webhook(kind: str) -> Document:
                 ),
                 "schema": {"type": "string", "pattern": "^t=[0-9]+(,v1=[0-9a-f]{64})+$"},
                 "example": examples().signatures[kind],
-                "x-provenance": "documented",
+                "x-provenance": "documented" if settings.signature_header == DEFAULT_HEADER_NAME else "assumed",
             }
         ],
         "requestBody": {
@@ -192,8 +202,27 @@ def _webhook(kind: str) -> Document:
         "responses": {
             "2XX": {"description": "Received. The body is not looked at.", "x-provenance": "documented"},
             "default": {
-                "description": "Anything else counts as a failure and is retried for up to 72 hours.",
+                "description": _retries(settings),
                 "x-provenance": "documented",
             },
         },
     }
+
+
+def _retries(settings: WebhookSettings) -> str:
+    """Return what becomes of a delivery that was not acknowledged."""
+    offsets = settings.offsets
+    if len(offsets) == 1:
+        return "Anything else counts as a failure, and is not retried."
+    return f"Anything else counts as a failure and is retried for up to {_spoken(settings.window)}."
+
+
+def _spoken(milliseconds: int) -> str:
+    """Return a duration as the contract says it, where it is one of whole seconds or hours."""
+    hours, below = divmod(milliseconds, 3_600_000)
+    if hours and not below:
+        return f"{hours} hour{'s' if hours > 1 else ''}"
+    seconds, below = divmod(milliseconds, 1000)
+    if 1 < seconds < 60 and not below:  # noqa: PLR2004 - a minute
+        return f"{seconds} seconds"
+    return format_duration(milliseconds)

@@ -14,7 +14,7 @@ import orjson
 from multidict import CIMultiDict
 
 from paydouble.api.openapi_errors import example_name
-from paydouble.api.operations import OPERATIONS, PREFIX
+from paydouble.api.operations import OPERATIONS, PREFIX, Operation
 from paydouble.api.pipeline import Pipeline
 from paydouble.api.values import Reply, Request
 from paydouble.config import RateLimit, Settings
@@ -28,7 +28,7 @@ from paydouble.webhooks.signing import sign
 Json = dict[str, Any]
 KEY: Final = "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d"
 _START: Final = 1_767_258_000_000  # 2026-01-01T09:00:00Z
-_BY_NAME: Final = {operation.name: operation for operation in OPERATIONS}
+_BY_NAME: Final[dict[str, Operation]] = {operation.name: operation for operation in OPERATIONS}
 DEPOSIT: Final[Json] = {
     "amount": 49.95,
     "currency": "EUR",
@@ -58,7 +58,7 @@ class _World:
         self.sandbox = Sandbox(
             identity,
             settings,
-            lambda: Clock(lambda: _START, mode="manual"),
+            lambda: Clock(lambda: 0, start=_START, mode="manual"),
             checkout_base="http://127.0.0.1:8080/_paydouble/checkout/",
         )
         registry = Registry()
@@ -186,5 +186,5 @@ def _errors(made: Examples, settings: Settings) -> None:
     keep("FORBIDDEN", world.send(world.request("pay-in-list")))
     sandbox.apply(settings.model_copy(update={"rate_limit": RateLimit(limit=0)}))
     keep("RATE_LIMITED", world.send(world.request("pay-in-list")))
-    failed = world.pipeline.internal_error(world.request("pay-in-list"))
+    failed = world.pipeline.internal_error()
     keep("INTERNAL_ERROR", orjson.loads(failed.body))

@@ -26,6 +26,7 @@ class ErrorA(Answer):
     status: Status = documented(description="The HTTP status.")
     request_id: str = documented()
     docs: str = documented(description="URL of an explanation.")
+    details: ConflictDetails = assumed(None, description="With idempotency_conflict alone, as in envelope B.")
 
 
 class EnvelopeA(Answer):

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+from pydantic.json_schema import JsonSchemaMode
 
+from paydouble.api.openapi_dialect import components, not_null
 from paydouble.api.openapi_models import EVENTS, EnvelopeA, EnvelopeB, Page, Success
 from paydouble.api.operations import Operation
-
-Schema = dict[str, Any]
-REF: Final = "#/components/schemas/"
+from paydouble.core.json_schema import REF, Schema
 
 
-class _Plain(GenerateJsonSchema):
-    """Without a title on each member, which would only repeat its name."""
+def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
+    """Return the component schemas that the operations, the events and the errors need, by name and in its order.
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
-        return False
-
-
-def schemas(operations: Sequence[Operation]) -> Schema:
-    """Return the component schemas that the operations, the events and the errors need, by name and in its order."""
+    `exact_requests` says that a request may hold nothing but the members that are described.
+    """
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = []
     for operation in operations:
         if operation.payload is not None:
@@ -31,12 +25,13 @@ def schemas(operations: Sequence[Operation]) -> Schema:
         models.append((operation.answer, "serialization"))
     others: tuple[type[BaseModel], ...] = (*EVENTS.values(), EnvelopeA, EnvelopeB, Page, Success)
     models += [(model, "serialization") for model in others]
-    _, made = models_json_schema(list(dict.fromkeys(models)), ref_template=REF + "{model}", schema_generator=_Plain)
-    found: Schema = made["$defs"]
-    for schema in found.values():
-        schema.pop("title", None)
+    found = components(models)
+    for name, schema in found.items():
         # Only answers are exact; a request may say null instead of leaving a member out.
-        _tidy(schema, keeps_null=schema.get("additionalProperties") is not False)
+        if schema.get("additionalProperties") is False:
+            found[name] = _without_null(schema)
+        elif exact_requests:
+            found[name] = {**schema, "additionalProperties": False}
     page, success = found.pop("Page"), found.pop("Success")
     for operation in operations:
         view = operation.answer.__name__
@@ -62,11 +57,8 @@ def _with(schema: Schema, member: str, value: Schema) -> Schema:
     return {**schema, "properties": {**properties, member: {**properties[member], **value}}}
 
 
-def _tidy(schema: Schema, *, keeps_null: bool) -> None:
-    """Leave out `default: null`; a member that an answer leaves out when it has no value is never null there."""
-    for member in schema.get("properties", {}).values():
-        if "default" in member and member["default"] is None:
-            del member["default"]
-            if not keeps_null and "anyOf" in member:
-                (only,) = (each for each in member.pop("anyOf") if each != {"type": "null"})
-                member.update(only)
+def _without_null(schema: Schema) -> Schema:
+    """Take null from the members that an answer leaves out when they have no value."""
+    required = schema.get("required", ())
+    members = {name: member if name in required else not_null(member) for name, member in schema["properties"].items()}
+    return {**schema, "properties": members}

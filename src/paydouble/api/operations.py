@@ -13,9 +13,11 @@ from typing import Final, Literal
 from pydantic import BaseModel
 
 from paydouble.api import schemas
+from paydouble.api.calls import Call
 from paydouble.api.handlers import disputes, pay_ins, payouts, refunds
-from paydouble.api.values import Call
 from paydouble.core.errors import UsageError
+from paydouble.faults.names import OperationName
+from paydouble.payments.lifecycle import PAY_IN
 from paydouble.payments.resources import Document
 
 Provenance = Literal["documented", "assumed"]
@@ -35,7 +37,7 @@ class Query:
 class Operation:
     """One row: what is called, with what, and what comes back."""
 
-    name: str
+    name: OperationName
     method: Literal["GET", "POST"]
     path: str
     summary: str
@@ -57,7 +59,6 @@ _LIMIT = Query("limit", "Items on a page.", {"type": "integer", "minimum": 1, "m
 _CURSOR = Query("cursor", "The `next_cursor` of the page before.", {"type": "string"})
 _PAGING = (_LIMIT, _CURSOR)
 _PAYIN_ID = Query("payin_id", "Only those of one pay-in.", {"type": "string"})
-_STATUSES = ["created", "pending", "processing", "succeeded", "failed", "cancelled"]
 
 OPERATIONS: Final = (
     Operation(
@@ -105,7 +106,7 @@ OPERATIONS: Final = (
         listed=True,
         queries=(
             Query("external_identifier", "Only those of one order.", {"type": "string"}),
-            Query("status", "Only those in one status.", {"type": "string", "enum": _STATUSES}),
+            Query("status", "Only those in one status.", {"type": "string", "enum": list(PAY_IN)}),
             *_PAGING,
         ),
         errors=("INVALID_INPUT",),

@@ -7,47 +7,84 @@ back through `execute` or `rejoin` when the time has come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from sys import intern
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from pydantic import ValidationError
 
 from paydouble.api import envelopes, faulted
 from paydouble.api.bodies import Body
+from paydouble.api.execution import Delayed, Execution, Joined, Step
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.api.routes import Routes
-from paydouble.api.values import Call, Delayed, Joined, Reply, Request, Step
+from paydouble.api.schemas import PayInView
+from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, explain
 from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
 from paydouble.faults.plan import Plan
 from paydouble.guards import idempotency
-from paydouble.guards.credentials import address_allowed, permitted
+from paydouble.guards.credentials import CHALLENGE, address_allowed, parse_basic, permitted
 from paydouble.guards.idempotency import Claim
-from paydouble.journal import RequestEntry, header_block
+from paydouble.guards.rate_limit import Wall
+from paydouble.journal import (
+    MOST_UNCLAIMED_BODY_BYTES,
+    RequestEntry,
+    Unclaimed,
+    UnclaimedEntry,
+    header_block,
+    named_in,
+    without_secrets,
+)
+from paydouble.payments.resources import Document
 from paydouble.sandbox import Registry, Sandbox
+from paydouble.sandbox.trimming import size_of_request
+
+# Of a business key that nobody has, as it is kept.
+_LONGEST_KEY = 128
 
 
 class Pipeline:
     """The API of every sandbox of a process."""
 
-    def __init__(self, registry: Registry, operations: Sequence[Operation], *, defaults: Settings, seed: int) -> None:
-        """Answer for the sandboxes of a registry; `defaults` and `seed` serve requests that no sandbox claims."""
+    def __init__(  # noqa: PLR0913 - what a service is made of
+        self,
+        registry: Registry,
+        operations: Sequence[Operation],
+        *,
+        defaults: Settings,
+        seed: int,
+        unclaimed: Unclaimed | None = None,
+        wall: Wall = None,
+        checkout_for: Callable[[Request], str] | None = None,
+    ) -> None:
+        """Answer for the sandboxes of a registry.
+
+        `defaults` and `seed` serve requests that no sandbox claims, and `unclaimed` keeps them. `wall` gives the
+        machine's time (milliseconds) by which clients wait for a quota; without it they wait by the sandbox's clock.
+        `checkout_for` says where the pages for payers begin as the client of a request reaches them; without it they
+        are where the sandbox says.
+        """
+        self._wall = wall
+        self._checkout_for = checkout_for
         self._registry = registry
         self._routes = Routes(operations, PREFIX)
         self._defaults = defaults
         self._ids = Ids(Draws(seed))
+        self._unclaimed = unclaimed
 
     def handle(self, request: Request) -> Step:
         """Take one request as far as it goes."""
-        target = intern(request.target)  # most requests of a journal share theirs
+        target = self._routes.fixed.get(request.target, request.target)  # most requests of a journal share theirs
         path = target.partition("?")[0] if "?" in target else target
-        found = self._routes.match(request.method, path)
+        # HEAD is answered as GET, to the letter; it is the shell that leaves the body out.
+        method = "GET" if request.method == "HEAD" else request.method
+        found = self._routes.match(method, path)
         sandbox, authentic = self._registry.find(request.headers.get("Authorization"))
         if found is None:
-            message = f"There is no {request.method[:16]} {path[:128]}."
+            message = f"There is no {method[:16]} {path[:128]}."
             return self._refuse_at_edge(
                 request, sandbox if authentic else None, ApiError("NOT_FOUND", message, edge=True)
             )
@@ -65,8 +102,9 @@ class Pipeline:
             header_block(request.raw_headers),
             request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
         )
+        entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
-        call = Call(request, operation, sandbox, entry, params)
+        call = Execution(request, sandbox, params, operation=operation, entry=entry)
         try:
             if operation.name == "deposit-creation":
                 faulted.prepare(call)
@@ -81,6 +119,8 @@ class Pipeline:
             entry.key = idempotency.parse_key(request.headers.getall("Idempotency-Key", ()))
             return self._deduplicate(call)
         except ApiError as error:
+            if entry.key is None and operation.method == "POST":
+                _note_unread(call)
             return self._refuse(call, error)
 
     def rejoin(self, joined: Joined) -> Step:
@@ -92,19 +132,21 @@ class Pipeline:
         except ApiError as error:
             return self._refuse(call, error)
 
-    def execute(self, call: Call) -> Reply:
+    def execute(self, call: Execution) -> Reply:
         """Go on with a request that was in flight: run the operation and record its answer."""
         call.sandbox.tick()
-        call.life = None  # another may have been chosen meanwhile
+        call.scenario = None  # another may have been chosen meanwhile
         return self._execute(call)
 
-    def _execute(self, call: Call) -> Reply:
+    def _execute(self, call: Execution) -> Reply:
         sandbox = call.sandbox
         operation = call.operation
         claim = call.claim
-        sandbox.cause = call.entry
+        publisher = sandbox.publisher
+        publisher.cause = call.entry
         try:
             document = operation.handler(call)
+            self._lead_back(call, document)
             if operation.creates:
                 call.made = document["id"]
             body = envelopes.success(document)
@@ -120,10 +162,10 @@ class Pipeline:
                 sandbox.keys.release(claim)
             raise
         finally:
-            sandbox.cause = None
-            if sandbox.overtaking:
-                call.overtaken = tuple(sandbox.overtaking)
-                sandbox.overtaking.clear()
+            publisher.cause = None
+            if publisher.overtaking:
+                call.overtaken = tuple(publisher.overtaking)
+                publisher.overtaking.clear()
         if claim is not None:
             claim.made = call.made
             sandbox.keys.record(claim, status, body)
@@ -131,15 +173,22 @@ class Pipeline:
                 sandbox.keys.release(claim)
         return self._reply(call, status, body, executed=True)
 
-    def abandon(self, call: Call) -> None:
+    def _lead_back(self, call: Execution, document: Document) -> None:
+        """Name the pages for payers as this client reaches them; another one may have made the pay-in."""
+        if call.operation.answer is PayInView and self._checkout_for is not None:
+            base = self._checkout_for(call.request)
+            for shown in document["items"] if call.operation.listed else (document,):
+                shown["payment_url"] = base + shown["id"]
+
+    def abandon(self, call: Execution) -> None:
         """Forget a request that was in flight when its shell was torn down; a retry starts anew."""
         if call.claim is not None:
             call.sandbox.keys.release(call.claim)
 
-    def internal_error(self, request: Request) -> Reply:
+    def internal_error(self) -> Reply:
         """Return the 500 for a failure of our own, which no caller should ever see."""
         error = ApiError("INTERNAL_ERROR", "The double failed; its log says why. Please report it.")
-        return self._refuse_at_edge(request, None, error)
+        return self._refuse_at_edge(None, None, error)
 
     def unreadable(self, message: str) -> Reply:
         """Return the 400 for bytes that are no HTTP request at all."""
@@ -164,7 +213,7 @@ class Pipeline:
             return None
         return ApiError("FORBIDDEN", f"The address {request.remote} is not on the business's allow-list.")
 
-    def _admit(self, call: Call, now: int) -> None:
+    def _admit(self, call: Execution, now: int) -> None:
         sandbox = call.sandbox
         settings = sandbox.rules
         if settings.allowed_addresses is not None:
@@ -175,7 +224,7 @@ class Pipeline:
             raise ApiError("FORBIDDEN", f"The business has no permission for {call.operation.name}.")
         rule = settings.rate_limit
         if rule is not None:
-            passes, headers = sandbox.quota.take(rule, now)
+            passes, headers = sandbox.quota.take(rule, now, self._wall)
             if rule.headers == "always":
                 call.extra_headers = headers
             if not passes:
@@ -185,14 +234,14 @@ class Pipeline:
                     call.extra_headers = (*headers, ("Retry-After", str(seconds)))
                 raise ApiError("RATE_LIMITED", "Too many requests.")
 
-    def _deduplicate(self, call: Call, *, joined: Claim | None = None) -> Step:
+    def _deduplicate(self, call: Execution, *, joined: Claim | None = None) -> Step:
         sandbox, entry = call.sandbox, call.entry
         settings = sandbox.rules
         body = call.body()
+        if body.incomparable:
+            raise ApiError("INVALID_INPUT", body.problem or "")
         claim = _claim(call, body)
-        if isinstance(body.parsed, dict):
-            named = body.parsed.get("external_identifier")
-            entry.external_identifier = named if isinstance(named, str) else None
+        entry.order = named_in(body.parsed)
         # Who has waited gets the answer that it waited for, even when the key has expired meanwhile.
         known = joined if joined is not None and joined.status else None
         known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
@@ -206,37 +255,37 @@ class Pipeline:
         call.claim = claim
         return self._execute_in_time(call, settings.processing_time)
 
-    def _execute_in_time(self, call: Call, milliseconds: int) -> Step:
+    def _execute_in_time(self, call: Execution, milliseconds: int) -> Step:
         if call.plan is not None:
             milliseconds += call.plan.delay_ms
             call.waited = True
         return Delayed(call, milliseconds / 1000) if milliseconds else self._execute(call)
 
-    def _known(self, call: Call, known: Claim, mine: Claim, *, joined: bool) -> Step:
+    def _known(self, call: Execution, known: Claim, mine: Claim, *, joined: bool) -> Step:
         entry = call.entry
-        entry.bytes_differ = mine.sent != known.sent
+        entry.bytes_differ = not known.same_bytes(mine)
         if not known.same(mine):
             entry.verdict = "conflict"
-            raise idempotency.conflict(known)
+            raise idempotency.conflict(known, _sent_key(call))
         if known.status is None:
             if call.sandbox.rules.in_flight == "conflict":
                 entry.verdict = "conflict"
-                raise idempotency.conflict(known, running=True)
+                raise idempotency.conflict(known, _sent_key(call), running=True)
             entry.verdict = "joined"
             return Joined(call, known)
         entry.verdict = "joined" if joined else "replay"
         if call.sandbox.rules.idempotent_replayed:
             call.extra_headers = (*call.extra_headers, ("Idempotent-Replayed", "true"))
         call.made = known.made
-        return self._reply(call, known.status, known.body, executed=True)
+        return self._reply(call, known.status, known.body, request_id=known.request_id, executed=True)
 
     # The answers
 
-    def _instead(self, call: Call, plan: Plan) -> Reply:
+    def _instead(self, call: Execution, plan: Plan) -> Reply:
         # A fault before the commit: nothing is claimed or carried out, whatever is said.
         if plan.store_answer:
             call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
-        reply = faulted.instead(call, plan)
+        reply = faulted.instead(call, plan, self._wall)
         if plan.store_answer:
             keys = call.sandbox.keys
             claim = _claim(call, call.body())
@@ -245,7 +294,7 @@ class Pipeline:
             call.entry.verdict = "new"
         return self._journal(call, reply)
 
-    def _refuse(self, call: Call, error: ApiError, *, executed: bool = False) -> Reply:
+    def _refuse(self, call: Execution, error: ApiError, *, executed: bool = False) -> Reply:
         sandbox = call.sandbox
         settings = sandbox.rules
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
@@ -259,28 +308,36 @@ class Pipeline:
                 sandbox.keys.release(call.claim)
         return self._reply(call, error.status, body, executed=executed)
 
-    def _reply(self, call: Call, status: int, body: bytes, *, executed: bool = False) -> Reply:
-        """Return the true answer, or what the faults make of it once the operation has given one."""
-        reply = Reply(status, body, call.entry.id, call.extra_headers, call.sandbox)
+    def _reply(
+        self, call: Execution, status: int, body: bytes, *, request_id: str = "", executed: bool = False
+    ) -> Reply:
+        """Return the true answer, or what the faults make of it once the operation has given one.
+
+        `request_id` is that of the first answer, where this is its replay.
+        """
+        reply = Reply(status, body, request_id or call.entry.id, call.extra_headers, call.sandbox)
         if call.plan is not None:
             reply.body = faulted.rewritten(body, call.plan)
             reply.delay_ms = 0 if call.waited else call.plan.delay_ms
         if executed and "after" in call.sandbox.faults.asked:
-            faulted.afterwards(call, reply)
+            faulted.afterwards(call, reply, self._wall)
         reply.overtaken = call.overtaken
         return self._journal(call, reply, executed=executed)
 
-    def _journal(self, call: Call, reply: Reply, *, executed: bool = False) -> Reply:
+    def _journal(self, call: Execution, reply: Reply, *, executed: bool = False) -> Reply:
         entry, wire = call.entry, reply.wire
-        if wire is None or executed or wire.speaks:
+        if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
         else:
             entry.response_body = wire.data  # nothing was done, and nothing like an answer is sent
         entry.object_id = call.made or call.params.get("id")
-        if entry.object_id and entry.external_identifier is None:
+        if entry.object_id and entry.order is None:
             resource = call.sandbox.ledger.find(entry.object_id)
-            entry.external_identifier = getattr(resource, "external_identifier", None)
+            entry.order = getattr(resource, "external_identifier", None)
+        if entry.faults or call.sandbox.awaited:
+            call.sandbox.note_answer(entry)
         call.sandbox.feed.add(entry)
+        call.sandbox.trimmer.keep(size_of_request(entry))
         return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
@@ -288,10 +345,10 @@ class Pipeline:
         if sandbox is None or request is None:
             request_id = self._ids.make("req")
             envelope = envelopes.choose(self._defaults.envelope, error, 0)
-            docs_url = self._defaults.docs_url
-            return Reply(
-                error.status, envelopes.failure(error, envelope, request_id=request_id, docs_url=docs_url), request_id
-            )
+            body = envelopes.failure(error, envelope, request_id=request_id, docs_url=self._defaults.docs_url)
+            if self._unclaimed is not None and request is not None:
+                self._unclaimed.add(_unclaimed(request, request_id, error.status, body))
+            return Reply(error.status, body, request_id, _challenge(error))
         now = sandbox.tick()
         entry = RequestEntry(
             sandbox.ids.make("req"),
@@ -302,20 +359,60 @@ class Pipeline:
             header_block(request.raw_headers),
             request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
         )
+        entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
         envelope = envelopes.choose(sandbox.rules.envelope, error, sandbox.errors)
         sandbox.errors += 1
         entry.status = error.status
         entry.response_body = envelopes.failure(error, envelope, request_id=entry.id, docs_url=sandbox.rules.docs_url)
         sandbox.feed.add(entry)
-        return Reply(error.status, entry.response_body, entry.id)
+        sandbox.trimmer.keep(size_of_request(entry))
+        return Reply(error.status, entry.response_body, entry.id, _challenge(error))
 
 
-def _claim(call: Call, body: Body) -> Claim:
+def _unclaimed(request: Request, request_id: str, status: int, body: bytes) -> UnclaimedEntry:
+    """Return a request that no sandbox claims as a line of a journal."""
+    credentials = parse_basic(request.headers.get("Authorization", ""))
+    return UnclaimedEntry(
+        request_id,
+        0,
+        request.method,
+        request.target,
+        None,
+        header_block(without_secrets(request.raw_headers)),
+        request.body[:MOST_UNCLAIMED_BODY_BYTES],
+        status=status,
+        response_body=body,
+        business_key=None if credentials is None else credentials[0][:_LONGEST_KEY],
+    )
+
+
+def _note_unread(call: Execution) -> None:
+    """Note the key of a request that is refused before its key and its body are looked at, and that it has an order.
+
+    A test that asks who was refused asks by these. The body stays unread until then: a parse may be long.
+    """
+    entry = call.entry
+    with suppress(ApiError):
+        entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
+    entry.unread = True
+
+
+def _claim(call: Execution, body: Body) -> Claim:
     """Return what a request would claim: its key, for what it asks and where."""
     request, sandbox, entry = call.request, call.sandbox, call.entry
     parsed = body.problem is None and sandbox.rules.fingerprint == "parsed"
     return Claim(entry.key or "", request.method, entry.target, entry.body, parsed, entry.id, sandbox.now)
+
+
+def _sent_key(call: Execution) -> str:
+    """Return the key as the client has written it, which may be in capitals."""
+    return call.request.headers["Idempotency-Key"]
+
+
+def _challenge(error: ApiError) -> tuple[tuple[str, str], ...]:
+    """Return the headers of an error that stands at the edge: a 401 says how to authenticate."""
+    return CHALLENGE if error.code == "UNAUTHORIZED" else ()
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:
@@ -325,5 +422,5 @@ def _validate(operation: Operation, parsed: object, settings: Settings) -> objec
         extra: Literal["forbid"] | None = "forbid" if settings.unknown_fields == "refuse" else None
         return operation.payload.__pydantic_validator__.validate_python(parsed, extra=extra)
     except ValidationError as error:
-        place, message = explain(error)
+        place, message = explain(error, operation.payload)
         raise ApiError("INVALID_INPUT", f"{place}: {message}." if place else f"The body: {message}.") from None

@@ -29,21 +29,22 @@ class Routes(dict[tuple[str, str], tuple[T, dict[str, str]]]):
         """Compile the rows."""
         super().__init__()
         self._templates: list[tuple[str, tuple[str, ...], T]] = []
-        self._fixed: set[str] = set()
+        self.fixed: dict[str, str] = {}
+        """The paths without variables, each under itself: what keeps one a request keeps the same text each time."""
         for row in rows:
             path = prefix + row.path
             if "{" in path:
                 self._templates.append((row.method, tuple(path.split("/")), row))
             else:
                 self[(row.method, path)] = (row, {})
-                self._fixed.add(path)
+                self.fixed[path] = path
 
     def match(self, method: str, path: str) -> tuple[T, dict[str, str]] | None:
         """Return the row that answers, with its path's variables, or None."""
         found = self.get((method, path))
         if found is not None:
             return found
-        if path in self._fixed:
+        if path in self.fixed:
             return None  # known under another method, so not a resource that happens to be called like it
         segments = path.split("/")
         for wanted, template, row in self._templates:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from paydouble.core.money import MOST_DIGITS
+from paydouble.payments.lifecycle import DisputeState, PayInState, PayoutState, RefundState
 
 PROVENANCE = "x-provenance"
 
@@ -135,8 +136,11 @@ class DepositRequest(Payload):
     country: Country | None = assumed(None)
     notification_url: WebUrl | None = assumed(None, description="Wins over the business's own for this deposit.")
     return_url: WebUrl | None = assumed(None)
-    expires_in: Whole = assumed(
-        86_400, ge=60, le=2_592_000, description="Seconds until an unpaid deposit is cancelled."
+    expires_in: Whole | None = assumed(
+        None,
+        ge=60,
+        le=2_592_000,
+        description="Seconds until an unpaid deposit is cancelled; as the setting `pay_in_expires_in` when absent.",
     )
     metadata: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=500)]] | None = (
         assumed(None, max_length=50)
@@ -241,7 +245,7 @@ class PayInObject(Answer):
     external_identifier: str = documented()
     amount: MoneyOut = documented()
     currency: str = documented()
-    status: Literal["created", "pending", "processing", "succeeded", "failed", "cancelled"] = documented()
+    status: PayInState = documented()
     payment_method: PaymentMethodView = documented()
     customer: CustomerView = documented()
     created_at: Timestamp = documented()
@@ -268,7 +272,7 @@ class RefundView(Answer):
     external_identifier: str | None = assumed(None)
     amount: MoneyOut = assumed()
     currency: str = assumed()
-    status: Literal["created", "processing", "succeeded", "failed"] = assumed()
+    status: RefundState = assumed()
     reason: str | None = assumed(None)
     failure: FailureView | None = assumed(None)
     created_at: Timestamp = assumed()
@@ -284,7 +288,7 @@ class DisputeView(Answer):
     reference: str = assumed()
     amount: MoneyOut = assumed()
     currency: str = assumed()
-    status: Literal["needs_response", "under_review", "won", "lost", "accepted"] = assumed()
+    status: DisputeState = assumed()
     reason: str = assumed()
     evidence_due_by: Timestamp = assumed()
     evidence: dict[str, str] = assumed()
@@ -308,7 +312,7 @@ class PayoutView(Answer):
     external_identifier: str = assumed()
     amount: MoneyOut = assumed()
     currency: str = assumed()
-    status: Literal["created", "processing", "succeeded", "failed", "returned"] = assumed()
+    status: PayoutState = assumed()
     beneficiary: BeneficiaryView = assumed()
     failure: FailureView | None = assumed(None)
     created_at: Timestamp = assumed()

@@ -1,23 +1,17 @@
-"""What goes into the pipeline and what comes out of it: plain values, so that any shell can carry them."""
+"""A request and a reply: plain values, so that any shell can carry them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from paydouble.api.bodies import Body, parse
-
 if TYPE_CHECKING:
-    from paydouble.api.operations import Operation
-    from paydouble.faults.plan import Plan, Wire
-    from paydouble.guards.idempotency import Claim
-    from paydouble.journal import RequestEntry
+    from paydouble.faults.wire import Wire
     from paydouble.sandbox import Sandbox
-    from paydouble.scenarios.model import Scenario
     from paydouble.webhooks.deliveries import Delivery
 
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
@@ -59,59 +53,3 @@ class Reply:
     """What is done to its bytes instead of sending them."""
     overtaken: tuple[tuple[Delivery, int], ...] = ()
     """Deliveries that must have arrived before it leaves, and by how many milliseconds."""
-
-
-@dataclass(slots=True)
-class Call:
-    """One request on its way through the pipeline."""
-
-    request: Request
-    operation: Operation
-    sandbox: Sandbox
-    entry: RequestEntry
-    params: dict[str, str]
-    extra_headers: tuple[tuple[str, str], ...] = ()
-    payload: Any = None
-    claim: Claim | None = None
-    plan: Plan | None = None
-    """What faults do to it before the commit, or to the operation itself."""
-    waited: bool = False
-    """Its plan's delay has been, or is being, waited for."""
-    made: str | None = None
-    """The id of the object that it has made, or that the request it replays has made."""
-    overtaken: tuple[tuple[Delivery, int], ...] = ()
-    scenario: str | None = None
-    """The life that a deposit is going to lead, when that was looked for beforehand."""
-    life: Scenario | None = None
-    """The usual life, where nothing in the request asks for another, until the request has been kept waiting."""
-    body_read: Body | None = None
-
-    @property
-    def queries(self) -> dict[str, str]:
-        """Return the query's members."""
-        return self.request.query()
-
-    def body(self) -> Body:
-        """Return the request's body, parsed once."""
-        if self.body_read is None:
-            self.body_read = parse(self.request, self.sandbox.rules)
-        return self.body_read
-
-
-@dataclass(slots=True)
-class Delayed:
-    """The request is in flight for some real seconds; then `Pipeline.execute` goes on with it."""
-
-    call: Call
-    seconds: float
-
-
-@dataclass(slots=True)
-class Joined:
-    """Another request with the same key is in flight; when its claim is settled, `Pipeline.rejoin` goes on."""
-
-    call: Call
-    claim: Claim
-
-
-Step = Reply | Delayed | Joined

@@ -25,7 +25,7 @@ async def happy_deposit(act: Act) -> str:
     act.expect("status", "succeeded", pay_in["status"])
     act.expect("amount", "49.90", str(pay_in["amount"]))
     check_events(act, _PAID)
-    return "succeeded, 49.90 EUR to the digit; 4 events in order, every signature verified"
+    return "succeeded, 49.90 EUR to the digit; 4 events in order, all verified"
 
 
 async def decline(act: Act) -> str:
@@ -36,7 +36,7 @@ async def decline(act: Act) -> str:
     act.expect("status", "failed", pay_in["status"])
     act.expect("failure", "card_declined", pay_in.get("failure", {}).get("code"))
     check_events(act, (*_PAID[:3], ("pay-in.failed", "+6s")))
-    return "failed with card_declined; 4 events in order, every signature verified"
+    return "failed with card_declined; 4 events in order, all verified"
 
 
 async def refund(act: Act) -> str:
@@ -55,7 +55,7 @@ async def refund(act: Act) -> str:
     act.expect("sum of the refunds", Decimal("30.00"), sum(each["amount"] for each in refunds))
     act.expect("status of the pay-in", "succeeded", (await act.get(f"/pay-in/{deposit['id']}"))["status"])
     check_events(act, (*_PAID, ("refund.created", "+6s"), ("refund.processing", "+7s"), ("refund.succeeded", "+9s")))
-    return "30.00 of 80.00 EUR refunded, 60.00 more refused; 7 events in order, every signature verified"
+    return "30.00 of 80.00 EUR refunded, 60.00 refused; 7 events in order, all verified"
 
 
 async def dispute(act: Act) -> str:
@@ -75,7 +75,7 @@ async def dispute(act: Act) -> str:
         act,
         (*_PAID, ("dispute.created", "+6s"), ("dispute.updated", "+1h6s"), ("dispute.closed", "+73h6s")),
     )
-    return "won after three days of review; 7 events in order, every signature verified"
+    return "won after three days of review; 7 events in order, all verified"
 
 
 async def outage(act: Act) -> str:
@@ -93,7 +93,7 @@ async def outage(act: Act) -> str:
     await act.advance()
     act.expect("status", "succeeded", (await act.get(f"/pay-in/{deposit['id']}"))["status"])
     check_events(act, _PAID, attempts=8)
-    return "nothing was lost: 4 events in order at the eighth attempt, every signature verified and fresh"
+    return "nothing lost: 4 events in order at attempt 8, all verified and fresh"
 
 
 ACTS: Final[tuple[tuple[str, Callable[[Act], Awaitable[str]]], ...]] = (

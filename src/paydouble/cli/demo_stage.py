@@ -72,13 +72,14 @@ class Stage:
 class Act:
     """One act as it is played: its rows, what it set in motion, and what was found wrong."""
 
-    def __init__(self, stage: Stage, began: int, cursor: int) -> None:
-        """Begin at an instant; `cursor` is the number of deliveries that earlier acts made."""
+    def __init__(self, stage: Stage, number: int, began: int, cursor: int) -> None:
+        """Begin the n-th act at an instant; `cursor` is the number of deliveries that earlier acts made."""
         self.stage = stage
         self.began = began
         self.rows: list[Row] = []
         self.problems: list[str] = []
         self.deliveries: list[dict[str, Any]] = []
+        self._number = number
         self._cursor = cursor
         self._seen: dict[str, int] = {}
 
@@ -90,29 +91,33 @@ class Act:
 
     async def deposit(self, amount: str, email: str = "ada@example.test") -> dict[str, Any]:
         """Create a deposit as the merchant does."""
+        order = f"order-{self._number}"
         body = {
             "amount": orjson.Fragment(amount),  # exact: money never goes through a binary float
             "currency": "EUR",
-            "external_identifier": f"order-{self._cursor + 1}",
+            "external_identifier": order,
             "payment_method": {"type": "CREDIT_CARD"},
             "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": email},
         }
-        return await self.post("/pay-in/deposit-creation", body, f"deposit-creation {amount} EUR")
+        what = f"deposit-creation {amount} EUR"
+        return await self.post("/pay-in/deposit-creation", body, what, also=order)
 
-    async def post(self, path: str, body: dict[str, Any], what: str) -> dict[str, Any]:
-        """Make a POST that must succeed, as a row; returns the resource."""
-        status, answer = await self.refusable(path, body, what)
+    async def post(self, path: str, body: dict[str, Any], what: str, *, also: str = "") -> dict[str, Any]:
+        """Make a POST that must succeed, as a row that says more with `also`; returns the resource."""
+        status, answer = await self.refusable(path, body, what, also=also)
         if status >= 400:  # noqa: PLR2004 - HTTP
             raise Unexpected(f"{what} was answered {status}: {answer['error']['message']}")
         data: dict[str, Any] = answer["data"]
         return data
 
-    async def refusable(self, path: str, body: dict[str, Any], what: str) -> tuple[int, dict[str, Any]]:
+    async def refusable(
+        self, path: str, body: dict[str, Any], what: str, *, also: str = ""
+    ) -> tuple[int, dict[str, Any]]:
         """Make a POST that may be refused, as a row."""
         at = await self.stage.now()
         status, answer = await self.stage.api("POST", path, body)
         result = answer["data"]["status"] if "data" in answer else answer["error"]["code"]
-        self.rows.append(Row(at, ("merchant", "service"), what, f"{status} {result}"))
+        self.rows.append(Row(at, ("merchant", "service"), what, f"{status} {result}" + (f", {also}" if also else "")))
         return status, answer
 
     async def get(self, path: str) -> dict[str, Any]:

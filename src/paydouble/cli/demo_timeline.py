@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from paydouble.cli.terminal import Terminal
+from paydouble.cli.terminal import WIDTH, Terminal
 from paydouble.config import WebhookSettings
 from paydouble.core.durations import UNITS_MS, format_duration
 from paydouble.core.instants import parse_instant
+from paydouble.core.printable import printable
 
-WIDTH: Final = 100
 LADDER: Final = WebhookSettings().offsets
+# Of a line under a row: below what happened.
+_INDENT: Final = 25
 Delivery = dict[str, Any]
 
 
@@ -49,7 +50,7 @@ def rows_of(deliveries: Sequence[Delivery], seen: dict[str, int], terminal: Term
     fresh = [(each, attempts) for each, attempts in fresh if attempts]
     seen.update({each["id"]: len(each["attempts"]) for each in deliveries})
     if brief and len(fresh) > 1 and all(attempts[0]["number"] == 1 and succeeded(attempts[0]) for _, attempts in fresh):
-        what = f"{fresh[0][0]['event_type']} {terminal.dots} {fresh[-1][0]['event_type']}"
+        what = f"{fresh[0][0]['event_type']} {terminal.dots} {fresh[-1][0]['event_type'].partition('.')[2]}"
         return [_row(fresh[0][1][0], what, f"{len(fresh)} events, first attempt", good=True)]
     failures = [_failures(each, attempts, terminal) for each, attempts in fresh if not succeeded(attempts[0])]
     successes = [
@@ -65,11 +66,11 @@ def _failures(delivery: Delivery, attempts: Sequence[dict[str, Any]], terminal: 
     first, last = failed[0], failed[-1]
     reason = first["error"]["kind"] if first["error"] else str(first["status"])
     if first is last:
-        return _row(first, delivery["event_type"], f"attempt {first['number']} of {len(LADDER)} ({reason})", good=False)
+        return _row(first, delivery["event_type"], f"{reason}, attempt {first['number']} of {len(LADDER)}", good=False)
     numbers = f"{first['number']}{terminal.dash}{last['number']}"
     began = parse_instant(delivery["attempts"][0]["due_at"])
     ladder = " ".join(offset(parse_instant(attempt["due_at"]) - began) for attempt in failed)
-    result = f"attempts {numbers} of {len(LADDER)} ({reason})"
+    result = f"{reason}, attempts {numbers}"
     return _row(first, delivery["event_type"], result, good=False, note=f"{ladder} after the event")
 
 
@@ -87,26 +88,31 @@ def _row(attempt: dict[str, Any], what: str, result: str, *, good: bool, note: s
 
 
 def print_row(row: Row, began: int, terminal: Terminal) -> None:
-    """Print a row, its time counted from when the act began."""
-    who = f" {terminal.arrow} ".join(row.who)
-    head = f"  {offset(row.at - began):<10} {who:<19}  {row.what:<36}"
-    if row.good is None:
-        terminal.say(f"{head}{row.result}".rstrip())
-    elif row.good:
-        terminal.say(head + terminal.green(f"{terminal.good} {row.result}"))
-    else:
-        terminal.say(head + terminal.red(f"{terminal.bad} {row.result}"))
+    """Print a row of 80 columns, its time counted from `began`; a result that does not fit stands on its own line."""
+    head = f"  {offset(row.at - began):<9}  {_who(row.who, terminal):<11} {printable(row.what):<28} "
+    result = printable(row.result)
+    if row.good is not None:
+        result = f"{terminal.good if row.good else terminal.bad} {result}"
+    if len(head) + len(result) > WIDTH:
+        terminal.say(head.rstrip())
+        head = " " * _INDENT
+    if row.good is not None:
+        result = terminal.green(result) if row.good else terminal.red(result)
+    terminal.say(f"{head}{result}".rstrip())
     if row.note:
-        terminal.say(terminal.dim(f"{'':34}{row.note}"))
+        terminal.say_prose(row.note, first=" " * _INDENT, style=terminal.dim)
+
+
+def _who(who: Sequence[str], terminal: Terminal) -> str:
+    """Return who acts; the service is one end of every arrow, so only the other one is named."""
+    if len(who) == 1:
+        return who[0]
+    return f"{terminal.arrow} {who[1]}" if who[0] == "service" else f"{who[0]} {terminal.arrow}"
 
 
 def print_verdict(good: str, problems: Sequence[str], terminal: Terminal) -> None:
     """Print what came out of an act: one line when all is right, else every problem."""
     if not problems:
-        terminal.say(terminal.green(f"  {terminal.good} {good}"))
+        terminal.say_prose(good, first=f"  {terminal.good} ", style=terminal.green)
     for problem in problems:
-        first = f"  {terminal.bad} "
-        for each in textwrap.wrap(
-            problem, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-        ):
-            terminal.say(terminal.red(each))
+        terminal.say_prose(problem, first=f"  {terminal.bad} ", style=terminal.red)

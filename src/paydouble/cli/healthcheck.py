@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from paydouble.cli.options import option
+from paydouble.cli.terminal import say
 
 _LONGEST_SECONDS = 3600
 
@@ -41,12 +42,12 @@ def healthcheck(url: str | None, port: int, timeout: float) -> int:
         connection.request("GET", "/_paydouble/health")
         status = connection.getresponse().status
     except (OSError, ValueError, http.client.HTTPException) as error:
-        click.echo(f"{base} does not answer: {' '.join(str(error).split())}", err=True)
+        say(f"{base} does not answer: {' '.join(str(error).split())}", err=True)
         return 1
     finally:
         connection.close()
     if status != 200:  # noqa: PLR2004 - HTTP
-        click.echo(f"{base} answers {status}", err=True)
+        say(f"{base} answers {status}", err=True)
         return 1
-    click.echo(f"{base} is well")
+    say(f"{base} is well")
     return 0

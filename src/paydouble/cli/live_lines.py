@@ -1,101 +1,166 @@
 """What happens in a sandbox as lines of a timeline, on the sandbox's own clock.
 
 A request comes before the events that it has caused, though those are made while it is still being answered. A line
-with the date stands wherever a new day begins.
+with the date stands wherever a new day of the sandbox begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
-from paydouble.cli.terminal import Terminal
+from paydouble.cli.phrases import answered, money, payment, resource_of, took
 from paydouble.core.errors import UnknownThing
 from paydouble.core.instants import write_instant
+from paydouble.core.printable import printable
 from paydouble.faults import words
 
 if TYPE_CHECKING:
+    from paydouble.cli.terminal import Terminal
     from paydouble.feed import Note
-    from paydouble.journal import RequestEntry
+    from paydouble.journal import RequestEntry, UnclaimedEntry
     from paydouble.payments.events import Event
     from paydouble.sandbox import Sandbox
     from paydouble.webhooks.deliveries import Attempt, Delivery
 
 _PREFIX: Final = "/api/v1"
+_INDENT: Final = 18
 
 
-class Lines:
-    """Turns notes into lines."""
+class Dated:
+    """Lines with their times; a line with the date stands wherever another day begins."""
 
-    def __init__(self, stream: TextIO, default: str) -> None:
-        """Write for a stream, as far as it can show colours and signs."""
-        self._terminal = Terminal(stream=stream)
-        self._default = default
+    def __init__(self, terminal: Terminal, heading: str = "", name: str = "") -> None:
+        """Write for a terminal: `heading` behind each date, `name` behind each time."""
+        self._terminal = terminal
+        self._heading = f"UTC  {printable(heading)}".rstrip()
+        self._name = f"{printable(name)}  " if name else ""
         self._day = ""
-        self._caused: list[str] = []
+
+    def _line(self, at: int, first: str, *parts: str) -> Iterator[str]:
+        out = self._terminal
+        day, _, time = write_instant(at).partition("T")
+        if day != self._day:
+            self._day = day
+            yield out.bold(f"{day} {self._heading}")
+        yield from out.fold(f"{out.dim(time.removesuffix('Z'))}  {self._name}{first}", parts, _INDENT)
+
+    def _verdict(self, status: int | None, otherwise: str, *, good: bool | None = None) -> str:
+        text = otherwise if status is None else str(status)
+        fine = status is not None and status < 400 if good is None else good  # noqa: PLR2004 - HTTP
+        return self._terminal.green(text) if fine else self._terminal.red(text)
+
+
+class UnclaimedLines(Dated):
+    """Turns requests that no sandbox has claimed into lines, at the machine's time."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        """Write as far as a terminal can show it."""
+        super().__init__(terminal, "of this machine")
+
+    def of(self, entry: UnclaimedEntry) -> Iterator[str]:
+        """Yield the lines of a request."""
+        key = entry.business_key
+        whose = "no business key" if key is None else f"business key {printable(repr(key))}"
+        what = f"{printable(entry.method)} {printable(entry.target.partition('?')[0].removeprefix(_PREFIX))}"
+        verdict = self._verdict(entry.status, "")
+        yield from self._line(entry.at, f"{self._terminal.arrow} {what}", verdict, f"no sandbox claims it ({whose})")
+
+
+class Lines(Dated):
+    """Turns the notes of one sandbox into lines."""
+
+    def __init__(self, terminal: Terminal, name: str, wanted: Callable[[str], bool] | None = None) -> None:
+        """Write as far as a terminal can show it, with the sandbox's `name` on each line unless that is empty.
+
+        With `wanted`, only of events whose type it takes, and of the requests that have caused those.
+        """
+        super().__init__(terminal, name, name)
+        self._wanted = wanted
+        self._caused: dict[str, list[list[str]]] = {}
 
     def of(self, box: Sandbox, note: Note) -> Iterator[str]:
         """Yield the lines of a note, and those that have waited for it."""
         record: Any = note.record
         match note.kind:
-            case "event" if record.request_id is not None:
-                self._caused.append(self._event(box, record))
             case "request":
-                yield from self._line(box, record.at, self._request(box, record))
-                caused, self._caused = self._caused, []
-                for text in caused:
-                    yield from self._line(box, record.at, text)
+                yield from self._request(box, record)
             case "event":
-                yield from self._line(box, record.created_at, self._event(box, record))
+                if self._wants(record.type):
+                    yield from self._behind(box, record.request_id, record.created_at, self._event(box, record))
             case "attempt":
-                yield from self._line(box, note.detail.due_at, self._attempt(box, record, note.detail))
+                if self._wants(record.event.type):
+                    yield from self._line(note.detail.due_at, *self._attempt(box, record, note.detail))
             case "delivery":
-                yield from self._delivery(box, record)
+                # Of one without an endpoint the event's own line says so.
+                if record.status != "no_endpoint" and self._wants(record.event.type):
+                    yield from self._behind(box, record.event.request_id, box.now, self._delivery(box, record))
             case _:
-                yield from self._line(box, box.now, self._terminal.dim(_control(note.kind, record)))
+                if note.kind == "reset":
+                    self._caused.clear()
+                if self._wanted is None:
+                    yield from self._line(box.now, self._terminal.dim(_control(note.kind, record)))
 
-    def _delivery(self, box: Sandbox, delivery: Delivery) -> Iterator[str]:
-        if delivery.status == "no_endpoint":
-            return  # which the event's own line says
-        event = delivery.event
-        what = f"{event.type}{words.copy(delivery.id)}  {event.object_id} is {delivery.status}{_by(delivery.faults)}"
-        text = self._terminal.dim(f"    {what}")
-        if self._caused:
-            self._caused.append(text)
+    def _wants(self, kind: str) -> bool:
+        return self._wanted is None or self._wanted(kind)
+
+    def _behind(self, box: Sandbox, request_id: str | None, at: int, parts: list[str]) -> Iterator[str]:
+        """Keep what a request has caused until that is told itself; yield what nothing has caused, or is later."""
+        cause = box.publisher.cause
+        if request_id is not None and cause is not None and cause.id == request_id:
+            self._caused.setdefault(request_id, []).append(parts)
         else:
-            yield from self._line(box, box.now, text)
+            yield from self._line(at, *parts)
 
-    def _line(self, box: Sandbox, at: int, text: str) -> Iterator[str]:
-        day, _, time = write_instant(at).partition("T")
-        if day != self._day:
-            self._day = day
-            yield self._terminal.bold(day)
-        name = "" if box.identity.id == self._default else f"{box.identity.id}  "
-        yield f"{self._terminal.dim(time.removesuffix('Z'))}  {name}{text}"
-
-    def _request(self, box: Sandbox, entry: RequestEntry) -> str:
-        path = entry.target.partition("?")[0].removeprefix(_PREFIX)
+    def _request(self, box: Sandbox, entry: RequestEntry) -> Iterator[str]:
+        caused = self._caused.pop(entry.id, [])
+        if self._wanted is not None and not caused:
+            return
+        path = printable(entry.target.partition("?")[0].removeprefix(_PREFIX))
         verdict = "" if entry.verdict in {"new", "none"} else f" ({entry.verdict})"
         struck = self._struck(box, entry.faults, words.to_request)
-        parts = [f"{entry.method} {path}", f"{self._verdict(entry.status, 'no answer')}{verdict}{struck}"]
-        parts += [part for part in (entry.external_identifier, entry.object_id) if part and part not in path.split("/")]
-        return f"{self._terminal.arrow} {'  '.join(parts)}"
+        parts = [f"{self._verdict(entry.status, 'no answer')}{verdict}{struck}"]
+        # The object's own id stands in the line of its event, if there is one.
+        names = [entry.external_identifier, None if caused else entry.object_id]
+        parts += [printable(name) for name in names if name and name not in entry.target.split("/")]
+        if entry.method == "POST" and (amount := money(answered(entry.response_body))):
+            parts.insert(2, amount)
+        yield from self._line(entry.at, f"{self._terminal.arrow} {printable(entry.method)} {path}", *parts)
+        for each in caused:
+            yield from self._line(entry.at, *each)
 
-    def _event(self, box: Sandbox, event: Event) -> str:
-        where = "" if box.notification_url or _has_target(box, event) else self._terminal.dim("  (no endpoint)")
-        return f"    {event.type}  {event.object_id}{where}"
+    def _event(self, box: Sandbox, event: Event) -> list[str]:
+        resource = resource_of(event.body)
+        name = _order(box, event, resource)
+        # The id stands where the object is made, and the amount where it is not told by its request.
+        more = event.object_id if event.type.endswith(".created") and name != event.object_id else money(resource)
+        parts = [f"    {event.type}", name, more]
+        if not box.notification_url and not _has_target(box, event):
+            parts.append(self._terminal.dim("(no endpoint)"))
+        return [part for part in parts if part]
 
-    def _attempt(self, box: Sandbox, delivery: Delivery, attempt: Attempt) -> str:
+    def _delivery(self, box: Sandbox, delivery: Delivery) -> list[str]:
+        event = delivery.event
+        by = f" by {', '.join(delivery.faults)}" if delivery.faults else ""
+        parts = (f"    {event.type}{words.copy(delivery.id)}", _order(box, event), f"{delivery.status}{by}")
+        return [self._terminal.dim(part) for part in parts]
+
+    def _attempt(self, box: Sandbox, delivery: Delivery, attempt: Attempt) -> list[str]:
         outcome = attempt.outcome
         assert outcome is not None  # noqa: S101 - it is noted when it is settled
         failure = outcome.error.kind if outcome.error is not None else ""
-        result = self._verdict(outcome.status, failure, good=outcome.succeeded)
-        more = f", then {delivery.status}" if delivery.status != "delivered" else ""
-        if delivery.status == "waiting" and delivery.next_due_at is not None:
-            more = f", again at {write_instant(delivery.next_due_at)}"
+        result = f"{self._verdict(outcome.status, failure, good=outcome.succeeded)} {took(outcome.latency_ms)}"
         result += self._struck(box, attempt.faults, words.to_attempt)
-        what = f"{delivery.event.type}{words.copy(delivery.id)}  {result}  attempt {attempt.number} to {attempt.url}"
-        return f"  {self._terminal.arrow} {what}{more}"
+        parts = [f"  {self._terminal.arrow} {delivery.event.type}{words.copy(delivery.id)}"]
+        parts += [_order(box, delivery.event), result]
+        if attempt.url != box.notification_url:
+            parts.append(f"to {printable(attempt.url)}")
+        after = f"attempt {attempt.number}" if attempt.number > 1 else ""
+        if delivery.status == "waiting" and delivery.next_due_at is not None:
+            after += f"{', ' if after else ''}again {_instant(delivery.next_due_at, attempt.due_at)}"
+        elif delivery.status != "delivered":
+            after += f"{', then ' if after else 'then '}{delivery.status}"
+        return [*parts, after] if after else parts
 
     def _struck(self, box: Sandbox, fault_ids: Sequence[str], say: Callable[[words.Declaration], str]) -> str:
         """Return what faults have done, each with its id, as the end of a result."""
@@ -103,10 +168,23 @@ class Lines:
             return ""
         return self._terminal.red(words.told(fault_ids, lambda fault_id: _declared(box, fault_id), say))
 
-    def _verdict(self, status: int | None, otherwise: str, *, good: bool | None = None) -> str:
-        text = otherwise if status is None else str(status)
-        fine = status is not None and status < 400 if good is None else good  # noqa: PLR2004 - HTTP
-        return self._terminal.green(text) if fine else self._terminal.red(text)
+
+def _instant(at: int, now: int) -> str:
+    """Return when something is due, with the day if that is another one."""
+    day, _, time = write_instant(at).partition("T")
+    time = time.partition(".")[0]
+    return f"at {time}" if write_instant(now).startswith(day) else f"on {day} at {time}"
+
+
+def _order(box: Sandbox, event: Event, resource: dict[str, Any] | None = None) -> str:
+    """Return the business's own name for the payment that an event is about."""
+    from paydouble.sandbox.publishing import pay_in_of
+
+    pay_in = pay_in_of(box.ledger, event.object_id)
+    if pay_in is not None:
+        return printable(pay_in.external_identifier)
+    # A sample, or of a pay-in that is gone.
+    return payment(resource_of(event.body) if resource is None else resource) or event.object_id
 
 
 def _control(kind: str, record: Any) -> str:  # noqa: ANN401 - an instant or a document
@@ -128,11 +206,7 @@ def _declared(box: Sandbox, fault_id: str) -> words.Declaration | None:
 
 
 def _has_target(box: Sandbox, event: Event) -> bool:
-    from paydouble.sandbox.emission import root
+    from paydouble.sandbox.publishing import pay_in_of
 
-    pay_in = root(box, event.object_id)
+    pay_in = pay_in_of(box.ledger, event.object_id)
     return pay_in is not None and pay_in.notification_url is not None
-
-
-def _by(faults: Sequence[str]) -> str:
-    return f"  by {', '.join(faults)}" if faults else ""

@@ -5,12 +5,14 @@ Exit statuses: 0 done, 1 the thing asked about does not hold, 2 unusable argumen
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib import import_module
 from typing import Final
 
 import click
 
+from paydouble.cli.terminal import Unwritable, say
 from paydouble.core.errors import PaydoubleError
 
 # name -> (module, what `--help` says); the module is imported when the command is used.
@@ -20,6 +22,7 @@ COMMANDS: Final = {
     "scenario": ("scenario", "List, show, check and draw scenarios: lives of payments as small files."),
     "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
+    "webhook": ("webhook", "Send a sample webhook from a running server, and say what became of it."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),
     "openapi": ("openapi", "Print the OpenAPI document."),
     "healthcheck": ("healthcheck", "Exit with 0 when a server is well."),
@@ -67,13 +70,16 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         result = cli.main(args=arguments, prog_name="paydouble", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(*error.format_message().split("\n"), err=True)
         return 2
     except (click.ClickException, PaydoubleError) as error:
         from paydouble.cli.refusals import find_called, write_refusal
 
         called = find_called(cli, sys.argv[1:] if arguments is None else arguments)
-        click.echo(write_refusal(error, called), err=True)
+        if isinstance(error, Unwritable):
+            sys.stdout = None  # or Python would complain when it flushes at exit
+        with contextlib.suppress(Unwritable):
+            say(*write_refusal(error, called), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 130

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from paydouble.cli.terminal import say, say_json
+
 
 @click.command()
 @click.option("--control", is_flag=True, help="The control API's document instead.")
@@ -27,4 +29,6 @@ def openapi(style: str, server_url: str, *, control: bool) -> None:
         import yaml
 
         text = yaml.safe_dump(orjson.loads(text), sort_keys=False, allow_unicode=True, width=120).rstrip()
-    click.echo(text)
+        say(*text.split("\n"))
+    else:
+        say_json(text)

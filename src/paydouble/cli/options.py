@@ -2,31 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+# Those that every answer can show, and every request can give back.
+SEED: Final = click.IntRange(-(2**63), 2**63 - 1)
+LARGEST_CONFIG: Final = 2**20
+"""Bytes of the file that `--config` names."""
+_PLAIN_NUMBER: Final = re.compile(r"[+-]?[0-9]+\.[0-9]*|[+-]?\.[0-9]+")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def option(name: str, *names: str, **attributes: Any) -> Decorator:  # noqa: ANN401 - whatever click.option takes
     """Return a click option that `PAYDOUBLE_<NAME>` sets as well."""
-    variable = "PAYDOUBLE_" + name.removeprefix("--").replace("-", "_").upper()
+    variable = "PAYDOUBLE_" + name.partition("/")[0].removeprefix("--").replace("-", "_").upper()
     return click.option(name, *names, envvar=variable, show_envvar=True, **attributes)
+
+
+def server_option() -> Decorator:
+    """Return the option that says where a running server is, as `url`."""
+    return option("--server", "url", default="http://127.0.0.1:8080", show_default=True, help="Where the server is.")
+
+
+def control_token_option() -> Decorator:
+    """Return the option with the token of a running server's control API, as `token`."""
+    return click.option(
+        "--control-token",
+        "--token",
+        "token",
+        envvar="PAYDOUBLE_CONTROL_TOKEN",
+        show_envvar=True,
+        help="Its control token, if it has one.",
+    )
+
+
+def events_option() -> Decorator:
+    """Return the option that shows some events only; its value is what `event_filter` takes."""
+    return option(
+        "--events",
+        multiple=True,
+        metavar="GLOB",
+        callback=_check_globs,
+        shell_complete=_complete_events,
+        help="Show only events of these types, such as 'pay-in.*'; may be repeated.",
+    )
+
+
+def event_filter(globs: Sequence[str]) -> Callable[[str], bool] | None:
+    """Return which types of events are shown; None when all are."""
+    from paydouble.core.globs import fits
+
+    return (lambda kind: any(fits(kind, glob) for glob in globs)) if globs else None
+
+
+def _check_globs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    if value:
+        from paydouble.core.globs import fits
+        from paydouble.payments.events import EVENT_TYPES
+
+        for glob in value:
+            if not any(fits(kind, glob) for kind in EVENT_TYPES):
+                raise click.UsageError(f"--events: {glob!r} fits no event type; there are: {', '.join(EVENT_TYPES)}.")
+    return value
+
+
+def _complete_events(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from paydouble.payments.events import EVENT_TYPES
+
+    families = dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in EVENT_TYPES)
+    return [each for each in (*families, *EVENT_TYPES) if each.startswith(incomplete)]
+
+
+def read_yaml(text: str) -> Any:  # noqa: ANN401 - YAML is any
+    """Return what a YAML text holds; numbers with a point are exact, never binary floats."""
+    import yaml
+
+    class Exact(yaml.SafeLoader):
+        """Reads 49.90 as it is written."""
+
+    def number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Decimal | float:
+        written = loader.construct_scalar(node)
+        return Decimal(written) if _PLAIN_NUMBER.fullmatch(written) else loader.construct_yaml_float(node)
+
+    Exact.add_constructor("tag:yaml.org,2002:float", number)
+    return yaml.load(text, Loader=Exact)  # noqa: S506 - a safe loader
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """Return the mapping that a YAML file holds; one clear line when it holds none."""
     import yaml
 
+    from paydouble.core.files import read_regular
+
     try:
-        text = path.read_text("utf-8")
-        data = yaml.safe_load(text)
+        content = read_regular(path, LARGEST_CONFIG + 1)
+        if len(content) > LARGEST_CONFIG:
+            raise click.UsageError(f"{path} is larger than {LARGEST_CONFIG} bytes.")
+        data = read_yaml(content.decode("utf-8"))
     except OSError as error:
-        raise click.UsageError(f"{path} cannot be read ({(error.strerror or str(error)).lower()}).") from None
+        reason = error.strerror or str(error)
+        raise click.UsageError(f"{path} cannot be read ({reason[:1].lower()}{reason[1:]}).") from None
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{path} is not UTF-8 (byte {error.start}).") from None
     except yaml.MarkedYAMLError as error:
@@ -42,6 +123,26 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return data
 
 
+def place_in(path: Path, *members: str) -> str | None:
+    """Return where a member of a YAML file begins, as `file:line:column`; None when the file does not have it."""
+    import yaml
+
+    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+    place = None
+    for member in members:
+        match node:
+            case yaml.MappingNode(value=pairs):
+                found = next(((key, value) for key, value in pairs if key.value == member), None)
+            case yaml.SequenceNode(value=items) if member.isdecimal() and int(member) < len(items):
+                found = (items[int(member)],) * 2
+            case _:
+                found = None
+        if found is None:
+            return None
+        place, node = found
+    return f"{path}:{place.start_mark.line + 1}:{place.start_mark.column + 1}" if place is not None else None
+
+
 def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
     """Make a file's keys the defaults of the other options: flag, environment, file, default."""
     if value is None:
@@ -55,7 +156,7 @@ def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> P
     defaults: dict[str, Any] = {}
     for key, content in data.items():
         name = key.replace("-", "_")
-        if name in {"settings", "paths"}:
+        if name in {"settings", "paths", "catalogue"}:
             ctx.meta[f"paydouble.{name}"] = content
         elif name in known:
             plain = content if isinstance(content, list | bool | type(None)) else _as_text(content)
@@ -63,7 +164,7 @@ def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> P
             several = isinstance(known[name], click.Option) and known[name].multiple and not isinstance(plain, list)
             defaults[name] = [plain] if several and plain is not None else plain
         else:
-            names = sorted([*(name.replace("_", "-") for name in known), "settings", "paths"])
+            names = sorted([*(name.replace("_", "-") for name in known), "settings", "paths", "catalogue"])
             raise click.UsageError(f"{value}: {key!r} is not known; there are: {', '.join(names)}.")
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
     return value
@@ -90,8 +191,8 @@ def parse_settings(pairs: tuple[str, ...], base: object, place: str) -> dict[str
         if not equals or not name:
             raise click.UsageError(f"--set {pair!r}: write it like envelope=alternate or webhooks.timeout=2s.")
         try:
-            value = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError) as error:
+            value = read_yaml(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise click.UsageError(f"--set {pair!r}: {' '.join(str(error).split())}.") from None
         inner = merged
         *above, last = name.split(".")

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
-import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from paydouble.cli.options import event_filter, events_option
+from paydouble.cli.phrases import money, payment, resource_of, word
 from paydouble.cli.terminal import Terminal
+from paydouble.cli.writing import LineWriter
 
 if TYPE_CHECKING:
     from paydouble.testing.receiver import Received, Receiver
 
 _EVERYBODYS_SECRET = "whsec_sandbox"  # noqa: S105 - as the documentation says
-_WIDTH = 100
 _INDENT = " " * 10
+# Pay-ins whose order is remembered, for the refunds and disputes that name nothing else.
+_MOST_ORDERS = 10_000
 
 
 @click.command()
@@ -50,17 +53,21 @@ _INDENT = " " * 10
     metavar="CODE",
     help="What verified deliveries are answered with.",
 )
+@events_option()
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
-def receive(*, host: str, port: int, secret: str, fail_first: int, status: int, no_color: bool) -> None:
+def receive(
+    *, host: str, port: int, secret: str, fail_first: int, status: int, events: Sequence[str], no_color: bool
+) -> None:
     """Print a line for each webhook that arrives, until told to stop (SIGTERM, SIGINT).
 
-    What verifies is answered with 200, or as the options say; what does not, with 400 or 401.
+    What verifies is answered with 200, or as the options say; what does not, with 400 or 401. With
+    --events all are answered, and some are shown.
     """
     import asyncio
 
     from paydouble.testing.receiver import Receiver
 
-    log = Log(Terminal(no_color=no_color))
+    log = Log(Terminal(no_color=no_color), event_filter(events))
     receiver = Receiver(secret, host=host, port=port, on_delivery=log.delivery)
     receiver.answer_next(*[500] * fail_first)
     receiver.status = status
@@ -85,10 +92,14 @@ async def _run(receiver: Receiver, log: Log) -> None:
 class Log:
     """Prints what happens."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        """Print to a terminal."""
+    def __init__(self, terminal: Terminal, wanted: Callable[[str], bool] | None = None) -> None:
+        """Print to a terminal, only of events whose type is `wanted`, if that is given."""
         self._terminal = terminal
+        self._out = LineWriter(sys.stdout)
+        self._wanted = wanted
         self._explained: set[str] = set()
+        self._orders: dict[str, str] = {}
+        self._day = ""
         self._broken = False
         self._counts: Counter[str] = Counter()
         self.on_broken_pipe: Callable[[], None] = _nothing
@@ -96,23 +107,28 @@ class Log:
     def start(self, receiver: Receiver) -> None:
         """Say where the receiver is and how to point a server at it."""
         secret = "" if receiver.secret == _EVERYBODYS_SECRET else f" --webhook-secret {shlex.quote(receiver.secret)}"
-        self._terminal.say(f"paydouble receives at {receiver.url} and verifies with {receiver.secret}")
-        self._terminal.say(f"  send events here:   paydouble serve --notification-url {receiver.url}{secret}")
+        self._say(f"paydouble receives at {receiver.url} and verifies with {receiver.secret}")
+        self._say(f"  send events here:   paydouble serve --notification-url {receiver.url}{secret}")
+        self._date(time.time())
 
     def delivery(self, received: Received) -> None:
         """Print one delivery; the first time that a cause turns up, also what to do about it."""
-        self._counts.update(received=1, verified=int(received.verified), duplicates=int(received.duplicate))
-        # The answer must go out even when nobody reads what we print any more.
-        try:
-            self._terminal.say(line(received, self._terminal))
-            why = received.diagnosis
-            if why is not None and why.cause not in self._explained:
-                self._explained.add(why.cause)
-                for text in (f"{why.message}.", f"To do: {why.remedy}."):
-                    self._terminal.say(textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT))
-        except BrokenPipeError:
-            self._broken = True
-            self.on_broken_pipe()
+        kind = received.event.get("type")
+        shown = self._wanted is None or (isinstance(kind, str) and self._wanted(kind))
+        self._counts.update(
+            received=1, verified=int(received.verified), duplicates=int(received.duplicate), hidden=int(not shown)
+        )
+        if not shown:
+            return
+        self._date(received.at)
+        for line in self._lines(received):
+            self._say(line)
+        why = received.diagnosis
+        if why is not None and why.cause not in self._explained:
+            self._explained.add(why.cause)
+            for text in (f"{why.message}.", f"To do: {why.remedy}."):
+                for line in self._terminal.prose(text, first=_INDENT):
+                    self._say(line)
 
     def end(self) -> None:
         """Print the sum."""
@@ -120,34 +136,59 @@ class Log:
             sys.stdout = None  # or Python would complain when it flushes at exit
             return
         counts = self._counts
-        self._terminal.say(
-            f"stopped: {counts['received']} received, {counts['verified']} verified, duplicates: {counts['duplicates']}"
+        hidden = f", not shown: {counts['hidden']}" if self._wanted is not None else ""
+        self._say(
+            f"stopped: {counts['received']} received, {counts['verified']} verified, "
+            f"duplicates: {counts['duplicates']}{hidden}"
         )
 
+    def _say(self, line: str) -> None:
+        # The answer must go out even when nobody reads what we print any more, or a disk is full.
+        if isinstance(self._out.write(self._terminal.shown(line)), BrokenPipeError):
+            self._broken = True
+            self.on_broken_pipe()
 
-def line(received: Received, terminal: Terminal) -> str:
-    """Return what one delivery is: time, type, object, state, whether it verified, and the answer."""
-    data = received.event.get("data")
-    resource = data.get("object") if isinstance(data, dict) else None
-    resource = resource if isinstance(resource, dict) else {}
-    state = " ".join(_shown(resource[name]) for name in ("status", "amount", "currency") if name in resource)
-    if received.diagnosis is None:
-        verdict = terminal.green(f"{terminal.good} verified")
-    else:
-        verdict = terminal.red(f"{terminal.bad} {received.diagnosis.cause}")
-    verdict += f" {terminal.arrow} {received.answered}"
-    if received.duplicate:
-        verdict += ", duplicate"
-    elif received.attempt > 1:
-        verdict += f", attempt {received.attempt}"
-    at = time.strftime("%H:%M:%S", time.localtime(received.at))
-    kind = _shown(received.event.get("type", "not an event"))
-    return f"{terminal.dim(at)}  {kind:<17}  {_shown(resource.get('id', '-')):<30}  {state:<20}  {verdict}"
+    def _date(self, at: float) -> None:
+        """Print the date when another day has begun, and where its times are those of."""
+        day = time.strftime("%Y-%m-%d", time.localtime(at))
+        if day != self._day:
+            self._day = day
+            self._say(self._terminal.bold(f"{day}, local time (UTC{_zone(at)})"))
+
+    def _lines(self, received: Received) -> list[str]:
+        """Return what one delivery is: time, type, payment, amount, whether it verified, and the answer."""
+        out = self._terminal
+        if received.diagnosis is None:
+            verdict = out.green(f"{out.good} verified")
+        else:
+            verdict = out.red(f"{out.bad} {received.diagnosis.cause}")
+        verdict += f" {out.arrow} {received.answered}"
+        if received.duplicate:
+            verdict += ", duplicate"
+        elif received.attempt > 1:
+            verdict += f", attempt {received.attempt}"
+        at = time.strftime("%H:%M:%S", time.localtime(received.at))
+        kind = word(received.event.get("type", "not an event"))
+        what = "  ".join(filter(None, self._about(received))) or "-"
+        return out.fold(f"{out.dim(at)}  {kind:<17}", [f"{what:<22}", verdict], len(_INDENT))
+
+    def _about(self, received: Received) -> tuple[str, str]:
+        """Return the payment by the merchant's name for it, as far as that is known, and the amount."""
+        resource = resource_of(received.body)
+        name = payment(resource)
+        pay_in, order = resource.get("id"), resource.get("external_identifier")
+        if received.verified and resource.get("object") == "payin" and isinstance(pay_in, str) and order:
+            self._orders[pay_in] = word(order)
+            if len(self._orders) > _MOST_ORDERS:
+                del self._orders[next(iter(self._orders))]
+        elif isinstance(resource.get("payin_id"), str):
+            name = self._orders.get(resource["payin_id"], name)
+        return name, money(resource)
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401 - JSON is any, and this came from anybody
-    """Return a value as one short word that can do nothing to a terminal."""
-    return str(value)[:40].encode("unicode_escape").decode()
+def _zone(at: float) -> str:
+    offset = time.strftime("%z", time.localtime(at))
+    return f"{offset[:3]}:{offset[3:]}"
 
 
 def _nothing() -> None:

@@ -1,4 +1,4 @@
-"""A refusal as one line: the command that was called, what is wrong, and how to mend it."""
+"""A refusal as a line: the command that was called, what is wrong, and how to mend it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import click
+
+from paydouble.scenarios.library import UnusableFiles
 
 
 class Called(NamedTuple):
@@ -33,8 +35,15 @@ def find_called(root: click.Command, arguments: Sequence[str]) -> Called:
     return Called(path, command, rest)
 
 
-def write_refusal(error: Exception, called: Called) -> str:
-    """Return the line that says of a call why it was refused."""
+def write_refusal(error: Exception, called: Called) -> list[str]:
+    """Return the line that says of a call why it was refused, or a line for each of several files."""
+    if isinstance(error, UnusableFiles):
+        first, *others = error.problems
+        return [f"{called.path}: {first}", *others]
+    return [_refusal(error, called)]
+
+
+def _refusal(error: Exception, called: Called) -> str:
     if not isinstance(error, click.ClickException):
         return f"{called.path}: {error}"
     message = _unknown(error, called) or " ".join(error.format_message().split())

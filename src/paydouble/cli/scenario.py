@@ -6,9 +6,16 @@ Exit statuses: 0 done or right, 1 a file is wrong or does not come out as it say
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
+
+from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.options import SEED
+from paydouble.cli.terminal import say, say_exactly, say_json
+from paydouble.core.errors import UsageError
+from paydouble.core.printable import printable
 
 _folders = click.option(
     "--scenarios",
@@ -25,7 +32,7 @@ def scenario() -> None:
     """List, show, check and draw scenarios: lives of payments as small files."""
 
 
-@scenario.command(name="list")
+@scenario.command(name="list", short_help="Print the scenarios that there are.")
 @_folders
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_all(folders: tuple[Path, ...], style: str) -> None:
@@ -44,36 +51,41 @@ def list_all(folders: tuple[Path, ...], style: str) -> None:
     if style == "json":
         import orjson
 
-        click.echo(orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode())
+        say_json(orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode())
         return
     formatter = click.HelpFormatter()
     for group in dict.fromkeys(each["group"] for each in listed):
-        with formatter.section(group):
-            formatter.write_dl([(each["name"], each["summary"]) for each in listed if each["group"] == group])
-    click.echo(formatter.getvalue().strip("\n"))
+        with formatter.section(printable(group)):
+            inside = [each for each in listed if each["group"] == group]
+            formatter.write_dl([(printable(each["name"]), printable(each["summary"])) for each in inside])
+    say(*formatter.getvalue().strip("\n").split("\n"))
 
 
 @scenario.command()
-@click.argument("name", metavar="NAME|PATH")
+@click.argument("name", metavar="NAME|PATH", shell_complete=complete_scenarios)
 @_folders
 @click.option("--format", "style", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def show(name: str, folders: tuple[Path, ...], style: str) -> None:
     """Print the file of a scenario, or what it says as JSON."""
     path = _locate(name, folders)
     if style == "yaml":
-        click.echo(_text(path).rstrip("\n"))
+        text = _text(path).rstrip("\n")
+        if sys.stdout.isatty():
+            say(*text.expandtabs().splitlines())
+        else:
+            say_exactly(text)
         return
     from paydouble.core.json_text import dumps
     from paydouble.scenarios.reading import read_scenario
     from paydouble.scenarios.writing import plain
 
-    click.echo(dumps(plain(read_scenario(path)), indent=True).decode())
+    say_json(dumps(plain(read_scenario(path)), indent=True).decode())
 
 
-@scenario.command()
+@scenario.command(short_help="Say everything that is wrong with files.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…")
 @click.option("--play", is_flag=True, help="Play each as well, twice, and compare what comes with what it expects.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the play.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the play.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
 def check(paths: tuple[Path, ...], seed: int, style: str, *, play: bool, no_color: bool) -> int:
@@ -85,7 +97,7 @@ def check(paths: tuple[Path, ...], seed: int, style: str, *, play: bool, no_colo
         raise click.UsageError("--play prints text; leave --format out.")
     readings = check_files(yaml_files(paths))
     if style == "json":
-        click.echo(as_json(readings))
+        say_json(as_json(readings))
     terminal = Terminal(no_color=no_color)
     wrong = any(reading.wrong for reading in readings)
     if style == "text":
@@ -98,16 +110,16 @@ def check(paths: tuple[Path, ...], seed: int, style: str, *, play: bool, no_colo
     return int(wrong)
 
 
-@scenario.command()
+@scenario.command(short_help="Print the JSON Schema of the format.")
 def schema() -> None:
     """Print the JSON Schema of the format, by which editors complete and underline."""
     from paydouble.scenarios.schema import PATH
 
-    click.echo(PATH.read_text("utf-8").rstrip("\n"))
+    say_json(PATH.read_text("utf-8").rstrip("\n"))
 
 
 @scenario.command()
-@click.argument("name", metavar="NAME|PATH")
+@click.argument("name", metavar="NAME|PATH", shell_complete=complete_scenarios)
 @_folders
 @click.option("--format", "style", type=click.Choice(["text", "mermaid"]), default="text", show_default=True)
 def graph(name: str, folders: tuple[Path, ...], style: str) -> None:
@@ -115,7 +127,8 @@ def graph(name: str, folders: tuple[Path, ...], style: str) -> None:
     from paydouble.scenarios.drawing import draw
     from paydouble.scenarios.reading import read_scenario
 
-    click.echo(draw(read_scenario(_locate(name, folders)), "mermaid" if style == "mermaid" else "text"))
+    drawn = draw(read_scenario(_locate(name, folders)), "mermaid" if style == "mermaid" else "text")
+    say(*drawn.split("\n"))
 
 
 def _locate(name: str, folders: tuple[Path, ...]) -> Path:
@@ -124,17 +137,17 @@ def _locate(name: str, folders: tuple[Path, ...]) -> Path:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, ValueError):
-        from paydouble.scenarios.reading import read_scenario
+    from paydouble.scenarios.reading import read_file
 
-        read_scenario(path)  # which says what is wrong, and where
-        raise
+    reading = read_file(path)
+    if not reading.text:  # it cannot be read, or is no text
+        first = reading.findings[0]
+        raise UsageError(first.sentence, member=first.position)
+    return reading.text
 
 
 def _find(name: str, folders: tuple[Path, ...]) -> Path:
-    from paydouble.scenarios.findings import nearest
+    from paydouble.core.likeness import nearest
 
     files = _files(folders)
     if name not in files:

@@ -10,10 +10,9 @@ import click
 import orjson
 
 from paydouble.cli.terminal import Terminal
-from paydouble.scenarios.complaints import Complaint
-from paydouble.scenarios.findings import Finding, render
+from paydouble.scenarios.diagnostics import Diagnostic, render
+from paydouble.scenarios.explaining import MOST_DIAGNOSTICS
 from paydouble.scenarios.reading import Reading, check_file
-from paydouble.scenarios.telling import MOST_COMPLAINTS
 
 _ENDINGS: Final = (".yaml", ".yml")
 
@@ -40,27 +39,27 @@ def check_files(paths: Sequence[Path]) -> list[Reading]:
             continue
         other = first.setdefault(reading.scenario.name, reading)
         if other is not reading:
-            reading.complain(
-                [Complaint(("name",), f"{other.path} has the same name", advice="the later one would hide it")]
+            reading.report(
+                [Diagnostic(("name",), f"{other.path} has the same name", advice="the later one would hide it")]
             )
         if path.suffix == ".yml":
             message = "no server looks for files that end in .yml"
-            reading.complain([Complaint((), message, advice=f"call it {path.stem}.yaml", warning=True)])
+            reading.report([Diagnostic((), message, advice=f"call it {path.stem}.yaml", warning=True)])
     return readings
 
 
 def report(readings: Sequence[Reading], out: Terminal) -> None:
     """Print the findings, and a line that sums them up."""
     for reading in readings:
-        for finding in reading.findings:
-            _show(finding, out)
-        if len(reading.findings) == MOST_COMPLAINTS:
-            out.say(out.dim(f"{reading.path}: there may be more; these are the first {MOST_COMPLAINTS}"))
+        for found in reading.findings:
+            _show(found, out)
+        if len(reading.findings) == MOST_DIAGNOSTICS:
+            out.say(out.dim(f"{reading.path}: there may be more; these are the first {MOST_DIAGNOSTICS}"))
     files = _counted(len(readings), "file")
-    findings = [finding for reading in readings for finding in reading.findings]
-    warnings = sum(finding.complaint.warning for finding in findings)
+    every = [found for reading in readings for found in reading.findings]
+    warnings = sum(found.warning for found in every)
     told = f", {_counted(warnings, 'warning')}" if warnings else ""
-    errors = len(findings) - warnings
+    errors = len(every) - warnings
     if errors:
         wrong = sum(reading.wrong for reading in readings)
         out.say(out.red(f"{out.bad} {files}: {_counted(errors, 'error')} in {wrong}{told}."))
@@ -70,27 +69,27 @@ def report(readings: Sequence[Reading], out: Terminal) -> None:
 
 def as_json(readings: Sequence[Reading]) -> str:
     """Return the findings of all files as a JSON list; lines and columns count from 1."""
-    findings = [
+    every = [
         {
-            "path": finding.path,
-            "line": finding.span.line + 1,
-            "column": finding.span.column + 1,
-            "length": finding.span.length,
-            "severity": finding.severity,
-            "member": finding.complaint.member,
-            "message": finding.complaint.message,
-            "notes": finding.complaint.notes,
+            "path": found.path,
+            "line": found.span.line + 1,
+            "column": found.span.column + 1,
+            "length": found.span.length,
+            "severity": found.severity,
+            "member": found.member,
+            "message": found.message,
+            "notes": found.notes,
         }
         for reading in readings
-        for finding in reading.findings
+        for found in reading.findings
     ]
-    return orjson.dumps(findings, option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(every, option=orjson.OPT_INDENT_2).decode()
 
 
-def _show(finding: Finding, out: Terminal) -> None:
-    first, *others = render(finding)
-    severity = finding.severity if finding.complaint.warning else out.red(finding.severity)
-    out.say(first.replace(f"{finding.place}: {finding.severity}", f"{out.bold(finding.place)}: {severity}", 1))
+def _show(found: Diagnostic, out: Terminal) -> None:
+    first, *others = render(found)
+    severity = found.severity if found.warning else out.red(found.severity)
+    out.say(first.replace(f"{found.position}: {found.severity}", f"{out.bold(found.position)}: {severity}", 1))
     for line in others:
         mark = line.lstrip(" |")
         out.say(out.red(line) if mark and not mark.strip("^") else line)

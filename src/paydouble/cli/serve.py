@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from paydouble.cli.options import load_config, option, parse_settings
+from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.options import SEED, event_filter, events_option, load_config, option, parse_settings, place_in
+from paydouble.cli.terminal import Unwritable, say
 
 if TYPE_CHECKING:
     from paydouble.cli.live import LiveLog
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     is_eager=True,
     callback=load_config,
-    help="YAML file with any of these options, `settings` and `paths`.",
+    help="YAML file with any of these options, `settings`, `catalogue` and `paths`.",
 )
 @option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Port; 0 takes a free one.")
@@ -33,8 +38,15 @@ if TYPE_CHECKING:
 @option("--control-token", help="Bearer token that control calls must carry.")
 @option("--insecure-control", is_flag=True, help="Let other machines make control calls without a token.")
 @option("--allowed-host", multiple=True, help="A further Host name under which control calls may come.")
+@option("--public-url", help="Where clients reach the server; else where each request says that it has come.")
+@option(
+    "--trust-forwarded",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address or network of a proxy whose X-Forwarded-Host, -Proto and -Port are believed; may be repeated.",
+)
 @option("--notification-url", help="Where the default sandbox's events go.")
-@option("--scenario", help="Life of a new pay-in that nothing else chooses for.")
+@option("--scenario", shell_complete=complete_scenarios, help="Life of a new pay-in that nothing else chooses for.")
 @option(
     "--scenarios",
     multiple=True,
@@ -47,12 +59,26 @@ if TYPE_CHECKING:
 )
 @option("--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="Sandbox time per real time (real clock).")
 @option("--start", help="Instant at which clocks begin, such as 2026-01-01T00:00:00Z; else now.")
-@option("--seed", type=int, default=0, show_default=True, help="Seed of every identifier and draw.")
+@option("--seed", type=SEED, help="Seed of every identifier and draw; else a new one (real clock) or 0.")
 @option("--business-key", default="sandbox_key", show_default=True, help="Key of the default sandbox.")
 @option("--business-secret", default="sandbox_secret", show_default=True, help="Secret of the default sandbox.")
 @option("--webhook-secret", default="whsec_sandbox", show_default=True, help="Webhook secret of the default sandbox.")
 @option("--ca-file", type=click.Path(path_type=Path), help="PEM certificates to trust for https targets.")
 @option("--insecure-targets", is_flag=True, help="Do not check the certificates of https targets.")
+@option(
+    "--bodies-in-flight",
+    type=click.IntRange(min=1024),
+    default=67_108_864,
+    show_default=True,
+    metavar="BYTES",
+    help="Bytes that the bodies of all requests under way may take together.",
+)
+@option(
+    "--fast-path/--no-fast-path",
+    default=True,
+    show_default=True,
+    help="Answer usual requests while they are read; without it every request is answered by aiohttp's own way.",
+)
 @option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as envelope=alternate.")
 @option(
     "--log-format",
@@ -61,30 +87,38 @@ if TYPE_CHECKING:
     show_default=True,
     help="Form of the live log: a timeline, or a JSON object a line.",
 )
+@events_option()
 @option("--quiet", "-q", is_flag=True, help="Print no banner and no log.")
 @click.pass_context
 def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  # noqa: ANN401 - one member an option
     """Run the double until it is told to stop (SIGTERM, SIGINT).
 
     \b
-    Each option is also an environment variable, and a key of the file that --config names:
-      paydouble serve --notification-url http://127.0.0.1:8081/     events go to `paydouble receive`
-      paydouble serve --clock manual --start 2026-01-01T00:00:00Z   time stands until a test moves it
-      paydouble serve --scenario card-declined                      every payment is declined
-      paydouble serve --scenarios ./scenarios --watch               your own lives, read again when saved
-      paydouble serve --set envelope=alternate --set webhooks.timeout=2s
+    Each option is also an environment variable, and a key of the file that
+    --config names.
+      events go to `paydouble receive`:
+        paydouble serve --notification-url http://127.0.0.1:8081/
+      time stands until a test moves it:
+        paydouble serve --clock manual --start 2026-01-01T00:00:00Z
+      every payment is declined:
+        paydouble serve --scenario card-declined
+      your own scenarios, read again when they are saved:
+        paydouble serve --scenarios ./scenarios --watch
+      settings:
+        paydouble serve --set envelope=alternate --set webhooks.timeout=2s
     """  # noqa: D301 - \b is the character that tells click to keep the lines
     import asyncio
 
-    settings = parse_settings(values["settings"], ctx.meta.get("paydouble.settings"), f"{config}: settings")
+    settings = parse_settings(values["settings"], _settings_of(ctx, config), f"{config}: settings")
     library = open_folders(values["scenarios"], watch=values["watch"])
     log = None
     if not values["quiet"] and sys.stderr is not None:
         from paydouble.cli.live import LiveLog
 
-        log = LiveLog(sys.stderr, values["log_format"], default="default")
+        log = LiveLog(sys.stderr, values["log_format"], default="default", wanted=event_filter(values["events"]))
     try:
-        options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
+        with _placed(config):
+            options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_run(options, quiet=values["quiet"]))
         if log is not None and sys.stderr.isatty():
@@ -92,6 +126,36 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
     finally:
         if log is not None:
             log.close()
+
+
+def _settings_of(ctx: click.Context, config: Path | None) -> object:
+    """Return the settings of the file, with its catalogue among them."""
+    settings = ctx.meta.get("paydouble.settings")
+    catalogue = ctx.meta.get("paydouble.catalogue")
+    if catalogue is None:
+        return settings
+    if isinstance(settings, dict) and "catalogue" in settings:
+        raise click.UsageError(f"{config}: the catalogue stands twice, at the top and among the settings; keep one.")
+    return {**settings, "catalogue": catalogue} if isinstance(settings, dict) else settings or {"catalogue": catalogue}
+
+
+@contextmanager
+def _placed(config: Path | None) -> Iterator[None]:
+    """Name file, line and column of a setting that cannot be, where it is the file's."""
+    from paydouble.core.errors import UsageError
+
+    try:
+        yield
+    except UsageError as error:
+        above, _, member = (error.member or "").partition(".")
+        if config is None or above != "settings" or not member:
+            raise
+        parts = member.split(".")
+        for told in ([*parts], ["settings", *parts]):
+            place = place_in(config, *told) if told[0] in {"catalogue", "settings"} else None
+            if place is not None:
+                raise UsageError(error.message, member=f"{place}: {'.'.join(told)}") from None
+        raise
 
 
 def open_folders(folders: tuple[Path, ...], *, watch: bool) -> Library:
@@ -105,7 +169,7 @@ def open_folders(folders: tuple[Path, ...], *, watch: bool) -> Library:
         return Library()
     library, notices = open_library(folders)
     for notice in notices:
-        click.echo(notice, err=True)
+        say(notice, err=True)
     return library
 
 
@@ -116,7 +180,7 @@ def make_options(
     from paydouble.config import Settings, load_settings
     from paydouble.core.errors import UsageError
     from paydouble.core.instants import parse_instant
-    from paydouble.runtime.host import ClockSpec, HostOptions, SandboxSpec
+    from paydouble.runtime.host import ClockSpec, HostOptions, SandboxSpec, server_seed
     from paydouble.server import ServerOptions
 
     if values["rate"] is not None and math.isnan(values["rate"]):  # click's range lets it through
@@ -136,6 +200,7 @@ def make_options(
     for name in ("business_key", "business_secret", "webhook_secret"):
         if not values[name].strip() or (name == "business_key" and ":" in values[name]):
             raise UsageError("must not be blank, and a key has no colon", member="--" + name.replace("_", "-"))
+    seed = server_seed(values["seed"], values["clock"])
     return ServerOptions(
         host=values["host"],
         port=values["port"],
@@ -143,10 +208,14 @@ def make_options(
         control_token=values["control_token"] or None,
         insecure_control=values["insecure_control"],
         allowed_hosts=values["allowed_host"],
+        public_url=values["public_url"],
+        trust_forwarded=values["trust_forwarded"],
+        fast_path=values["fast_path"],
         watch=values["watch"],
         say=log.say if log is not None else None,
         default_sandbox=SandboxSpec(
             id="default",
+            seed=seed,
             notification_url=values["notification_url"],
             business_key=values["business_key"],
             business_secret=values["business_secret"],
@@ -154,13 +223,15 @@ def make_options(
         ),
         shared=HostOptions(
             settings=load_settings(settings) if settings else Settings.model_construct(),
-            seed=values["seed"],
+            seed=seed,
             clock=ClockSpec(values["clock"], start, values["rate"] or 1.0),
             paths=paths,
             ca_file=values["ca_file"],
             insecure_targets=values["insecure_targets"],
+            bodies_in_flight=values["bodies_in_flight"],
             library=library,
             follow=log.follow if log is not None else None,
+            tell_unclaimed=log.unclaimed if log is not None else None,
         ),
     )
 
@@ -183,6 +254,7 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
     import gc
     import signal
 
+    from paydouble.runtime.collecting import Collector
     from paydouble.server import Server
 
     stopped = asyncio.Event()
@@ -191,35 +263,39 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         loop.add_signal_handler(number, stopped.set)
     async with Server(options) as server:
         if not quiet:
-            click.echo(banner(server))
+            with contextlib.suppress(Unwritable):  # a full disk is no reason not to serve
+                say(*banner(server))
         # What has been imported lives as long as the process. Full collections over all kept bytes would make the
         # slowest answers (docs/performance.md); a young one had better find its objects in the processor's cache.
         gc.freeze()
         gc.set_threshold(1_000, 50_000, 1_000)
         gc.enable()
+        collector = Collector(lambda: server.requests)
+        server.host.deleted = collector.want
         await stopped.wait()
+        collector.close()
 
 
-def banner(server: Server) -> str:
-    """Return what a person needs to begin."""
+def banner(server: Server) -> list[str]:
+    """Return the lines that a person needs to begin."""
     options = server.options
     box = options.default_sandbox
-    control = f"http://127.0.0.1:{server.control_port}" if server.control_port is not None else server.base_url
+    api = server.base_url if options.public_url is None else server.addresses.own.api
+    control = api if server.control_port is None else f"http://127.0.0.1:{server.control_port}"
     target = (
         box.notification_url or "nobody yet; run `paydouble receive` and give --notification-url http://127.0.0.1:8081/"
     )
-    return "\n".join(
-        (
-            f"paydouble serves at   {server.base_url}/api/v1",
-            f"  business key        {box.business_key}",
-            f"  business secret     {box.business_secret}",
-            f"  webhook secret      {box.webhook_secret}",
-            f"  events go to        {target}",
-            f"  clock               {options.shared.clock.mode}",
-            f"  control API         {control}/_paydouble",
-            f"  documentation       {control}/_paydouble/docs",
-        )
-    )
+    return [
+        f"paydouble serves at   {api}/api/v1",
+        f"  business key        {box.business_key}",
+        f"  business secret     {box.business_secret}",
+        f"  webhook secret      {box.webhook_secret}",
+        f"  events go to        {target}",
+        f"  clock               {options.shared.clock.mode}",
+        f"  seed                {options.shared.seed} (--seed {options.shared.seed} makes the same ids again)",
+        f"  control API         {control}/_paydouble",
+        f"  documentation       {control}/_paydouble/docs",
+    ]
 
 
 def _loop_factory() -> Any:  # noqa: ANN401 - uvloop has no types of its own here

@@ -3,13 +3,18 @@
 Exit status: 0 done or verified, 1 the signature does not verify, 2 arguments or files that cannot be used.
 """
 
+import contextlib
 import sys
 import time
 from pathlib import Path
 
 import click
 
+from paydouble.cli.terminal import say
+
 EXIT_UNVERIFIED = 1
+# Any body that a signature was made of fits; what never ends does not.
+LARGEST_BODY = 2**24
 
 
 class Unusable(click.ClickException):
@@ -35,7 +40,7 @@ def signature() -> None:
     """Make and check the X-Service-Signature of a webhook."""
 
 
-@signature.command()
+@signature.command(short_help="Print the header's value for a body.")
 @_secret
 @_body
 @click.option(
@@ -47,10 +52,10 @@ def make(secret: str, body_source: str, at: int | None) -> None:
 
     _refuse_blank(secret)
     body = _read_body(body_source)
-    click.echo(sign(body, secret, int(time.time()) if at is None else at))
+    say(sign(body, secret, int(time.time()) if at is None else at))
 
 
-@signature.command()
+@signature.command(short_help="Say whether a signature verifies, or why not.")
 @_secret
 @click.option("--header", required=True, metavar="VALUE", help="The X-Service-Signature that was received.")
 @_body
@@ -71,10 +76,10 @@ def check(secret: str, header: str, body_source: str, tolerance: int, now: int |
     _refuse_blank(secret)
     body = _read_body(body_source)
     diagnosis = diagnose(body, header, secret, tolerance, now=int(time.time()) if now is None else now)
-    click.echo("verified" if diagnosis.verified else f"does not verify: {diagnosis.cause}")
-    click.echo(f"  found: {diagnosis.message}")
+    say("verified" if diagnosis.verified else f"does not verify: {diagnosis.cause}")
+    say(f"  found: {diagnosis.message}")
     if diagnosis.remedy:
-        click.echo(f"  to do: {diagnosis.remedy}")
+        say(f"  to do: {diagnosis.remedy}")
     if not diagnosis.verified:
         raise click.exceptions.Exit(EXIT_UNVERIFIED)
 
@@ -86,10 +91,15 @@ def _refuse_blank(secret: str) -> None:
 
 def _read_body(source: str) -> bytes:
     """Read the body's exact bytes: text mode would change line ends and drop a byte order mark."""
-    if source == "-":
-        return sys.stdin.buffer.read()
+    if source == "-" and sys.stdin is None:
+        raise Unusable("--body - reads standard input, which is closed; give a file")
     try:
-        return Path(source).read_bytes()
+        # A pipe may stand for the file, as a shell's `<(…)` has it.
+        with contextlib.nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
+            body = file.read(LARGEST_BODY + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         reason = getattr(error, "strerror", None) or error
         raise Unusable(f"--body {source!a} cannot be read: {reason}; give a file, or - for standard input") from None
+    if len(body) > LARGEST_BODY:
+        raise Unusable(f"--body {source!a} is larger than {LARGEST_BODY} bytes")
+    return body

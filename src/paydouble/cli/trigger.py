@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paydouble.cli.options import option
+from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.options import control_token_option, server_option
 
 if TYPE_CHECKING:
     from paydouble.cli.terminal import Terminal
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("scenario")
-@option("--server", "url", default="http://127.0.0.1:8080", show_default=True, help="Where the server is.")
-@click.option("--token", envvar="PAYDOUBLE_CONTROL_TOKEN", show_envvar=True, help="Its control token, if it has one.")
+@click.argument("scenario", shell_complete=complete_scenarios)
+@server_option()
+@control_token_option()
 @click.option("--sandbox", default="default", show_default=True, help="The sandbox to play in.")
 @click.option("--notification-url", metavar="URL", help="First aim the sandbox's events at this URL.")
 @click.option("--case", "case_name", metavar="NAME", help="Play one of the scenario's cases.")
@@ -44,7 +45,7 @@ def trigger(
     from contextlib import closing
     from uuid import uuid4
 
-    from paydouble.cli.terminal import Terminal
+    from paydouble.cli.terminal import Terminal, say
     from paydouble.cli.trigger_scenario import find_case, find_scenario
     from paydouble.cli.trigger_server import Box
     from paydouble.cli.trigger_stage import LiveStage
@@ -57,44 +58,55 @@ def trigger(
     case = find_case(found, case_name)
     if notification_url is not None:
         box.control("PATCH", "/webhook", {"notification_url": notification_url})
+    order = f"{found.name}-{uuid4().hex[:8]}"  # one that nobody has seen
     with closing(LiveStage(box, out)) as stage:
         merchant = Merchant(
             stage,
             found,
             case,
             make_key=lambda _: str(uuid4()),
-            order=f"{found.name}-{uuid4().hex[:8]}",  # an order that nobody has seen
+            order=order,
             email=found.name + SCENARIO_DOMAIN,
         )
         try:
-            sends = _introduce(box, found, case, stage, out)
+            sends = _introduce(box, found, case, order, stage, out)
             merchant.act()
             stage.finish()
             _tidy(box, found)
         except KeyboardInterrupt:
-            click.echo("paydouble trigger: stopped; what is still to come goes on in the server", err=True)
+            say("paydouble trigger: stopped; what is still to come goes on in the server", err=True)
             return 130
         return _judge(found, case, merchant, stage, out, sends=sends)
 
 
-def _introduce(box: Box, scenario: Scenario, case: Case | None, stage: LiveStage, out: Terminal) -> bool:
+def _introduce(  # noqa: PLR0917 - what a play is made of
+    box: Box, scenario: Scenario, case: Case | None, order: str, stage: LiveStage, out: Terminal
+) -> bool:
     """Say what is about to happen; returns whether events are sent anywhere."""
     from paydouble.cli.trigger_time import length_of, tell_wait
+    from paydouble.core.instants import write_instant
 
-    out.say(out.bold(f"{scenario.name}: {scenario.summary}"))
+    out.say_prose(f"{scenario.name}: {scenario.summary}", style=out.bold)
     target: str | None = box.control("GET", "/webhook")["notification_url"]
-    sent = f"events go to {target}" if target else "events have no endpoint (give one with --notification-url)"
     advice: list[str] = []
     if stage.mode == "real":
         real, advice = tell_wait(box, length_of(scenario, case, sends=target is not None), stage.rate)
-        time = f"its clock is real, so this takes about {real}, and longer if an event has to be sent again"
+        time = f"real; this takes about {real}, longer if an event is sent again"
     else:
-        time = f"its clock is {stage.mode}, and is moved on"
-    out.say(out.dim(f"  Sandbox {box.id}: {time}; {sent}."))
-    for line in advice:
-        out.say(f"  {line}")
+        time = f"{stage.mode}, and moved on"
+    started = write_instant(stage.began).partition(".")[0].replace("T", " ")
+    for name, value in (
+        ("sandbox", box.id),
+        ("order", order),
+        ("events go to", target or "nobody; give an endpoint with --notification-url"),
+        ("clock", time),
+        ("times", f"since {started} UTC of the sandbox"),
+    ):
+        out.say(out.dim(f"  {name:<14}{value}"))
     if stage.pending:
-        out.say(out.dim(f"  Timers of other things: {stage.pending}; those happen too."))
+        out.say(out.dim(f"  {'beside it':<14}timers of other things: {stage.pending}; those happen too"))
+    for line in advice:
+        out.say(line)
     return target is not None
 
 
@@ -130,10 +142,11 @@ def _judge(
     made = f"{count(len(stage.events), 'event')} and {count(len(merchant.answers), 'call')}"
     ended = f"The life ended after {format_duration(stage.since(stage.now))} with {made}"
     if wrong:
-        out.say(out.red(f"{out.bad} {ended}, not as its file expects."))
+        out.say_prose(f"{ended}, not as its file expects.", first=f"{out.bad} ", style=out.red)
         return 1
     if expects and not comparable:
-        out.say(f"{ended}; nothing was sent, so there is nothing to compare with what its file expects.")
+        out.say_prose(f"{ended}; nothing was sent, so there is nothing to compare with what its file expects.")
     else:
-        out.say(out.green(f"{out.good} {ended}{', as its file expects' if expects else ''}."))
+        ending = f"{ended}{', as its file expects' if expects else ''}."
+        out.say_prose(ending, first=f"{out.good} ", style=out.green)
     return 0

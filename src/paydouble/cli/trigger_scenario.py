@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +9,10 @@ import click
 
 from paydouble.cli.trigger_server import Box, Document
 from paydouble.core.errors import UsageError
+from paydouble.core.likeness import nearest
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Case
-from paydouble.scenarios.reading import parse_scenario, read_scenario
+from paydouble.scenarios.reading import parse_scenario, read_file, read_scenario
 
 # What the server says about a scenario, beside what stands in its file.
 _NOT_ITS_OWN: Final = frozenset({"source", "active"})
@@ -34,7 +34,7 @@ def find_scenario(box: Box, wanted: str) -> Scenario:
             f"DELETE /_paydouble/sandboxes/{box.id}/scenarios/active"
         )
     if not named:
-        box.control("POST", "/scenarios", {"yaml": path.read_text("utf-8")})
+        box.control("POST", "/scenarios", {"yaml": read_file(path).text})
     return scenario
 
 
@@ -49,8 +49,8 @@ def find_case(scenario: Scenario, name: str | None) -> Case | None:
 
 def _named(box: Box, name: str, known: dict[str, Document]) -> Scenario:
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "list them with: paydouble scenario list"
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else "list them with: paydouble scenario list"
         raise UsageError(f"the server knows no scenario {name!r}; {hint}")
     told = box.control("GET", f"/scenarios/{name}")
     return parse_scenario({member: value for member, value in told.items() if member not in _NOT_ITS_OWN})

@@ -12,7 +12,7 @@ import queue
 import socket
 import threading
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -88,7 +88,7 @@ class Box:
         """Where its control calls go."""
         shown = self.control("GET", "")
         self._authorization = basic_header(shown["business_key"], shown["business_secret"])
-        self._api = self._control if self._has_api() else Connections(shown["base_url"].removesuffix("/api/v1"))
+        self._base_url: str = shown["base_url"]
 
     def control(self, method: str, path: str, body: Document | None = None) -> Document:
         """Make a control call about the sandbox; `Refused` says why it was not done."""
@@ -137,10 +137,12 @@ class Box:
             raise UsageError(f"{self._control.url} {found}; name one with {_NAMING}")
         return response.status, answer
 
-    def _has_api(self) -> bool:
+    @cached_property
+    def _api(self) -> Connections:
         # With a control port of its own, the API is elsewhere. Nobody's credentials, so no sandbox's journal has it.
         status, _ = self._ask("GET", "/api/v1/pay-in", None)
-        return status == 401  # noqa: PLR2004 - HTTP
+        here = status == 401  # noqa: PLR2004 - HTTP
+        return self._control if here else Connections(self._base_url.removesuffix("/api/v1"))
 
 
 class Stream:

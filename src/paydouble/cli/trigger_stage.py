@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import time
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from paydouble.cli.demo_timeline import Row, print_row, succeeded
+from paydouble.cli.phrases import money, resource_of, took
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.trigger_server import Box, Document, Refused
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import parse_instant, write_instant
-from paydouble.core.json_text import JsonTextError, loads
+from paydouble.core.json_text import loads
 from paydouble.rehearsal import Arrival
 from paydouble.rehearsal.calls import Answer, Call, Heard
 from paydouble.rehearsal.rehearsing import moment_of
@@ -39,6 +40,7 @@ class LiveStage:
         """The order numbers and the ids of everything that belongs to them."""
         self._disputes: dict[str, str] = {}
         self._made: dict[str, int] = {}
+        self._amounts: dict[str, str] = {}
         self._announced: int | None = None
         self._idle = False
         clock = box.control("GET", "/clock")
@@ -166,7 +168,7 @@ class LiveStage:
 
     def _event(self, told: Document) -> None:
         body = _bytes(told["body"])
-        resource = _object(body)
+        resource = resource_of(body)
         links = (resource.get("id"), resource.get("payin_id"), resource.get("external_identifier"))
         if not self._ours.intersection(link for link in links if link is not None):
             return
@@ -174,6 +176,7 @@ class LiveStage:
         at = self._made[told["id"]] = parse_instant(told["created_at"])
         if told["type"] == "dispute.created":
             self._disputes[resource.get("payin_id", "")] = told["object_id"]
+        self._amounts[told["id"]] = money(resource)
         self.events.append(Arrival(at, told["type"], (), body))
 
     def _attempt(self, told: Document) -> None:
@@ -184,14 +187,19 @@ class LiveStage:
             self.arrivals.append(Arrival(at, told["event_type"], (), _bytes(attempt["body"])))
         result = attempt["error"]["kind"] if attempt["error"] else str(attempt["status"])
         again = f", attempt {attempt['number']}" if attempt["number"] > 1 else ""
-        self._print(Row(at, ("service", "merchant"), told["event_type"], result + again, good))
+        ending = f"{result} {took(float(attempt['latency_ms']))}{again}"
+        self._print(Row(at, ("service", "merchant"), self._told(told), ending, good))
 
     def _delivery(self, told: Document) -> None:
         status = told["status"]
         if status in {"held", "dropped", "no_endpoint"}:
             at = self._made.get(told["event_id"], self.now)
             good = None if status == "no_endpoint" else False
-            self._print(Row(at, ("service",), told["event_type"], status.replace("_", " "), good))
+            self._print(Row(at, ("service",), self._told(told), status.replace("_", " "), good))
+
+    def _told(self, delivery: Document) -> str:
+        """Return the type of a delivery's event, and the amount that it is about."""
+        return f"{delivery['event_type']} {self._amounts.get(delivery['event_id'], '')}".rstrip()
 
     def _print(self, row: Row) -> None:
         print_row(replace(row, at=self.began + self.since(row.at)), self.began, self._out)
@@ -200,11 +208,3 @@ class LiveStage:
 def _bytes(told: str | Document) -> bytes:
     """Return a body as it was, from the text or the base64 that the control API shows."""
     return told.encode() if isinstance(told, str) else base64.b64decode(told["base64"])
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        resource = loads(body)["data"]["object"]
-    except (JsonTextError, KeyError, TypeError):
-        return {}
-    return resource if isinstance(resource, dict) else {}

@@ -40,7 +40,7 @@ def tell_wait(box: Box, length: int, rate: float) -> tuple[str, list[str]]:
     if real < LONG_MS:
         return format_duration(real), []
     return format_duration(real), [
-        "That is long to wait for. Stop it with Ctrl-C, start the server with --clock manual or give this sandbox such",
-        "a clock, and play it again:",
+        "  That is long to wait for. Stop it with Ctrl-C, start the server with",
+        "  --clock manual or give this sandbox such a clock, and play it again:",
         f"""  curl -X PUT --json '{{"mode": "manual"}}' {box.url}/clock""",
     ]

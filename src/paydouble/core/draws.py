@@ -7,17 +7,33 @@ Adding a call somewhere therefore changes no other draw, and the same seed gives
 from __future__ import annotations
 
 from hashlib import blake2b, shake_128
+from typing import Final
+
+from paydouble.core.errors import UsageError
+
+# A seed that is made up is exact in every client: JSON numbers are binary floats to many of them.
+MADE_UP_BELOW: Final = 2**53
+# Any other is a signed 64-bit integer, which is what every answer can show and every request can give back.
+SEEDS: Final = range(-(2**63), 2**63)
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed, or raise `UsageError` for one that no answer could show."""
+    if seed not in SEEDS:
+        raise UsageError(f"{seed} is too large; a seed is a whole number from -2^63 to 2^63-1", member="seed")
+    return seed
 
 
 class Draws:
     """All draws of one seed."""
 
-    __slots__ = ("_start", "seed")
+    __slots__ = ("_root", "_start", "seed")
 
-    def __init__(self, seed: int) -> None:
-        """Take the seed, any integer."""
+    def __init__(self, seed: int, generation: int = 0) -> None:
+        """Take the seed, any integer; each generation of it draws other values."""
         self.seed = seed
-        self._start = blake2b(str(seed).encode() + b"\0", digest_size=24)
+        self._root = f"{seed}+{generation}" if generation else str(seed)
+        self._start = blake2b(self._root.encode() + b"\0", digest_size=24)
 
     def digest(self, purpose: str, subject: str = "", n: int = 0) -> bytes:
         """Return 24 bytes that depend on nothing but the seed and the arguments."""
@@ -27,11 +43,15 @@ class Draws:
 
     def block(self, purpose: str, subject: str, n: int, size: int) -> bytes:
         """Return so many bytes that depend on nothing else, for who needs many small draws and must be quick."""
-        return shake_128(f"{self.seed}\0{purpose}\0{subject}\0{n}".encode()).digest(size)
+        return shake_128(f"{self._root}\0{purpose}\0{subject}\0{n}".encode()).digest(size)
 
     def whole(self, purpose: str, subject: str = "", n: int = 0) -> int:
         """Return a whole number below 2^64."""
         return int.from_bytes(self.digest(purpose, subject, n)[:8], "big")
+
+    def made_up_seed(self, subject: str, n: int = 0) -> int:
+        """Return a seed for something that was given none, below `MADE_UP_BELOW`."""
+        return self.whole("sandbox-seed", subject, n) % MADE_UP_BELOW
 
     def unit(self, purpose: str, subject: str = "", n: int = 0) -> float:
         """Return a number in [0, 1)."""

@@ -40,7 +40,7 @@ class PaydoubleError(Exception):
 class ApiError(PaydoubleError):
     """A documented error answer of the API.
 
-    `code` is a key of `STATUS`, `details` the optional object of envelope B, `edge` says that the answer comes
+    `code` is a key of `STATUS`, `details` the optional object beside the message, `edge` says that the answer comes
     from the edge of the service (envelope A by default) rather than from an operation (envelope B).
     """
 

@@ -7,12 +7,17 @@ Refused: bytes that are not UTF-8, NaN and the infinities, lone surrogates, the 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from decimal import Decimal, InvalidOperation
 from json import scanner
 from typing import Any, Final, NoReturn
 
 import orjson
 from jiter import from_json
+
+DEEPEST: Final = 254
+"""Lists and objects in one another that can be written again."""
 
 
 class JsonTextError(ValueError):
@@ -44,11 +49,15 @@ def _number(lexeme: str) -> Number:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        message = f"the member {json.dumps(twice[:80])} stands twice in one object"
+        message = f"the member {json.dumps(_repeated(pairs)[:80])} stands twice in one object"
         raise JsonTextError(message)
     return members
+
+
+def _repeated(pairs: list[tuple[str, Any]]) -> str:
+    """Return the first name of an object's members that another one has as well."""
+    times = Counter(name for name, _ in pairs)
+    return next(name for name, count in times.items() if count > 1)
 
 
 def _constant(name: str) -> NoReturn:
@@ -64,8 +73,13 @@ _DECODER: Final = json.JSONDecoder(
 _SCAN: Final = scanner.make_scanner(_DECODER)  # type: ignore[arg-type]  # typeshed types it wrongly
 
 
-def loads(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
-    """Return the value of a JSON text; numbers are `Number`s. `JsonTextError` says what is wrong and where."""
+def loads(body: bytes, *, deepest: int | None = None) -> Any:  # noqa: ANN401 - JSON is any
+    """Return the value of a JSON text; numbers are `Number`s. `JsonTextError` says what is wrong and where.
+
+    `deepest` is how many lists and objects may stand in one another, for those who walk through the value by recursion.
+    """
+    if deepest is not None:
+        check_depth(body, deepest)
     try:
         text = body.decode("utf-8")
         try:
@@ -83,6 +97,29 @@ def loads(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
     raise JsonTextError(message)
 
 
+# A text, or one bracket. Never tried again from within (`*+`), a text takes time in proportion to its length.
+_MARKS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
+
+
+def check_depth(body: bytes, deepest: int) -> None:
+    """Raise `JsonTextError`, with the place, when more than `deepest` lists and objects stand in one another."""
+    if body.count(b"[") + body.count(b"{") <= deepest:
+        return  # as nearly every text
+    depth = 0
+    for mark in _MARKS.finditer(body):
+        at = mark.start()
+        sign = body[at : at + 1]
+        if sign in b"[{":
+            depth += 1
+        elif sign in b"]}":
+            depth -= 1
+        if depth > deepest:
+            line = body.count(b"\n", 0, at) + 1
+            column = len(body[body.rfind(b"\n", 0, at) + 1 : at].decode("utf-8", "replace")) + 1
+            message = f"nested more than {deepest} levels deep at line {line}, column {column}"
+            raise JsonTextError(message)
+
+
 def read(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
     """Return the value of a JSON text as quickly as it can be had; numbers are ints and Decimals, exact.
 
@@ -91,7 +128,7 @@ def read(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
     try:
         return from_json(body, allow_inf_nan=False, cache_mode="all", catch_duplicate_keys=True, float_mode="decimal")
     except ValueError:
-        value = loads(body)
+        value = loads(body, deepest=DEEPEST)
     canonical(value)  # refuses what `loads` alone would not: half a surrogate pair, a nesting that cannot be written
     return value
 

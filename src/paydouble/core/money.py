@@ -13,20 +13,23 @@ from typing import Final
 from orjson import Fragment
 
 _TWO_DIGITS = (
-    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC "
-    "CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR "
-    "JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN "
-    "NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP "
-    "SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG"
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY "
+    "COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS "
+    "INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR "
+    "MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP "
+    "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG"
 )
-_NO_DIGITS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
+_NO_DIGITS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 _THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
-# ISO 4217, list one: the number of minor digits of each currency in circulation.
+_FOUR_DIGITS = "CLF UYW"
+# ISO 4217, list one: the number of minor digits of each currency. Metals, bond units and the codes for tests and for no
+# currency have none there, so no amount can be written in them.
 MINOR_DIGITS: Final = MappingProxyType(
     {
         **dict.fromkeys(_TWO_DIGITS.split(), 2),
         **dict.fromkeys(_NO_DIGITS.split(), 0),
         **dict.fromkeys(_THREE_DIGITS.split(), 3),
+        **dict.fromkeys(_FOUR_DIGITS.split(), 4),
     }
 )
 # Eighteen digits fit a signed 64-bit integer, which is what a receiver will keep them in.
@@ -64,16 +67,16 @@ def write_minor(minor: int, digits: int) -> str:
     return f"{text[:-digits]}.{text[-digits:]}"
 
 
+def json_amount(minor: int, digits: int) -> Fragment:
+    """Return the amount as a JSON number that keeps its digits."""
+    return Fragment(write_minor(minor, digits))
+
+
 def write_amount(minor: int, currency: str) -> str:
-    """Return the amount with exactly its currency's digits."""
+    """Return an amount with the digits that ISO 4217 gives its currency."""
     return write_minor(minor, MINOR_DIGITS[currency])
 
 
-def json_amount(minor: int, currency: str) -> Fragment:
-    """Return the amount as a JSON number that keeps its digits."""
-    return Fragment(write_minor(minor, MINOR_DIGITS[currency]))
-
-
 def parse_amount(text: str, currency: str) -> int:
-    """Return the minor units of a decimal text, as data files write it."""
+    """Return the minor units of a decimal text in a currency of ISO 4217."""
     return to_minor(Decimal(text), MINOR_DIGITS[currency])

@@ -3,32 +3,127 @@
 from __future__ import annotations
 
 import base64
+from abc import abstractmethod
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from paydouble.config import Duration, Real, Whole
 from paydouble.core.errors import STATUS
 from paydouble.faults.base import Delaying, Effect, Json
-from paydouble.faults.plan import Answer, Document, Limited, Plan, Wire
+from paydouble.faults.names import OperationName
+from paydouble.faults.plan import Answer, Document, Limited, Plan
 from paydouble.faults.roll import Roll
+from paydouble.faults.wire import Wire
 
 _CODES = {status: code for code, status in reversed(list(STATUS.items()))}
 
 
-class ApiEffect(Effect):
-    """Base of the effects on the API."""
+Phase = Literal["before_commit", "after_commit"]
+Point = Literal["before", "after"]
+"""At which point of a request a fault is asked: before anything is decided, or when the operation has answered."""
 
+
+class RequestFacts(Protocol):
+    """What an effect can ask of a request before it acts on it."""
+
+    @property
+    def method(self) -> str:
+        """Return the request's method."""
+
+    @property
+    def operation(self) -> OperationName:
+        """Return the operation that is called."""
+
+    def can_be_stored(self) -> bool:
+        """Return whether an answer to it would be kept under its key: the key is new, or this request has taken it."""
+
+    def since_creation_ms(self) -> int | None:
+        """Return the age of the object that is read; None when the request reads none."""
+
+    def since_change_ms(self) -> int | None:
+        """Return how long ago the object that is read changed; None when it has no older state, or none is read."""
+
+
+class ApiEffect(Effect):
+    """Base of the effects on the API; each is of one of the three kinds below, which say when it acts."""
+
+    @classmethod
+    @abstractmethod
+    def point(cls, phase: Phase | None) -> Point:
+        """Return when a fault with this effect and phase is asked."""
+
+    @classmethod
+    @abstractmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return what was done to a request and its reply, in a few words, for timelines."""
+
+    @abstractmethod
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Note what this firing does."""
-        raise NotImplementedError
+
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the effect has something to act on."""
+        return True
 
 
-class Error(ApiEffect):
+class PhasedEffect(ApiEffect):
+    """Acts before the commit, when nothing has been done, or after it, when only the reply is still to come.
+
+    Without a phase it acts before the commit.
+    """
+
+    reply: ClassVar[str]
+    """What the reply is then."""
+
+    @classmethod
+    def point(cls, phase: Phase | None) -> Point:
+        """Return `before`, unless the phase says otherwise."""
+        return "after" if phase == "after_commit" else "before"
+
+    @classmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return what became of the reply, or that nothing was done."""
+        return f"reply {cls.reply}" if phase == "after_commit" else "nothing done"
+
+
+class DistortionEffect(ApiEffect):
+    """Distorts the bytes of an answer: without a phase of the true one, before the commit of a 500."""
+
+    reply: ClassVar[str]
+    """What the reply is then."""
+
+    @classmethod
+    def point(cls, phase: Phase | None) -> Point:
+        """Return `after`, unless the phase says otherwise."""
+        return "before" if phase == "before_commit" else "after"
+
+    @classmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return what became of the reply, and whether anything was done."""
+        return f"nothing done, reply {cls.reply}" if phase == "before_commit" else f"reply {cls.reply}"
+
+
+class OperationEffect(ApiEffect):
+    """Changes what the operation itself does or says, so there is no moment before or after it at which it acts."""
+
+    @classmethod
+    def point(cls, phase: Phase | None) -> Point:
+        """Return `before`: what it changes comes after."""
+        return "before"
+
+    @classmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return its name."""
+        return str(cls.model_fields["type"].default)
+
+
+class Error(PhasedEffect):
     """Any documented or undocumented error, in either envelope."""
 
     exposes: ClassVar = "takes a 5xx for a failed payment, or retries it as a new one; loops on a 401"
+    reply: ClassVar = "replaced"
     type: Literal["error"] = "error"
     status: Whole = Field(ge=400, le=599)
     code: str | None = Field(None, min_length=1, max_length=100)
@@ -43,10 +138,11 @@ class Error(ApiEffect):
         plan.answer = Answer(self.status, code, message, self.envelope, self.details)
 
 
-class RateLimit(ApiEffect):
+class RateLimit(PhasedEffect):
     """One 429, with any variation of its headers."""
 
     exposes: ClassVar = "misreads the unit of the reset, trusts Remaining, stalls or spins on missing or past headers"
+    reply: ClassVar = "replaced"
     type: Literal["rate_limit"] = "rate_limit"
     limit: Whole = Field(100, ge=0, le=1_000_000_000)
     remaining: Whole = Field(0, ge=0, le=1_000_000_000)
@@ -61,21 +157,28 @@ class RateLimit(ApiEffect):
         plan.limited = Limited(self.limit, self.remaining, self.reset, self.reset_unit, self.headers)
 
 
-class Latency(ApiEffect, Delaying):
+class Latency(PhasedEffect, Delaying):
     """A slow answer, in real time. Before the commit the request is in flight meanwhile, after it its state is kept."""
 
     exposes: ClassVar = "has no timeout, blocks every worker on a slow API, takes a new key after its own timeout"
+    reply: ClassVar = "delayed"
     type: Literal["latency"] = "latency"
+
+    @classmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return that it took time: in both phases the operation is carried out."""
+        return "delayed"
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Add the time."""
         plan.delay_ms += self.milliseconds(roll)
 
 
-class NoResponse(ApiEffect):
+class NoResponse(PhasedEffect):
     """The request is accepted and never answered; the connection stays open for `hold`, or until the client goes."""
 
     exposes: ClassVar = "waits for ever, or takes its own timeout for a failed payment"
+    reply: ClassVar = "lost"
     type: Literal["no_response"] = "no_response"
     hold: Duration | None = None
 
@@ -84,10 +187,11 @@ class NoResponse(ApiEffect):
         plan.wire = Wire("silence", seconds=None if self.hold is None else self.hold / 1000)
 
 
-class ConnectionReset(ApiEffect):
+class ConnectionReset(PhasedEffect):
     """The connection is reset (RST)."""
 
     exposes: ClassVar = "gives up on a lost request, or pays twice when only the reply was lost"
+    reply: ClassVar = "lost"
     type: Literal["connection_reset"] = "connection_reset"
 
     def apply(self, plan: Plan, roll: Roll) -> None:
@@ -95,10 +199,11 @@ class ConnectionReset(ApiEffect):
         plan.wire = Wire("reset")
 
 
-class EmptyResponse(ApiEffect):
+class EmptyResponse(PhasedEffect):
     """The connection is closed cleanly, without a byte."""
 
     exposes: ClassVar = "takes an empty reply for success, or pays twice"
+    reply: ClassVar = "lost"
     type: Literal["empty_response"] = "empty_response"
 
     def apply(self, plan: Plan, roll: Roll) -> None:
@@ -106,10 +211,11 @@ class EmptyResponse(ApiEffect):
         plan.wire = Wire("empty")
 
 
-class Truncate(ApiEffect):
+class Truncate(DistortionEffect):
     """The head and a part of the body, then a close."""
 
     exposes: ClassVar = "takes a truncated reply for success or failure"
+    reply: ClassVar = "cut short"
     type: Literal["truncate"] = "truncate"
     fraction: Real = Field(0.5, ge=0, lt=1, allow_inf_nan=False)
 
@@ -125,10 +231,11 @@ def _wrong(by: int) -> int:
     return by
 
 
-class WrongContentLength(ApiEffect):
+class WrongContentLength(DistortionEffect):
     """A Content-Length that is wrong by `by` bytes; the connection is closed after the body."""
 
     exposes: ClassVar = "takes a truncated reply for success or failure"
+    reply: ClassVar = "of a wrong length"
     type: Literal["wrong_content_length"] = "wrong_content_length"
     by: Annotated[Whole, AfterValidator(_wrong)] = Field(10, ge=-1_000_000, le=1_000_000)
     """Bytes too many, or negative: too few; never below 0."""
@@ -138,10 +245,11 @@ class WrongContentLength(ApiEffect):
         plan.wire = Wire("length", by=self.by)
 
 
-class SlowBody(ApiEffect):
+class SlowBody(DistortionEffect):
     """The body in drips: `chunks` of it, spread over a time."""
 
     exposes: ClassVar = "has a timeout for the first byte only"
+    reply: ClassVar = "in drips"
     type: Literal["slow_body"] = "slow_body"
     chunks: Whole = Field(10, ge=2, le=10_000)
     over: Duration = 5000
@@ -160,14 +268,20 @@ def _base64_text(value: object) -> object:
     return value
 
 
-class Garbage(ApiEffect):
+class Garbage(PhasedEffect):
     """Bytes that are no HTTP, or with `as: body` a body that is no JSON."""
 
     exposes: ClassVar = "crashes on what it cannot parse, and never finds out what became of the payment"
+    reply: ClassVar = "garbled"
     type: Literal["garbage"] = "garbage"
     bytes: Annotated[str, BeforeValidator(_base64_text)] | None = Field(None, max_length=100_000)
     """Base64 of the bytes; drawn from the seed when absent."""
     as_: Literal["response", "body"] = Field("response", alias="as")
+
+    @classmethod
+    def summary(cls, phase: Phase | None) -> str:
+        """Return what was sent, and whether anything was done."""
+        return super().summary(phase) if phase == "after_commit" else "nothing done, garbage sent"
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Send rubbish."""
@@ -180,10 +294,11 @@ class Garbage(ApiEffect):
             plan.wire = Wire("garbage", data=data)
 
 
-class HtmlError(ApiEffect):
+class HtmlError(PhasedEffect):
     """A proxy's HTML page instead of JSON."""
 
     exposes: ClassVar = "crashes on a proxy's HTML 502, 503 or 504"
+    reply: ClassVar = "replaced"
     type: Literal["html_error"] = "html_error"
     status: Whole = Field(502, ge=400, le=599)
 
@@ -193,10 +308,11 @@ class HtmlError(ApiEffect):
         plan.answer = Answer(self.status, "", "", raw=page.encode(), content_type="text/html")
 
 
-class Redirect(ApiEffect):
+class Redirect(PhasedEffect):
     """A redirect to another host."""
 
     exposes: ClassVar = "sends its credentials along to another host"
+    reply: ClassVar = "replaced"
     type: Literal["redirect"] = "redirect"
     to: str = Field(min_length=1, max_length=2048, pattern=r"^https?://[\x21-\x7e]+$")
     status: Literal[301, 302, 303, 307, 308] = 307
@@ -206,10 +322,11 @@ class Redirect(ApiEffect):
         plan.answer = Answer(self.status, "", "", headers=(("Location", self.to),), raw=b"")
 
 
-class StickyError(ApiEffect):
+class StickyError(PhasedEffect):
     """A 5xx that is itself stored under the key, so that every retry gets it again."""
 
     exposes: ClassVar = "retries a stored 500 for ever"
+    reply: ClassVar = "replaced"
     type: Literal["sticky_5xx"] = "sticky_5xx"
     status: Whole = Field(500, ge=500, le=599)
 
@@ -218,8 +335,12 @@ class StickyError(ApiEffect):
         plan.answer = Answer(self.status, "INTERNAL_ERROR", "A fault answers this, and keeps it under the key.")
         plan.store_answer = True
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the answer would be kept under the request's key."""
+        return request.method == "POST" and request.can_be_stored()
 
-class LostRecord(ApiEffect):
+
+class LostRecord(OperationEffect):
     """Carried out, and the key's record lost: a retry is carried out once more."""
 
     exposes: ClassVar = "relies on the key alone, and does not look whether the order has a payment already"
@@ -229,19 +350,28 @@ class LostRecord(ApiEffect):
         """Forget."""
         plan.forget = True
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the request has a key."""
+        return request.method == "POST"
 
-class ForceConflict(ApiEffect):
+
+class ForceConflict(PhasedEffect):
     """409 for an identical body."""
 
     exposes: ClassVar = "takes a 409 for success, or loops on it"
+    reply: ClassVar = "replaced"
     type: Literal["force_conflict"] = "force_conflict"
 
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Answer 409; the pipeline fills in the details."""
         plan.answer = Answer(409, "IDEMPOTENCY_CONFLICT", "This Idempotency-Key was used with a different request.")
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the request has a key."""
+        return request.method == "POST"
 
-class StaleRead(ApiEffect):
+
+class StaleRead(OperationEffect):
     """A read shows the older state of an object that has just changed."""
 
     exposes: ClassVar = "lets a stale read overwrite what it knew better"
@@ -253,8 +383,13 @@ class StaleRead(ApiEffect):
         """Look back."""
         plan.stale_for_ms = self.for_ or 0
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the request reads an object that has an older state, and changed recently enough."""
+        age = request.since_change_ms()
+        return age is not None and (self.for_ is None or age < self.for_)
 
-class NotFoundYet(ApiEffect):
+
+class NotFoundYet(OperationEffect):
     """A read right after the creation finds nothing."""
 
     exposes: ClassVar = "takes a 404 right after its POST for the truth"
@@ -266,8 +401,13 @@ class NotFoundYet(ApiEffect):
         """Find nothing."""
         plan.unborn_for_ms = self.for_ or 0
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the request reads an object that was created recently enough."""
+        age = request.since_creation_ms()
+        return age is not None and (self.for_ is None or age < self.for_)
 
-class UnknownMembers(ApiEffect):
+
+class UnknownMembers(OperationEffect):
     """Members that no version so far has had."""
 
     exposes: ClassVar = "breaks on a member that it does not know"
@@ -286,7 +426,7 @@ class UnknownMembers(ApiEffect):
         plan.rewrite.append(rewrite)
 
 
-class UnknownStatus(ApiEffect):
+class UnknownStatus(OperationEffect):
     """A status that no version so far has had."""
 
     exposes: ClassVar = "breaks on, or guesses at, a status that it does not know"
@@ -306,10 +446,11 @@ class UnknownStatus(ApiEffect):
         plan.rewrite.append(rewrite)
 
 
-class UnknownCode(ApiEffect):
+class UnknownCode(PhasedEffect):
     """An error with a code that no catalogue has."""
 
     exposes: ClassVar = "breaks on an error code that it does not know"
+    reply: ClassVar = "replaced"
     type: Literal["unknown_code"] = "unknown_code"
     code: str = Field("PAYER_ACTION_REQUIRED", min_length=1, max_length=100)
     status: Whole = Field(422, ge=400, le=599)
@@ -319,7 +460,7 @@ class UnknownCode(ApiEffect):
         plan.answer = Answer(self.status, self.code, "Something that this version of your code has not heard of.")
 
 
-class ExpireRate(ApiEffect):
+class ExpireRate(OperationEffect):
     """The quote expires between two calls: rates arrive expired, and a deposit is refused for it."""
 
     exposes: ClassVar = "does not ask for a new quote"
@@ -329,8 +470,12 @@ class ExpireRate(ApiEffect):
         """Let quotes be over."""
         plan.expire_rate = True
 
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the operation is about a quote."""
+        return request.operation in {"deposit-creation", "exchange-rates"}
 
-class RemoveMethod(ApiEffect):
+
+class RemoveMethod(OperationEffect):
     """A payment method vanishes between the listing and the deposit."""
 
     exposes: ClassVar = "has no fallback for a method that is gone"
@@ -341,6 +486,10 @@ class RemoveMethod(ApiEffect):
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Take it out of the catalogue."""
         plan.remove_method = self.method
+
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the operation is about a payment method."""
+        return request.operation in {"deposit-creation", "available-payment-methods"}
 
 
 def _decimal_text(value: object) -> object:
@@ -355,7 +504,7 @@ def _decimal_text(value: object) -> object:
     return format(amount, "f")
 
 
-class AmountDrift(ApiEffect):
+class AmountDrift(OperationEffect):
     """The settled amount differs from the one that was asked for."""
 
     exposes: ClassVar = "calls an under- or overpaid order paid"
@@ -366,6 +515,10 @@ class AmountDrift(ApiEffect):
     def apply(self, plan: Plan, roll: Roll) -> None:
         """Let it drift."""
         plan.drift = self.by
+
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the operation is about an amount to settle."""
+        return request.operation == "deposit-creation"
 
 
 AnyApiEffect = Annotated[

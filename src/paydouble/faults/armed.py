@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from paydouble.core.globs import matcher
 
 if TYPE_CHECKING:
     from paydouble.faults.model import Fault
 
-Test = tuple[str, str | int, bool]
-"""Member, value or pattern, and whether it is a pattern."""
+Test = tuple[str, str | int, Callable[[str], bool] | None]
+"""Member, value or pattern, and for a pattern what says whether a text is of it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +30,8 @@ class Armed:
     """The order and the scenario that it belongs to; None for a fault that a test has added."""
     matched: int = 0
     fired: int = 0
+    armed_at: int = 0
+    """Its place in the sandbox's order of what happens: what has a smaller number came before it was armed."""
 
     def alive(self, now: int) -> bool:
         """Return whether it can still fire."""
@@ -39,4 +44,7 @@ class Armed:
 def tests_of(fault: Fault) -> tuple[Test, ...]:
     """Return what a fault asks of a request or an event."""
     given = fault.match.model_dump(exclude_none=True)
-    return tuple((member, value, isinstance(value, str) and "*" in value) for member, value in given.items())
+    return tuple(
+        (member, value, matcher(value) if isinstance(value, str) and "*" in value else None)
+        for member, value in given.items()
+    )

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from paydouble.config import UNKNOWN_MEMBER, Duration, Flag, Real, Whole, explain
+from paydouble.config import Flag, Real, SomeDuration, Whole, explained
 from paydouble.core.errors import UsageError
+from paydouble.core.likeness import nearest
+from paydouble.core.refusals import UNKNOWN_MEMBER
 from paydouble.faults import api_effects, webhook_effects
+from paydouble.faults.api_effects import ApiEffect, OperationEffect, Phase
 from paydouble.faults.base import Effect
 from paydouble.faults.names import EventTypePattern, OperationPattern, Pattern
+from paydouble.faults.webhook_effects import WebhookEffect
 
-Phase = Literal["before_commit", "after_commit"]
 
-
-def _effects(union: object) -> dict[str, type[Effect]]:
+def _by_type(union: object) -> Any:  # noqa: ANN401 - the members of either union
     return {kind.model_fields["type"].default: kind for kind in get_args(get_args(union)[0])}
 
 
-API_EFFECTS: Final = _effects(api_effects.AnyApiEffect)
-WEBHOOK_EFFECTS: Final = _effects(webhook_effects.AnyWebhookEffect)
-# These change what the operation itself does or says, so there is no moment before or after it at which they act.
-PHASELESS: Final = frozenset(
-    {
-        "lost_record",
-        "stale_read",
-        "not_found_yet",
-        "unknown_members",
-        "unknown_status",
-        "expire_rate",
-        "remove_method",
-        "amount_drift",
-    }
-)
-
-
-# These distort an answer, so without a phase it is the operation's own that they distort.
-DISTORTING: Final = frozenset({"truncate", "wrong_content_length", "slow_body"})
+API_EFFECTS: Final[dict[str, type[ApiEffect]]] = _by_type(api_effects.AnyApiEffect)
+WEBHOOK_EFFECTS: Final[dict[str, type[WebhookEffect]]] = _by_type(webhook_effects.AnyWebhookEffect)
 
 
 class Match(BaseModel):
@@ -80,7 +64,7 @@ class _Fault(BaseModel):
     """How often it fires; for ever when absent."""
     probability: Real = Field(1.0, ge=0, le=1, allow_inf_nan=False)
     """Share of the matches that fire, drawn from the sandbox's seed."""
-    ttl: Annotated[Duration, Field(ge=1)] | None = None
+    ttl: SomeDuration | None = None
     """How long it lives, on the sandbox's clock."""
     compose: Flag = False
     """Whether the next fault that matches may act as well."""
@@ -101,17 +85,15 @@ class ApiFault(_Fault):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.phase is not None and self.effect.type in PHASELESS:
+        if self.phase is not None and isinstance(self.effect, OperationEffect):
             message = f"{self.effect.type} changes the operation itself; leave phase out"
             raise ValueError(message)
         return self
 
     @property
-    def lane(self) -> str:
+    def point(self) -> str:
         """Return at which point of a request it is asked."""
-        if self.phase is None:
-            return "after" if self.effect.type in DISTORTING else "before"
-        return "after" if self.phase == "after_commit" else "before"
+        return self.effect.point(self.phase)
 
 
 class WebhookFault(_Fault):
@@ -129,9 +111,9 @@ class WebhookFault(_Fault):
         return self
 
     @property
-    def lane(self) -> str:
+    def point(self) -> str:
         """Return at which point of a delivery it is asked."""
-        return "event" if isinstance(self.effect, webhook_effects.EventEffect) else "attempt"
+        return self.effect.point
 
 
 Fault = ApiFault | WebhookFault
@@ -151,7 +133,7 @@ def parse_fault(data: object) -> Fault:
     side = data.get("on", "webhooks" if kind in WEBHOOK_EFFECTS and kind not in API_EFFECTS else "api")
     if not isinstance(side, str) or side not in {"api", "webhooks"}:
         raise UsageError(f"{side!r} is neither api nor webhooks", member="on")
-    known = API_EFFECTS if side == "api" else WEBHOOK_EFFECTS
+    known: Mapping[str, type[Effect]] = API_EFFECTS if side == "api" else WEBHOOK_EFFECTS
     if kind is None or kind not in known:
         raise UsageError(_no_effect(kind, side if "on" in data else None), member="effect.type")
     model: type[Fault] = ApiFault if side == "api" else WebhookFault
@@ -162,45 +144,55 @@ def parse_fault(data: object) -> Fault:
 
 
 def _no_effect(kind: str | None, side: str | None) -> str:
-    sides = {"api": API_EFFECTS, "webhooks": WEBHOOK_EFFECTS}
+    sides: dict[str, Mapping[str, type[Effect]]] = {"api": API_EFFECTS, "webhooks": WEBHOOK_EFFECTS}
     asked = {name: effects for name, effects in sides.items() if side in {name, None}}
     if kind is not None:
         elsewhere = next((name for name, effects in sides.items() if kind in effects), None)
-        near = get_close_matches(kind, [effect for effects in asked.values() for effect in effects], 1)
+        near = nearest(kind, [effect for effects in asked.values() for effect in effects])
         if elsewhere is not None:
             return f"{kind!r} is an effect on {elsewhere}, not on {side}"
         if near:
-            return f"{kind!r} is not known; did you mean {near[0]!r}?"
+            return f"{kind!r} is not known; did you mean {near!r}?"
     there_are = "; ".join(f"on {name} there are: {', '.join(effects)}" for name, effects in asked.items())
     return f"{'is missing' if kind is None else f'{kind!r} is not known'}; {there_are}"
 
 
-def _located(error: ValidationError, kind: str, model: type[Fault]) -> UsageError:
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = [str(part) for part in first["loc"]]
+class FaultError(UsageError):
+    """A member of a fault that a model has refused, with the kind of pydantic's error and what it tells with it."""
+
+    def __init__(self, message: str, *, member: str, kind: str, limits: Mapping[str, Any]) -> None:
+        """Take the sentence, the path of the member, and what the sentence was made of."""
+        super().__init__(message, member=member)
+        self.kind = kind
+        self.limits = limits
+
+
+def _located(error: ValidationError, kind: str, model: type[Fault]) -> FaultError:
+    found = explained(error, model)
+    place = [str(part) for part in found.place]
     if place[:2] == ["effect", kind]:
         del place[1]  # the discriminator is no member of the document
-    text = explain(error)[1]
-    if text == UNKNOWN_MEMBER:
-        text += _other_side(place, kind, model)
+    text = found.text
+    if found.kind == "extra_forbidden":
+        text = _other_side(place, kind, model) or text
     if not place:
         place = ["phase"] if "phase" in text else ["match"]
-    return UsageError(text, member=".".join(place))
+    return FaultError(text, member=".".join(place), kind=found.kind, limits=found.limits)
 
 
 def _other_side(place: list[str], kind: str, model: type[Fault]) -> str:
-    """Return the hint for a member that faults on the other side have, or for one that is misspelt."""
+    """Return what to say of a member that faults on the other side have, or that stands elsewhere in a fault."""
     here, there = ("api", "webhooks") if model is ApiFault else ("webhooks", "api")
-    members = {"api": set(ApiFault.model_fields), "webhooks": set(WebhookFault.model_fields)}
-    if place[0] == "match":
-        members = {"api": set(ApiMatch.model_fields), "webhooks": set(WebhookMatch.model_fields)}
-    elif len(place) > 1:
-        return ""  # an effect's own
-    if place[-1] in members[there]:
-        both = kind in API_EFFECTS and kind in WEBHOOK_EFFECTS
-        return f" on {here}" + (f'; say "on": "{there}"' if both else "")
-    near = get_close_matches(place[-1], sorted(members[here]), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    matches: dict[str, type[Match]] = {"api": ApiMatch, "webhooks": WebhookMatch}
+    name = place[-1]
+    if place[0] == "effect":
+        near = nearest(name, matches[here].model_fields)
+        return f"{UNKNOWN_MEMBER}; did you mean {near!r}, of match?" if near else ""
+    faults: dict[str, type[BaseModel]] = {"api": ApiFault, "webhooks": WebhookFault}
+    if name not in (matches if place[0] == "match" else faults)[there].model_fields:
+        return ""
+    both = kind in API_EFFECTS and kind in WEBHOOK_EFFECTS
+    return f"{UNKNOWN_MEMBER} on {here}" + (f'; say "on": "{there}"' if both else "")
 
 
 def document(fault: Fault) -> dict[str, Any]:

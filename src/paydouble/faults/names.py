@@ -6,17 +6,16 @@ Apart from the faults' models, so that whoever only asks the journals does not b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
 from paydouble.core.globs import fits
+from paydouble.core.likeness import nearest
 from paydouble.payments.events import EVENT_TYPES
 
 Pattern = Annotated[str, Field(min_length=1, max_length=256)]
-# The names of the operations table, which stands above this layer; a test compares the two.
-OPERATIONS: Final = (
+OperationName = Literal[
     "deposit-creation",
     "exchange-rates",
     "available-payment-methods",
@@ -36,13 +35,15 @@ OPERATIONS: Final = (
     "transaction-creation",
     "transaction-list",
     "transaction-retrieval",
-)
+]
+"""Every operation of the API; the table of operations, which stands above this layer, has a row for each."""
+OPERATIONS: Final[tuple[OperationName, ...]] = get_args(OperationName)
 
 
 def misspelt(value: str, names: Collection[str], what: str, patterns: Iterable[str] = ()) -> str:
     """Return what to say of a name that is none of `names`: the nearest of them and of `patterns`, or all names."""
-    near = get_close_matches(value, [*patterns, *names], 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    near = nearest(value, [*patterns, *names])
+    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(names)}"
     return f"there is no {what} {value!r}; {hint}"
 
 

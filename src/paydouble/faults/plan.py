@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from paydouble.faults.wire import Wire
+
 Document = dict[str, Any]
 
 
@@ -30,27 +32,6 @@ class Limited(NamedTuple):
     reset_ms: int
     unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None
     headers: Literal["full", "missing", "malformed", "past"]
-
-
-class Wire(NamedTuple):
-    """What the shell does to the bytes of an answer instead of just sending them.
-
-    `reset` aborts with RST, `empty` closes without a byte, `silence` never answers (and closes after `seconds`, if
-    given), `cut` sends the head and a `fraction` of the body, `length` lies about Content-Length `by` so much, `drip`
-    sends the body in `chunks` over `seconds`, `garbage` sends `data` for the whole answer.
-    """
-
-    kind: Literal["reset", "empty", "silence", "cut", "length", "drip", "garbage"]
-    seconds: float | None = None
-    fraction: float = 0.0
-    by: int = 0
-    chunks: int = 1
-    data: bytes = b""
-
-    @property
-    def speaks(self) -> bool:
-        """Return whether the client gets to see a status."""
-        return self.kind in {"cut", "length", "drip"}
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ Order = tuple[str, str]
 class Stages:
     """Armed faults by order: its external identifier and the name of its scenario."""
 
-    __slots__ = ("_armed", "_by_order", "_orders", "lanes")
+    __slots__ = ("_armed", "_by_order", "_orders", "points")
 
     def __init__(self) -> None:
         """Start without any."""
@@ -31,7 +31,7 @@ class Stages:
         # Apart from the orders themselves: faults that somebody has cleared do not come back with the next retry.
         self._by_order: dict[str, list[Armed]] = {}
         self._armed: dict[str, Armed] = {}
-        self.lanes: dict[str, int] = {}
+        self.points: dict[str, int] = {}
         """How many there are at each point at which faults are asked; a point that has none is not in it."""
 
     def __iter__(self) -> Iterator[Armed]:
@@ -42,7 +42,7 @@ class Stages:
         """Count them."""
         return len(self._armed)
 
-    def arm(self, order: Order, faults: Sequence[Fault], now: int, first_sequence: int) -> int:
+    def arm(self, order: Order, faults: Sequence[Fault], now: int, first_sequence: int, armed_at: int = 0) -> int:
         """Arm the faults of an order's scenario, once; returns how many were armed."""
         if order in self._orders:
             return 0
@@ -61,19 +61,20 @@ class Stages:
                 f"{scenario}-{number}.{fault.id or place}",
                 first_sequence + place,
                 now,
-                (*tests_of(fault), ("scenario", scenario, False)),
+                (*tests_of(fault), ("scenario", scenario, None)),
                 # Drawn by what it is about, so that another order before it shifts nothing.
                 draws_as=f"{scenario}/{identifier}/{place}",
                 stage=order,
+                armed_at=armed_at,
             )
             self._armed[armed.id] = armed
             self._by_order.setdefault(identifier, []).append(armed)
-            self.lanes[fault.lane] = self.lanes.get(fault.lane, 0) + 1
+            self.points[fault.point] = self.points.get(fault.point, 0) + 1
         return len(faults)
 
-    def candidates(self, lane: str, identifier: str) -> list[Armed]:
+    def candidates(self, point: str, identifier: str) -> list[Armed]:
         """Return what an order's scenarios have for a point."""
-        return [armed for armed in self._by_order.get(identifier, ()) if armed.fault.lane == lane]
+        return [armed for armed in self._by_order.get(identifier, ()) if armed.fault.point == point]
 
     def get(self, fault_id: str) -> Armed | None:
         """Return one by id, or None."""
@@ -83,8 +84,8 @@ class Stages:
         """Put another declaration in."""
         self._uncount(armed)
         armed.fault = fault
-        armed.tests = (*tests_of(fault), ("scenario", armed.stage[1], False)) if armed.stage else tests_of(fault)
-        self.lanes[fault.lane] = self.lanes.get(fault.lane, 0) + 1
+        armed.tests = (*tests_of(fault), ("scenario", armed.stage[1], None)) if armed.stage else tests_of(fault)
+        self.points[fault.point] = self.points.get(fault.point, 0) + 1
 
     def remove(self, armed: Armed) -> None:
         """Disarm one."""
@@ -101,7 +102,7 @@ class Stages:
         count = len(self._armed)
         self._armed.clear()
         self._by_order.clear()
-        self.lanes.clear()
+        self.points.clear()
         return count
 
     def forget(self) -> None:
@@ -110,7 +111,7 @@ class Stages:
         self._orders.clear()
 
     def _uncount(self, armed: Armed) -> None:
-        lane = armed.fault.lane
-        self.lanes[lane] -= 1
-        if not self.lanes[lane]:
-            del self.lanes[lane]
+        point = armed.fault.point
+        self.points[point] -= 1
+        if not self.points[point]:
+            del self.points[point]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
-from paydouble.core.globs import beginning, fits, matcher
+from paydouble.core.globs import beginning
 from paydouble.faults.armed import Armed, tests_of
 from paydouble.faults.roll import Roll
 from paydouble.faults.stages import Stages
@@ -54,11 +54,11 @@ class _Patterns:
     __slots__ = ("_beginnings", "_pairs")
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[str, Callable[[str], object], Armed]] = []
+        self._pairs: list[tuple[str, Callable[[str], bool], Armed]] = []
         self._beginnings: tuple[str, ...] = ()
 
-    def add(self, pattern: str, armed: Armed) -> None:
-        self._pairs.append((beginning(pattern), matcher(pattern), armed))
+    def add(self, pattern: str, takes: Callable[[str], bool], armed: Armed) -> None:
+        self._pairs.append((beginning(pattern), takes, armed))
 
     def found(self, value: str) -> list[Armed]:
         if len(self._beginnings) != len(self._pairs):
@@ -69,7 +69,7 @@ class _Patterns:
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Index:
     exact: dict[str, dict[str | int, list[Armed]]] = field(default_factory=dict)
     patterns: dict[str, _Patterns] = field(default_factory=dict)
     rest: list[Armed] = field(default_factory=list)
@@ -78,13 +78,13 @@ class _Lane:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_draws", "_lanes", "_made", "asked", "stages")
+    __slots__ = ("_armed", "_draws", "_made", "_points", "asked", "stages")
 
     def __init__(self, draws: Draws) -> None:
         """Start without any."""
         self._draws = draws
         self._armed: dict[str, Armed] = {}
-        self._lanes: dict[str, _Lane] = {}
+        self._points: dict[str, _Index] = {}
         self._made = 0
         self.stages = Stages()
         """The faults of scenarios, by order."""
@@ -106,15 +106,18 @@ class FaultTable:
             raise UnknownThing(f"There is no fault {fault_id[:64]!r}.")
         return armed
 
-    def add(self, fault: Fault, now: int) -> Armed:
-        """Arm a fault; `UsageError` when its id is taken or the table is full."""
+    def add(self, fault: Fault, now: int, sequence: int = 0) -> Armed:
+        """Arm a fault; `UsageError` when its id is taken or the table is full.
+
+        `sequence` is its place in the sandbox's order of what happens.
+        """
         if fault.id is not None and (fault.id in self._armed or self.stages.get(fault.id)):
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
         if len(self._armed) >= MOST_FAULTS:
             raise UsageError(f"there are {MOST_FAULTS} faults already; delete some")
         self._made += 1
         fault_id = fault.id or self._free_id()
-        armed = Armed(fault, fault_id, self._made, now, tests_of(fault))
+        armed = Armed(fault, fault_id, self._made, now, tests_of(fault), armed_at=sequence)
         self._armed[fault_id] = armed
         self._index(armed)
         self._renew_asked()
@@ -132,9 +135,9 @@ class FaultTable:
         self._rebuild()
         return armed
 
-    def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int) -> None:
+    def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
         """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
-        self._made += self.stages.arm((identifier, scenario), faults, now, self._made)
+        self._made += self.stages.arm((identifier, scenario), faults, now, self._made, sequence)
         self._renew_asked()
 
     def remove(self, fault_id: str) -> None:
@@ -151,7 +154,7 @@ class FaultTable:
         """Disarm all; returns how many those were."""
         count = len(self._armed) + self.stages.clear()
         self._armed.clear()
-        self._lanes.clear()
+        self._points.clear()
         self._renew_asked()
         return count
 
@@ -160,10 +163,10 @@ class FaultTable:
         self.stages.forget()
         self._renew_asked()
 
-    def fire(self, lane: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
+    def fire(self, point: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
         """Return what fires for a context, in order, and count it."""
         fired: list[tuple[Armed, Roll]] = []
-        for armed in self._candidates(lane, context):
+        for armed in self._candidates(point, context):
             fault = armed.fault
             if not armed.alive(now) or not _matches(armed, context.value) or not context.relevant(fault.effect):
                 continue
@@ -179,20 +182,20 @@ class FaultTable:
                 break
         return fired
 
-    def _candidates(self, lane_name: str, context: Context) -> list[Armed]:
+    def _candidates(self, point: str, context: Context) -> list[Armed]:
         found: list[Armed] = []
-        if lane_name in self.stages.lanes:
+        if point in self.stages.points:
             identifier = context.value("external_identifier")
-            found += self.stages.candidates(lane_name, str(identifier)) if identifier is not None else ()
-        lane = self._lanes.get(lane_name)
-        if lane is None:
+            found += self.stages.candidates(point, str(identifier)) if identifier is not None else ()
+        index = self._points.get(point)
+        if index is None:
             return found
-        found += lane.rest
-        for member, by_value in lane.exact.items():
+        found += index.rest
+        for member, by_value in index.exact.items():
             value = context.value(member)
             if value is not None and value in by_value:
                 found += by_value[value]
-        for member, patterns in lane.patterns.items():
+        for member, patterns in index.patterns.items():
             value = context.value(member)
             if isinstance(value, str):
                 found += patterns.found(value)
@@ -201,26 +204,26 @@ class FaultTable:
         return found
 
     def _index(self, armed: Armed) -> None:
-        lane = self._lanes.setdefault(armed.fault.lane, _Lane())
+        index = self._points.setdefault(armed.fault.point, _Index())
         # Exact values first, then the most telling member.
-        tests = sorted(armed.tests, key=lambda test: (test[2], _INDEXED.index(test[0])))
+        tests = sorted(armed.tests, key=lambda test: (test[2] is not None, _INDEXED.index(test[0])))
         if not tests:
-            lane.rest.append(armed)
+            index.rest.append(armed)
             return
-        member, wanted, pattern = tests[0]
-        if pattern:
-            lane.patterns.setdefault(member, _Patterns()).add(str(wanted), armed)
+        member, wanted, takes = tests[0]
+        if takes is not None:
+            index.patterns.setdefault(member, _Patterns()).add(str(wanted), takes, armed)
         else:
-            lane.exact.setdefault(member, {}).setdefault(wanted, []).append(armed)
+            index.exact.setdefault(member, {}).setdefault(wanted, []).append(armed)
 
     def _rebuild(self) -> None:
-        self._lanes.clear()
+        self._points.clear()
         for armed in self._armed.values():
             self._index(armed)
         self._renew_asked()
 
     def _renew_asked(self) -> None:
-        self.asked = frozenset((*self._lanes, *self.stages.lanes))
+        self.asked = frozenset((*self._points, *self.stages.points))
 
     def _free_id(self) -> str:
         number = self._made
@@ -230,12 +233,12 @@ class FaultTable:
 
 
 def _matches(armed: Armed, value_of: Callable[[str], str | int | None]) -> bool:
-    for member, wanted, pattern in armed.tests:
+    for member, wanted, takes in armed.tests:
         value = value_of(member)
         if value is None:
             return False
-        if pattern:
-            if not fits(str(value), str(wanted)):
+        if takes is not None:
+            if not takes(str(value)):
                 return False
         elif value != wanted:
             return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import partial
 from itertools import accumulate
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -18,17 +18,57 @@ from paydouble.faults.base import Delaying, Effect, Json, Path
 from paydouble.faults.mischief import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
 from paydouble.faults.roll import Roll
 
+Point = Literal["event", "attempt"]
+"""When a fault is asked: once, when the event is made, or before each attempt to deliver it."""
 
-class EventEffect(Effect):
+
+class EventFacts(Protocol):
+    """What an effect can ask of an event, or of an attempt to deliver it, before it acts."""
+
+    @property
+    def attempt(self) -> int | None:
+        """Return the number of the attempt that is about to be made, from 1; None when the event is being made."""
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Return whether the event goes anywhere."""
+
+    @property
+    def in_a_request(self) -> bool:
+        """Return whether a request that has not been answered yet causes it."""
+
+    def follows_another(self) -> bool:
+        """Return whether its object has had an event before."""
+
+
+class WebhookEffect(Effect):
+    """Base of the effects on webhooks."""
+
+    point: ClassVar[Point]
+    summary: ClassVar[str]
+    """What was done, in a few words, for timelines."""
+    needs_endpoint: ClassVar[bool] = True
+    """Whether it is about sending: then it cannot act on an event that goes nowhere."""
+
+    def can_act(self, event: EventFacts) -> bool:
+        """Return whether the effect has something to act on."""
+        return event.has_endpoint or not self.needs_endpoint
+
+
+class EventEffect(WebhookEffect):
     """Base of what acts once, when an event is made."""
+
+    point: ClassVar[Point] = "event"
 
     @abstractmethod
     def apply(self, plan: EventPlan, roll: Roll) -> None:
         """Note what this firing does."""
 
 
-class AttemptEffect(Effect):
+class AttemptEffect(WebhookEffect):
     """Base of what acts on an attempt."""
+
+    point: ClassVar[Point] = "attempt"
 
     @abstractmethod
     def apply(self, plan: AttemptPlan, roll: Roll) -> None:
@@ -39,6 +79,7 @@ class Delay(EventEffect, Delaying):
     """The event leaves late, on the sandbox's clock; those behind it do not wait."""
 
     exposes: ClassVar = "polls too early, or not at all, when a webhook is late"
+    summary: ClassVar = "delayed"
     type: Literal["delay"] = "delay"
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
@@ -50,6 +91,7 @@ class Drop(EventEffect):
     """The event is never sent."""
 
     exposes: ClassVar = "relies on webhooks alone and never asks"
+    summary: ClassVar = "dropped"
     type: Literal["drop"] = "drop"
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
@@ -61,6 +103,7 @@ class Hold(EventEffect):
     """The event waits until it is released."""
 
     exposes: ClassVar = "cannot do without an event in the moment in which it waits for it"
+    summary: ClassVar = "held"
     type: Literal["hold"] = "hold"
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
@@ -72,6 +115,7 @@ class Duplicate(EventEffect):
     """The same event again: later, at once and in parallel, after it was taken, or the same fact under a new id."""
 
     exposes: ClassVar = "ships, books or mails twice"
+    summary: ClassVar = "copied"
     type: Literal["duplicate"] = "duplicate"
     copies: Whole = Field(1, ge=1, le=1000)
     spacing: Duration = 0
@@ -88,6 +132,7 @@ class Reorder(EventEffect):
     """Events leave in another order, reproducibly: `window` of them are gathered, of each object or of all."""
 
     exposes: ClassVar = "lets an older event overwrite a newer state, or knows no object before its created event"
+    summary: ClassVar = "reordered"
     type: Literal["reorder"] = "reorder"
     strategy: Strategy = "reverse"
     window: Whole = Field(2, ge=2, le=10_000)
@@ -118,6 +163,7 @@ class BeforeResponse(EventEffect):
     """The webhook arrives before the API's own reply; the reply follows `lead` (real time) later."""
 
     exposes: ClassVar = "does not know the order yet for which the webhook comes"
+    summary: ClassVar = "sent before the reply"
     type: Literal["before_response"] = "before_response"
     lead: Duration = 0
 
@@ -125,11 +171,16 @@ class BeforeResponse(EventEffect):
         """Overtake."""
         plan.lead_ms = self.lead
 
+    def can_act(self, event: EventFacts) -> bool:
+        """Return whether there is a reply that the event can overtake."""
+        return super().can_act(event) and event.in_a_request
+
 
 class Signature(AttemptEffect):
     """Every header that a receiver must refuse, or must accept."""
 
     exposes: ClassVar = "does not verify, verifies wrongly, or answers 500 to a header that it cannot read"
+    summary: ClassVar = "signature"
     type: Literal["signature"] = "signature"
     mode: SignatureMode
     age: Duration | None = None
@@ -153,6 +204,7 @@ class Tamper(AttemptEffect):
     """A member is changed after signing."""
 
     exposes: ClassVar = "accepts a body that nobody signed"
+    summary: ClassVar = "tampered with"
     type: Literal["tamper"] = "tamper"
     path: Path = "data.object.amount"
     value: Json = 1
@@ -166,6 +218,7 @@ class Payload(AttemptEffect):
     """Validly signed, hard to digest."""
 
     exposes: ClassVar = "answers 500 to, or half digests, what it did not expect"
+    summary: ClassVar = "payload"
     type: Literal["payload"] = "payload"
     mode: Literal[
         "invalid_json",
@@ -189,6 +242,7 @@ class Formatting(AttemptEffect):
     """The same JSON in other bytes, validly signed; `escaped_slashes` needs a slash, as in an order number."""
 
     exposes: ClassVar = "verifies what it has serialised itself instead of what came"
+    summary: ClassVar = "formatting"
     type: Literal["formatting"] = "formatting"
     mode: Literal["compact", "pretty", "key_order", "escaped_slashes", "trailing_newline"]
 
@@ -201,17 +255,24 @@ class Tie(EventEffect):
     """The event has the same `created_at` as its object's event before it."""
 
     exposes: ClassVar = "orders events by time alone"
+    summary: ClassVar = "of the same instant as the one before"
+    needs_endpoint: ClassVar = False
     type: Literal["tie"] = "tie"
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
         """Tie them."""
         plan.tie = True
 
+    def can_act(self, event: EventFacts) -> bool:
+        """Return whether there is an event to share the time of."""
+        return super().can_act(event) and event.follows_another()
+
 
 class ChangeOnResend(AttemptEffect):
     """The same id with another body, from the second attempt on; validly signed."""
 
     exposes: ClassVar = "takes the later body for the truth, or does the work again for it"
+    summary: ClassVar = "changed on resend"
     type: Literal["change_on_resend"] = "change_on_resend"
     path: Path = "data.object.amount"
     value: Json = 1
@@ -220,11 +281,16 @@ class ChangeOnResend(AttemptEffect):
         """Change it."""
         plan.before_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
 
+    def can_act(self, event: EventFacts) -> bool:
+        """Return whether it is a resend."""
+        return super().can_act(event) and (event.attempt or 1) > 1
+
 
 class Foreign(EventEffect):
     """Before the event comes one of another business, validly signed with this one's secret."""
 
     exposes: ClassVar = "books what is not its own"
+    summary: ClassVar = "a foreign one beside it"
     type: Literal["foreign"] = "foreign"
 
     def apply(self, plan: EventPlan, roll: Roll) -> None:
@@ -236,6 +302,8 @@ class Livemode(EventEffect):
     """The event comes from the wrong environment."""
 
     exposes: ClassVar = "takes a sandbox's event for real money"
+    summary: ClassVar = "with another livemode"
+    needs_endpoint: ClassVar = False
     type: Literal["livemode"] = "livemode"
     value: Flag = True
 
@@ -248,6 +316,7 @@ class Chunked(AttemptEffect):
     """Transfer-Encoding: chunked instead of a Content-Length."""
 
     exposes: ClassVar = "needs a Content-Length"
+    summary: ClassVar = "chunked"
     type: Literal["chunked"] = "chunked"
 
     def apply(self, plan: AttemptPlan, roll: Roll) -> None:
@@ -259,6 +328,7 @@ class SlowDelivery(AttemptEffect):
     """The request's body in drips."""
 
     exposes: ClassVar = "blocks a worker on a slow sender"
+    summary: ClassVar = "sent in drips"
     type: Literal["slow_body"] = "slow_body"
     chunks: Whole = Field(5, ge=2, le=1000)
     over: Duration = 1000
@@ -274,6 +344,7 @@ class ResetDelivery(AttemptEffect):
     """The connection is reset in the middle of the request, after the head and half of the body; also over TLS."""
 
     exposes: ClassVar = "acts on half a request"
+    summary: ClassVar = "broken off half-way"
     type: Literal["connection_reset"] = "connection_reset"
 
     def apply(self, plan: AttemptPlan, roll: Roll) -> None:
@@ -285,6 +356,7 @@ class Schedule(EventEffect):
     """The retry ladder of this delivery and its copies, shortened to `attempts` or with its own `delays`."""
 
     exposes: ClassVar = "counts on a retry that does not come"
+    summary: ClassVar = "on another schedule"
     type: Literal["schedule"] = "schedule"
     attempts: Whole = Field(1, ge=1, le=100)
     delays: tuple[Duration, ...] | None = Field(None, max_length=100)

@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Final
+
+# What a 401 asks for. HTTP Basic demands it (RFC 9110, RFC 7617): without it the JDK's client fails, and clients that
+# send credentials only when they are asked (`curl --anyauth`, Python's urllib) never log in.
+CHALLENGE: Final = (("WWW-Authenticate", 'Basic realm="paydouble", charset="UTF-8"'),)
 
 
 def basic_header(key: str, secret: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from paydouble.core import json_text
@@ -19,6 +20,10 @@ from paydouble.core.errors import ApiError
 # Canonical form, version 4, RFC variant 10xx; letters of either case name the same key.
 _HEX: Final = "[0-9A-Fa-f]"
 _KEY: Final = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89ABab]{_HEX}{{3}}-{_HEX}{{12}}")
+
+
+LONGEST_KEPT: Final = 16_384
+"""Bytes of a body that are kept with its key. Of a longer one digests are."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +43,8 @@ class Claim:
     body: bytes = b""
     made: str | None = None
     """The object that the request has made."""
+    digests: tuple[bytes, bytes] | None = None
+    """Of a long body, which is not kept with its key: of its bytes, and of its value where that counts."""
 
     def same(self, other: Claim) -> bool:
         """Return whether two requests ask for the same: method, path, query, and body as it is parsed.
@@ -46,7 +53,25 @@ class Claim:
         """
         if self.method != other.method or self.target != other.target or self.parsed != other.parsed:
             return False
-        return self.sent == other.sent or (self.parsed and _value(self.sent) == _value(other.sent))
+        if self.same_bytes(other):
+            return True
+        if self.digests is not None:
+            return self.parsed and self.digests[1] == _digest(_value(other.sent))
+        return self.parsed and _value(self.sent) == _value(other.sent)
+
+    def same_bytes(self, other: Claim) -> bool:
+        """Return whether another request has the same body, byte for byte; its own must still be there."""
+        return self.sent == other.sent if self.digests is None else self.digests[0] == _digest(other.sent)
+
+    def shorten(self) -> None:
+        """Keep no long body: a key lasts longer than a journal, and there are as many as a test likes."""
+        if len(self.sent) > LONGEST_KEPT:
+            self.digests = _digest(self.sent), _digest(_value(self.sent)) if self.parsed else b""
+            self.sent = b""
+
+
+def _digest(data: bytes) -> bytes:
+    return sha256(data).digest()
 
 
 def _value(body: bytes) -> bytes:
@@ -101,6 +126,7 @@ class Keys:
         """Store the answer under the key."""
         claim.status = status
         claim.body = body
+        claim.shorten()
 
     def release(self, claim: Claim) -> None:
         """Forget a key that was in flight."""
@@ -109,13 +135,11 @@ class Keys:
             del self._claims[claim.key]
 
 
-def conflict(claim: Claim, *, running: bool = False) -> ApiError:
-    """Return the 409, with the documented details."""
+def conflict(claim: Claim, key: str, *, running: bool = False) -> ApiError:
+    """Return the 409, with the documented details; `key` is as the refused request has sent it."""
     message = (
         "A request with this Idempotency-Key is still running."
         if running
         else "This Idempotency-Key was used with a different request."
     )
-    return ApiError(
-        "IDEMPOTENCY_CONFLICT", message, details={"original_request_id": claim.request_id, "key": claim.key}
-    )
+    return ApiError("IDEMPOTENCY_CONFLICT", message, details={"original_request_id": claim.request_id, "key": key})

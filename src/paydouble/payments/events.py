@@ -29,7 +29,7 @@ EVENT_TYPES: Final = MappingProxyType(
     }
 )
 _OF_PAY_IN: Final = {status: f"pay-in.{status}" for status in lifecycle.PAY_IN}
-_DISPUTE_CLOSED: Final = frozenset({"won", "lost", "accepted"})
+_DISPUTE_CLOSED: Final = frozenset(lifecycle.finals(lifecycle.DISPUTE))
 
 
 class Event(NamedTuple):
@@ -41,6 +41,8 @@ class Event(NamedTuple):
     created_at: int
     request_id: str | None
     body: bytes
+    sequence: int = 0
+    """Its place among the requests, events and attempts of its sandbox."""
 
     def noted(self) -> tuple[Literal["event"], Event]:
         """Return what a note of it holds."""

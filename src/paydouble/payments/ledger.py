@@ -7,11 +7,11 @@ through `emit`, in the order in which they happened.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
-from paydouble.core.money import write_amount
+from paydouble.core.money import json_amount, write_minor
 from paydouble.payments import events, lifecycle
 from paydouble.payments.resources import (
     Dispute,
@@ -28,6 +28,11 @@ from paydouble.payments.resources import (
 )
 
 R = TypeVar("R", bound=Resource)
+Named = PayIn | Refund | Payout | Transaction
+"""What can have an external identifier."""
+
+_OPEN_REFUND: Final = lifecycle.unfinished(lifecycle.REFUND)
+_OPEN_DISPUTE: Final = lifecycle.unfinished(lifecycle.DISPUTE)
 
 
 class Emit(Protocol):
@@ -40,7 +45,7 @@ class Emit(Protocol):
 class Ledger:
     """The books of one business."""
 
-    __slots__ = ("_emit", "_ids", "_order", "_resources", "stamp")
+    __slots__ = ("_about", "_emit", "_identifiers", "_ids", "_order", "_resources", "stamp")
 
     def __init__(self, ids: Ids, stamp: Stamp, emit: Emit) -> None:
         """Start with empty books."""
@@ -49,6 +54,10 @@ class Ledger:
         self._emit = emit
         self._resources: dict[str, Resource] = {}
         self._order: dict[type, list[Any]] = {kind: [] for kind in (PayIn, Refund, Dispute, Payout, Transaction)}
+        self._about: dict[str, list[Refund | Dispute]] = {}
+        """The refunds and disputes of each pay-in that has some."""
+        self._identifiers: dict[type, tuple[int, dict[str, str]]] = {}
+        """How many resources of a kind have been looked at for identifiers, and whose each identifier is."""
 
     # Queries
 
@@ -69,9 +78,48 @@ class Ledger:
         start = len(order) if before is None else min(before - 1, len(order))
         return (order[index] for index in range(start - 1, -1, -1))
 
+    def oldest_first(self, kind: type[R], after: int | None = None) -> Iterator[R]:
+        """Iterate over the resources of a kind; `after` is the sequence number to start behind."""
+        order: list[R] = self._order[kind]
+        return (order[index] for index in range(after or 0, len(order)))
+
     def count(self, kind: type[Resource]) -> int:
         """Count the resources of a kind."""
         return len(self._order[kind])
+
+    def holder(self, kind: type[Named], external_identifier: str) -> str | None:
+        """Return the id of the first resource of a kind that has an external identifier."""
+        # Looked at here rather than kept with each creation, since only a setting asks.
+        seen, holders = self._identifiers.get(kind, (0, {}))
+        order: list[Named] = self._order[kind]
+        for resource in order[seen:]:
+            if resource.external_identifier is not None:
+                holders.setdefault(resource.external_identifier, resource.id)
+        self._identifiers[kind] = len(order), holders
+        return holders.get(external_identifier)
+
+    def disputed(self, pay_in: PayIn) -> int:
+        """Return the money that open disputes are about, and that lost or accepted ones took, in minor units."""
+        return self._sum(pay_in, Dispute, *_OPEN_DISPUTE, *lifecycle.CHARGED_BACK)
+
+    def refundable(self, pay_in: PayIn, *, disputed_too: bool) -> int:
+        """Return what a refund can give back at most, in minor units."""
+        held = 0 if disputed_too else self.disputed(pay_in)
+        return max(0, pay_in.amount - pay_in.refund_reserved - held)
+
+    def money(self, pay_in: PayIn) -> Document:
+        """Return what has become of a pay-in's money, as amounts; the contract's pay-in shows nothing of it."""
+        sums = {
+            "refunded_amount": self._sum(pay_in, Refund, lifecycle.REFUNDED),
+            "refund_pending_amount": self._sum(pay_in, Refund, *_OPEN_REFUND),
+            "disputed_amount": self._sum(pay_in, Dispute, *_OPEN_DISPUTE),
+            "charged_back_amount": self._sum(pay_in, Dispute, *lifecycle.CHARGED_BACK),
+        }
+        return {name: json_amount(amount, pay_in.digits) for name, amount in sums.items()}
+
+    def _sum(self, pay_in: PayIn, kind: type[Refund | Dispute], *states: str) -> int:
+        about = self._about.get(pay_in.id, ())
+        return sum(each.amount for each in about if isinstance(each, kind) and each.status in states)
 
     # Commands
 
@@ -79,7 +127,18 @@ class Ledger:
         self, now: int, order: Order, *, checkout_base: str, scenario: str = ""
     ) -> tuple[PayIn, Document]:
         """Open a deposit, `created`; returns it with its documented members as they stand in its first event."""
-        identifier, amount, currency, method, customer, expires_in_ms, return_url, notification_url, metadata = order
+        (
+            identifier,
+            amount,
+            currency,
+            method,
+            customer,
+            expires_in_ms,
+            return_url,
+            notification_url,
+            metadata,
+            digits,
+        ) = order
         # By place: names, for a class with as many members, make this the dearest line of a deposit.
         pay_in = PayIn(
             self._ids.make("payin"),
@@ -99,24 +158,39 @@ class Ledger:
             metadata,
         )
         pay_in.scenario = scenario
+        pay_in.digits = digits
         return pay_in, self._open(pay_in, now)
 
-    def create_refund(
-        self, now: int, pay_in: PayIn, *, amount: int | None, reason: str | None, external_identifier: str | None
+    def create_refund(  # noqa: PLR0913 - a refund has this many members
+        self,
+        now: int,
+        pay_in: PayIn,
+        *,
+        amount: int | None,
+        reason: str | None,
+        external_identifier: str | None,
+        disputed_too: bool = False,
     ) -> Refund:
-        """Give back an amount in minor units, or the rest; never more than the rest, pending refunds counted."""
-        if pay_in.status != "succeeded":
+        """Give back an amount in minor units, or the rest; never more than the rest, pending refunds counted.
+
+        Money that is disputed or charged back is not part of the rest, unless `disputed_too`.
+        """
+        if pay_in.status != lifecycle.PAID:
             message = f"Pay-in {pay_in.id} is {pay_in.status}; only a succeeded pay-in can be refunded."
             raise ApiError("VALIDATION_ERROR", message)
-        rest = pay_in.amount - pay_in.refund_reserved
+        rest = self.refundable(pay_in, disputed_too=disputed_too)
         wanted = rest if amount is None else amount
         if wanted <= 0 or wanted > rest:
-            asked = write_amount(wanted, pay_in.currency)
-            left = write_amount(rest, pay_in.currency)
-            message = f"A refund of {asked} {pay_in.currency} is more than the {left} that is left of {pay_in.id}."
+            asked = write_minor(wanted, pay_in.digits)
+            left = write_minor(rest, pay_in.digits)
+            disputed = 0 if disputed_too else self.disputed(pay_in)
+            message = f"A refund of {asked} {pay_in.currency} is more than the {left} that is left of {pay_in.id}"
             if not rest:
-                message = f"Nothing is left to refund of {pay_in.id}; pending refunds count."
-            raise ApiError("VALIDATION_ERROR", message)
+                message = f"Nothing is left to refund of {pay_in.id}; pending refunds count"
+            if disputed:
+                held = write_minor(disputed, pay_in.digits)
+                message += f"; {held} {pay_in.currency} is disputed or charged back"
+            raise ApiError("VALIDATION_ERROR", f"{message}.")
         refund = Refund(
             id=self._ids.make("refund"),
             sequence=len(self._order[Refund]) + 1,
@@ -128,17 +202,33 @@ class Ledger:
             reason=reason,
             created_at=now,
             updated_at=now,
+            digits=pay_in.digits,
         )
         pay_in.refund_reserved += wanted
+        self._about.setdefault(pay_in.id, []).append(refund)
         self._open(refund, now)
         return refund
 
-    def open_dispute(self, now: int, pay_in: PayIn, *, amount: int | None, reason: str, window_ms: int) -> Dispute:
-        """Record a chargeback of an amount in minor units, or of the whole pay-in."""
-        if pay_in.status != "succeeded":
+    def open_dispute(  # noqa: PLR0913 - a dispute has this many members
+        self, now: int, pay_in: PayIn, *, amount: int | None, reason: str, window_ms: int, force: bool = False
+    ) -> Dispute:
+        """Record a chargeback of an amount in minor units, or of what no dispute is about yet.
+
+        Disputes that are open, lost or accepted are together about no more than the pay-in's amount, unless forced;
+        with `force` no single one is.
+        """
+        if pay_in.status != lifecycle.PAID:
             message = f"Pay-in {pay_in.id} is {pay_in.status}; only a succeeded pay-in can be disputed."
             raise ApiError("VALIDATION_ERROR", message)
-        disputed = pay_in.amount if amount is None else amount
+        rest = pay_in.amount if force else max(0, pay_in.amount - self.disputed(pay_in))
+        disputed = rest if amount is None else amount
+        if (amount is None and not rest) or rest < disputed <= pay_in.amount:
+            left = write_minor(rest, pay_in.digits)
+            message = (
+                f"No more than {left} {pay_in.currency} of {pay_in.id} can be disputed; the rest is disputed or charged"
+                " back already. With force: true the dispute is opened all the same."
+            )
+            raise ApiError("VALIDATION_ERROR", message)
         if not 0 < disputed <= pay_in.amount:
             message = f"A dispute is about more than nothing and at most the amount of {pay_in.id}."
             raise ApiError("VALIDATION_ERROR", message)
@@ -153,7 +243,9 @@ class Ledger:
             evidence_due_by=now + window_ms,
             created_at=now,
             updated_at=now,
+            digits=pay_in.digits,
         )
+        self._about.setdefault(pay_in.id, []).append(dispute)
         self._open(dispute, now)
         return dispute
 
@@ -166,6 +258,7 @@ class Ledger:
         currency: str,
         beneficiary_name: str,
         beneficiary_account: str,
+        digits: int = 2,
     ) -> Payout:
         """Start a payout."""
         payout = Payout(
@@ -179,12 +272,21 @@ class Ledger:
             beneficiary_account=beneficiary_account,
             created_at=now,
             updated_at=now,
+            digits=digits,
         )
         self._open(payout, now)
         return payout
 
     def create_transaction(  # noqa: PLR0913 - a transaction has this many members
-        self, now: int, *, kind: str, external_identifier: str, amount: int, currency: str, description: str | None
+        self,
+        now: int,
+        *,
+        kind: str,
+        external_identifier: str,
+        amount: int,
+        currency: str,
+        description: str | None,
+        digits: int = 2,
     ) -> Transaction:
         """Book a transaction."""
         transaction = Transaction(
@@ -198,14 +300,25 @@ class Ledger:
             description=description,
             created_at=now,
             updated_at=now,
+            digits=digits,
         )
         self._keep(transaction)
         return transaction
 
-    def transition(
-        self, resource: Living, to: str, now: int, *, failure: Failure | None = None, force: bool = False
+    def transition(  # noqa: PLR0913 - what a transition can say
+        self,
+        resource: Living,
+        to: str,
+        now: int,
+        *,
+        failure: Failure | None = None,
+        force: bool = False,
+        window_ms: int = 0,
     ) -> None:
-        """Move a resource along its table and emit what that means; `IllegalTransition` changes nothing."""
+        """Move a resource along its table and emit what that means; `IllegalTransition` changes nothing.
+
+        A dispute that needs a response when the time for one is over gets `window_ms` more.
+        """
         lifecycle.check(
             resource.TABLE, kind=resource.OBJECT, subject=resource.id, state=resource.status, to=to, force=force
         )
@@ -214,14 +327,22 @@ class Ledger:
             self._reserve_again(resource, to)
         if not isinstance(resource, Dispute):
             resource.failure = (failure or Failure()) if to == "failed" else None
-        if isinstance(resource, PayIn) and to == "succeeded" and resource.settles_at is not None:
+        if isinstance(resource, PayIn) and to == lifecycle.PAID and resource.settles_at is not None:
             resource.amount = resource.settles_at
+        if isinstance(resource, Dispute) and to == "needs_response" and resource.evidence_due_by <= now:
+            resource.evidence_due_by = now + window_ms
         resource.status = to
         self._touched(resource, before, now)
 
     def add_evidence(self, dispute: Dispute, evidence: dict[str, str], now: int) -> None:
-        """Take the merchant's evidence; the dispute goes, or stays, under review."""
+        """Take the merchant's evidence; the dispute goes, or stays, under review.
+
+        From `evidence_due_by` on there is none to hand in: a dispute without evidence is lost at that very instant.
+        """
         lifecycle.check(dispute.TABLE, kind=dispute.OBJECT, subject=dispute.id, state=dispute.status, to="under_review")
+        if now >= dispute.evidence_due_by:
+            due = self.stamp(dispute.evidence_due_by)
+            raise ApiError("VALIDATION_ERROR", f"Evidence for {dispute.id} was due by {due}; it comes too late.")
         before = dispute.event_object(self.stamp)
         dispute.evidence = {**dispute.evidence, **evidence}
         dispute.status = "under_review"

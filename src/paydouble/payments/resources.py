@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from paydouble.core.money import MINOR_DIGITS, json_amount
+from paydouble.core.money import json_amount
 from paydouble.payments import lifecycle
 
 Stamp = Callable[[int], str]
@@ -57,6 +57,7 @@ class Order(NamedTuple):
     return_url: str | None = None
     notification_url: str | None = None
     metadata: dict[str, str] | None = None
+    digits: int = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -90,11 +91,8 @@ class PayIn:
     """The amount that will have been paid in the end, when that is another one."""
     previous: Document | None = None
     """The documented members that the latest change replaced, as they were."""
-
-    @property
-    def digits(self) -> int:
-        """Return the minor digits of the pay-in's currency."""
-        return MINOR_DIGITS[self.currency]
+    digits: int = 2
+    """Minor digits of its currency, as they were when it was made."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the documented members alone."""
@@ -106,7 +104,7 @@ class PayIn:
             "object": "payin",
             "reference": self.reference,
             "external_identifier": self.external_identifier,
-            "amount": json_amount(self.amount, self.currency),
+            "amount": json_amount(self.amount, self.digits),
             "currency": self.currency,
             "status": self.status,
             "payment_method": {"type": method.type, "code": method.code, "name": method.name},
@@ -154,6 +152,8 @@ class Refund:
     status: str = "created"
     failure: Failure | None = None
     previous: Document | None = None
+    digits: int = 2
+    """Minor digits of its currency, as they were when it was made."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the refund as an event carries it; optional members only when they are there."""
@@ -162,7 +162,7 @@ class Refund:
             "object": "refund",
             "payin_id": self.payin_id,
             "reference": self.reference,
-            "amount": json_amount(self.amount, self.currency),
+            "amount": json_amount(self.amount, self.digits),
             "currency": self.currency,
             "status": self.status,
             "created_at": stamp(self.created_at),
@@ -199,6 +199,8 @@ class Dispute:
     status: str = "needs_response"
     evidence: dict[str, str] = field(default_factory=dict)
     previous: Document | None = None
+    digits: int = 2
+    """Minor digits of its currency, as they were when it was made."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the dispute."""
@@ -207,7 +209,7 @@ class Dispute:
             "object": "dispute",
             "payin_id": self.payin_id,
             "reference": self.reference,
-            "amount": json_amount(self.amount, self.currency),
+            "amount": json_amount(self.amount, self.digits),
             "currency": self.currency,
             "status": self.status,
             "reason": self.reason,
@@ -240,6 +242,8 @@ class Payout:
     status: str = "created"
     failure: Failure | None = None
     previous: Document | None = None
+    digits: int = 2
+    """Minor digits of its currency, as they were when it was made."""
 
     def document(self, stamp: Stamp) -> Document:
         """Return the payout."""
@@ -248,7 +252,7 @@ class Payout:
             "object": "payout",
             "reference": self.reference,
             "external_identifier": self.external_identifier,
-            "amount": json_amount(self.amount, self.currency),
+            "amount": json_amount(self.amount, self.digits),
             "currency": self.currency,
             "status": self.status,
             "beneficiary": {"name": self.beneficiary_name, "account": self.beneficiary_account},
@@ -279,6 +283,8 @@ class Transaction:
     created_at: int
     updated_at: int
     status: str = "created"
+    digits: int = 2
+    """Minor digits of its currency, as they were when it was made."""
 
     def document(self, stamp: Stamp) -> Document:
         """Return the transaction."""
@@ -288,7 +294,7 @@ class Transaction:
             "type": self.type,
             "reference": self.reference,
             "external_identifier": self.external_identifier,
-            "amount": json_amount(self.amount, self.currency),
+            "amount": json_amount(self.amount, self.digits),
             "currency": self.currency,
             "status": self.status,
             "created_at": stamp(self.created_at),

@@ -15,6 +15,7 @@ from multidict import CIMultiDict
 from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
 from paydouble.core.draws import Draws
+from paydouble.faults.wire import Lost, TimedOut, client_outcome
 from paydouble.feed import Note
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import START_MS, InProcess, Webhook
@@ -160,12 +161,12 @@ def moment_of(answer: Answer, at: int) -> Moment:
 
 def heard(reply: Reply) -> Heard:
     """Return what of a reply reaches a client that waits as long as it takes, when the wire is as a fault wants it."""
-    wire = reply.wire
-    if wire is None or wire.kind == "drip":
-        return Heard(reply.status, reply.body)
-    if wire.kind == "length" and wire.by < 0:
-        return Heard(reply.status, reply.body[: max(0, len(reply.body) + wire.by)])
-    return Heard(None, why=wire.kind)
+    outcome = client_outcome(reply.body, reply.wire)
+    if isinstance(outcome, TimedOut):
+        return Heard(None, why="silence")
+    if isinstance(outcome, Lost):
+        return Heard(None, why=outcome.how)
+    return Heard(reply.status, outcome.body)
 
 
 def _key(draws: Draws, name: str, number: int) -> str:

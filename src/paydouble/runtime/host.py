@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from paydouble.api.values import Delayed, Joined, Reply, Step
+from paydouble.api.execution import Delayed, Joined, Step
+from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
-from paydouble.core.draws import Draws
-from paydouble.core.errors import UsageError
+from paydouble.core.draws import MADE_UP_BELOW, Draws, check_seed
+from paydouble.core.errors import UnknownThing
 from paydouble.guards.idempotency import Claim
+from paydouble.journal import Unclaimed, UnclaimedEntry
+from paydouble.runtime.bodies import DEFAULT_MOST, Bodies
 from paydouble.runtime.pump import Pump
 from paydouble.runtime.sender import Sender
 from paydouble.runtime.signals import Signal
-from paydouble.runtime.wall import wall_ms
+from paydouble.runtime.wall import elapsed_ms, wall_ms
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
+from paydouble.sandbox.resetting import check_scope
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Delivery
 
@@ -30,8 +35,8 @@ if TYPE_CHECKING:
     from paydouble.api.pipeline import Pipeline
 
 T = TypeVar("T")
-# What `reset` can forget. The scope of a reset without one is all of it.
-RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
+# Of so many sandboxes the host remembers how often their ids were taken, those that are gone included.
+_REMEMBERED_IDS: Final = 10_000
 
 
 class ClockSpec(NamedTuple):
@@ -43,11 +48,26 @@ class ClockSpec(NamedTuple):
 
     def make(self) -> Clock:
         """Return such a clock."""
-        return Clock(wall_ms, mode=self.mode, start=self.start, rate=self.rate)
+        start = wall_ms() if self.start is None else self.start
+        return Clock(elapsed_ms, start=start, mode=self.mode, rate=self.rate)
+
+
+def server_seed(given: int | None, clock: ClockMode) -> int:
+    """Return the seed of a server: the one that was given, or on a real clock a new one, and on another clock 0.
+
+    On a real clock a run is not repeated anyway, and a receiver that remembers would take the events of a second run
+    for duplicates of the first one's. `UsageError` for a seed that no answer could show.
+    """
+    if given is None:
+        return secrets.randbelow(MADE_UP_BELOW) if clock == "real" else 0
+    return check_seed(given)
 
 
 class SandboxSpec(NamedTuple):
-    """What a new sandbox is asked to be; what is absent is chosen, the same for the same id and server seed."""
+    """What a new sandbox is asked to be.
+
+    What is absent is chosen: the same for the same server seed, id, and number of sandboxes that had the id before.
+    """
 
     id: str | None = None
     seed: int | None = None
@@ -69,9 +89,13 @@ class HostOptions:
     paths: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
     insecure_targets: bool = False
+    bodies_in_flight: int = DEFAULT_MOST
+    """Bytes of the bodies of all requests that are arriving or being answered."""
     library: Library = field(default_factory=Library)
     follow: Callable[[Sandbox], None] | None = None
     """Told of each new sandbox, such as a log that follows them."""
+    tell_unclaimed: Callable[[UnclaimedEntry], object] | None = None
+    """Told of each request that no sandbox has claimed."""
 
 
 class Host:
@@ -82,15 +106,24 @@ class Host:
         self.options = options
         self.base_url = ""
         """Where the API is reached, once a shell has bound it."""
-        self.pages_url = ""
-        """Where the pages for people are: beside the API, or with the control API on its port."""
+        self.checkout_base = ""
+        """Where the page for the payer of a pay-in begins, for whom no request says otherwise; the id follows."""
+        self.checkout_for: Callable[[Request], str] | None = None
+        """The same as the client of a request reaches it."""
+        self.bodies = Bodies(options.bodies_in_flight)
+        self.deleted: Callable[[], None] | None = None
+        """Called after each delete."""
         self.registry = Registry()
         if options.paths:
             _ = self.operations  # a path that cannot be is refused at start, not at the first request
+        self.unclaimed = Unclaimed(wall_ms, options.tell_unclaimed)
+        """The requests that no sandbox has claimed."""
         self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
         self._pumps: dict[Sandbox, Pump] = {}
         self._signals: dict[Sandbox, Signal] = {}
         self._made = 0
+        self._times_made: dict[str, int] = {}
+        """How often the ids that callers have chosen were taken, the one that was taken last at the end."""
         self._settling: dict[Claim, asyncio.Future[None]] = {}
 
     @cached_property
@@ -106,16 +139,25 @@ class Host:
         from paydouble.api.pipeline import Pipeline  # noqa: PLC0415 - see `operations`
 
         options = self.options
-        return Pipeline(self.registry, self.operations, defaults=options.settings, seed=options.seed)
+        return Pipeline(
+            self.registry,
+            self.operations,
+            defaults=options.settings,
+            seed=options.seed,
+            unclaimed=self.unclaimed,
+            wall=wall_ms,
+            checkout_for=self.checkout_for,
+        )
 
     def create(self, spec: SandboxSpec) -> Sandbox:
         """Make a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
         sandbox_id = spec.id or self._free_id()
+        before = self._times_made.get(sandbox_id, 0)
         draws = Draws(self.options.seed)
         made_up = draws.digest("sandbox", sandbox_id).hex()
         identity = Identity(
             id=sandbox_id,
-            seed=draws.whole("sandbox-seed", sandbox_id) if spec.seed is None else spec.seed,
+            seed=draws.made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed,
             business_key=spec.business_key or f"key_{sandbox_id}_{made_up[:8]}",
             business_secret=spec.business_secret or f"sec_{made_up[8:28]}",
             webhook_secret=spec.webhook_secret or f"whsec_{made_up[28:]}",
@@ -126,10 +168,11 @@ class Host:
             spec.settings or self.options.settings,
             clock.make,
             notification_url=spec.notification_url,
-            checkout_base=f"{self.pages_url}/_paydouble/checkout/",
+            checkout_base=self.checkout_base,
             library=self.options.library,
         )
         self.registry.add(sandbox)
+        self._count(sandbox_id, before + 1)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
         if self.options.follow is not None:
@@ -149,19 +192,45 @@ class Host:
         self.registry.remove(sandbox)
         self._signals.pop(sandbox).close()
         await self._pumps.pop(sandbox).close()
+        sandbox.close()
+        if self.deleted is not None:
+            self.deleted()
 
-    async def reset(self, sandbox: Sandbox, scope: frozenset[str]) -> dict[str, int]:
-        """Forget what the scope names, pending work included; returns what was removed and cancelled."""
-        if "clock" in scope and "state" not in scope:
-            raise UsageError(
-                "the clock can only be reset together with the state, which lies in its past", member="scope"
-            )
+    async def until(self, sandbox: Sandbox, holds: Callable[[], bool], seconds: float) -> bool:
+        """Return whether something comes to hold before the real time is over, as soon as it does.
+
+        `UnknownThing` when the sandbox is deleted meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        feed = self.feed(sandbox)
+        while True:
+            changed = feed.changed()
+            held = holds()
+            left = end - loop.time()
+            if held or left <= 0:
+                changed.cancel()
+                return held
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await changed
+            if feed.closed:
+                raise UnknownThing(f"Sandbox {sandbox.identity.id!r} has gone meanwhile.")
+
+    async def reset(self, sandbox: Sandbox, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
+        """Forget what the scope names, pending work included; returns what was removed and cancelled.
+
+        With `same_ids` ids begin again as they were; else a receiver that remembers meets none of them twice.
+        """
+        check_scope(scope, same_ids=same_ids)
         pump = self.pump(sandbox)
+        if "clock" in scope:
+            pump.begin_time_anew()
         if "deliveries" not in scope:
-            removed = sandbox.reset(scope)
+            removed = sandbox.reset(scope, same_ids=same_ids)
             pump.kick()
             return removed
-        removed, broken_off = await pump.interrupt(lambda: sandbox.reset(scope))
+        removed, broken_off = await pump.interrupt(lambda: sandbox.reset(scope, same_ids=same_ids))
         return {**removed, "attempts_broken_off": broken_off}
 
     def sends(self, reply: Reply) -> bool:
@@ -192,6 +261,30 @@ class Host:
                 if step.delay_ms or step.overtaken:
                     await self._keep_back(step, step.sandbox, pump)
         return step
+
+    @contextlib.contextmanager
+    def sending(self, reply: Reply) -> Iterator[None]:
+        """Send a reply that takes a while, or never arrives: an auto clock stands meanwhile, and waits for a retry."""
+        pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
+        if pump is None:
+            yield
+            return
+        pump.enter()
+        try:
+            yield
+        finally:
+            self.lost(reply)
+            pump.leave()
+
+    def lost(self, reply: Reply) -> None:
+        """Learn that a client has not got its reply."""
+        box = reply.sandbox
+        if box is not None and box.clock.mode == "auto":
+            entry = next((each for each in reversed(box.journal.requests.entries) if each.id == reply.request_id), None)
+            pump = self._pumps.get(box)
+            if entry is not None and pump is not None:
+                box.note_loss(entry)
+                pump.kick()
 
     async def close(self) -> None:
         """Break off everything."""
@@ -256,6 +349,12 @@ class Host:
         else:
             await asyncio.sleep(0)  # what it joins may have begun at once, and not been gone on with yet
         return self.pipeline.rejoin(step)
+
+    def _count(self, sandbox_id: str, times: int) -> None:
+        self._times_made.pop(sandbox_id, None)
+        self._times_made[sandbox_id] = times
+        if len(self._times_made) > _REMEMBERED_IDS:
+            del self._times_made[next(iter(self._times_made))]
 
     def _free_id(self) -> str:
         while True:

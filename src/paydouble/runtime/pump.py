@@ -1,15 +1,16 @@
 """Drives one sandbox: wakes it when something is due and sends what it wants sent.
 
 There is no task that waits. A `kick`, after anything that may have changed something, starts a worker for each
-endpoint that has something to send and none yet, and sets one alarm for the next timer. A worker sends an endpoint's
-attempts one after the other and ends when there are none left.
+endpoint at which an attempt can be made, and sets one alarm for the next timer. A worker that has taken an attempt
+kicks again, so an endpoint has as many workers as it may have attempts in flight, and needs. A worker makes one attempt
+after the other and ends when it finds none to make.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
@@ -29,7 +30,11 @@ _INSTANTS_PER_BREATH = 64
 
 
 class Advanced(NamedTuple):
-    """What an advance did; `now` is the sandbox's instant at its end."""
+    """What an advance did; `now` is the sandbox's instant at its end.
+
+    `attempts` are those that fell due on the way. What was due when it began may have been sent before or not, as the
+    machine had time, so it counts in neither case.
+    """
 
     now: int
     fired: int
@@ -44,7 +49,9 @@ class Pump:
         """Drive a sandbox through a sender."""
         self.sandbox = sandbox
         self._sender = sender
-        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._starting: set[str] = set()
+        """Endpoints that have a worker which has not looked for an attempt yet."""
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_for: tuple[Clock, int] | None = None
         self._advancing = asyncio.Lock()
@@ -52,6 +59,12 @@ class Pump:
         self._interruptions = 0
         self._closed = False
         self.attempts = 0
+        """How many attempts have been made."""
+        self._counts_after = 0
+        self._fell_due = 0
+        self._clock_resets = 0
+        self._waits: dict[str, tuple[object, float]] = {}
+        """Until when an auto clock waits for which client to ask again, by the loop's time, and why."""
 
     def kick(self) -> None:
         """Start what can start, and see to it that the next timer is met."""
@@ -59,9 +72,10 @@ class Pump:
             return
         sandbox = self.sandbox
         if not sandbox.outbox.quiet:
-            for endpoint in sandbox.outbox.idle_endpoints():
-                if endpoint not in self._workers:
-                    self._workers[endpoint] = asyncio.get_running_loop().create_task(self._work(endpoint))
+            for endpoint in sandbox.ready_endpoints():
+                if endpoint not in self._starting:
+                    self._starting.add(endpoint)
+                    self._workers.add(asyncio.get_running_loop().create_task(self._work(endpoint)))
         if sandbox.clock.mode != "manual" or self._alarm is not None:
             self._set_alarm()
 
@@ -80,14 +94,14 @@ class Pump:
         """Return when no attempt is in flight and none is due."""
         self.kick()
         while self._workers:
-            await asyncio.wait(self._workers.values())
+            await asyncio.wait(self._workers)
 
     async def advance(self, *, to: int | None = None, by: int | None = None, limit: int = DEFAULT_LIMIT) -> Advanced:
         """Move the clock to an instant or by some milliseconds, or with neither until nothing is left to happen.
 
         What is due happens instant by instant; the attempts of an instant settle before the next begins. A second
         advance waits for the first, and `by` counts from where that one ends. `limit` is the number of timers after
-        which it stops where it is.
+        which it stops where it is; a reset of the clock ends it too.
         """
         async with self._advancing:
             sandbox = self.sandbox
@@ -98,9 +112,11 @@ class Pump:
                 where = "in the past" if to < now else "after the year 9998"
                 raise UsageError(f"{write_instant(to) if to < LATEST_MS else 'that'} is {where}; "
                                  f"the clock stands at {write_instant(now)}", member="to")  # fmt: skip
-            fired_before, attempts_before, instants = sandbox.fired, self.attempts, 0
+            clock_resets = self._clock_resets
+            fired_before, instants = sandbox.fired, 0
+            self._fell_due, self._counts_after = 0, now
             await self.quiet()
-            while sandbox.fired - fired_before < limit and not self._closed:
+            while sandbox.fired - fired_before < limit and not self._closed and clock_resets == self._clock_resets:
                 due = sandbox.timers.next_due()
                 if due is None or due >= LATEST_MS or (to is not None and due > to):
                     break
@@ -117,7 +133,11 @@ class Pump:
                 sandbox.tick()
             sandbox.feed.say("clock", sandbox.now)
             self.kick()
-            return Advanced(sandbox.now, sandbox.fired - fired_before, self.attempts - attempts_before, sandbox.idle)
+            return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._fell_due, sandbox.idle)
+
+    def begin_time_anew(self) -> None:
+        """End an advance that is under way: a reset is about to put the clock back, which the rest is not meant for."""
+        self._clock_resets += 1
 
     async def interrupt(self, action: Callable[[], T]) -> tuple[T, int]:
         """Break off the attempts in flight, run an action, and go on; returns its result and how many those were."""
@@ -125,13 +145,12 @@ class Pump:
         self._interruptions += 1
         try:
             self._drop_alarm()
-            workers = tuple(self._workers.values())
+            workers = tuple(self._workers)
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-            for endpoint, worker in tuple(self._workers.items()):
-                if worker.done():  # one that was cancelled before its first step could not tidy up behind itself
-                    del self._workers[endpoint]
+            self._workers.difference_update(workers)  # one that was cancelled before its first step could not do so
+            self._starting.clear()
             result = action()
         finally:
             self._interruptions -= 1
@@ -149,15 +168,18 @@ class Pump:
             while not (self._closed or self._interruptions):
                 sandbox.tick()
                 due = sandbox.next_attempt(endpoint, wall_ms())
+                self._starting.discard(endpoint)
                 if due is None:
                     break
                 delivery, attempt = due
                 self.attempts += 1
+                self._fell_due += attempt.due_at > self._counts_after
+                self.kick()  # another may leave beside it
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
                 self.kick()  # copies that were to follow a success may leave by lanes of their own
         finally:
-            del self._workers[endpoint]
+            self._workers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
             self.kick()
 
     def _set_alarm(self) -> None:
@@ -172,9 +194,28 @@ class Pump:
             return
         self._drop_alarm()
         seconds = clock.real_seconds_until(due)
-        delay = AUTO_PAUSE_SECONDS if seconds is None else min(seconds + 0.001, _LONGEST_ALARM_SECONDS)
+        if seconds is None:
+            delay = max(AUTO_PAUSE_SECONDS, self._patience_seconds())
+        else:
+            delay = min(seconds + 0.001, _LONGEST_ALARM_SECONDS)
         self._alarm_for = (clock, due)
         self._alarm = asyncio.get_running_loop().call_later(delay, self._ring, due if automatic else None)
+
+    def _patience_seconds(self) -> float:
+        """Return for how long an auto clock still waits for clients that are likely to ask again."""
+        awaited, now = self.sandbox.awaited, asyncio.get_running_loop().time()
+        patience = self.sandbox.settings.auto_patience / 1000
+        waits = {}
+        for name, why in tuple(awaited.items()):
+            known, until = self._waits.get(name, (None, 0.0))
+            if known is not why:
+                until = now + patience
+            if until > now:
+                waits[name] = (why, until)
+            else:
+                del awaited[name]
+        self._waits = waits
+        return max((until for _, until in waits.values()), default=now) - now
 
     def _drop_alarm(self) -> None:
         if self._alarm is not None:

@@ -21,6 +21,8 @@ from yarl import URL
 
 from paydouble.config import WebhookSettings
 from paydouble.core.errors import UsageError
+from paydouble.core.files import check_regular
+from paydouble.runtime import connections
 from paydouble.runtime.targets import PolicyResolver, TargetRefused, check_literal
 from paydouble.runtime.transports import BrokenOff, break_off, drips
 from paydouble.runtime.wall import wall_ms
@@ -31,7 +33,7 @@ BODY_PATIENCE_SECONDS = 2.0
 # Shorter than any common server's own keep-alive, so that we do not post into a connection that is being closed.
 KEEP_ALIVE_SECONDS = 1.0
 # Turns of the event loop from a receiver's close, in this very process even, to our side of it.
-_BREATHS: Final = 3
+_TURNS: Final = 3
 # aiohttp warns of longer bytes that are not wrapped.
 _LONG_BYTES: Final = 1_048_576
 _LOG = logging.getLogger("paydouble.delivery")
@@ -63,17 +65,23 @@ class Sender:
             # A session's own timeouts would count the body too; the contract's ten seconds end with the headers.
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(settings.timeout / 1000):
-                    await _hear_of_closed_connections()
-                    response = await stack.enter_async_context(await self._post(attempt, url, public=public))
+                    if url.scheme == "https":
+                        await _hear_of_closed_connections()
+                    response, exchange = await self._post(attempt, url, public=public)
+                    await stack.enter_async_context(response)
                 status = response.status
                 body = await _read(response, settings.response_limit)
+                if response.content.at_eof():
+                    exchange.rest(response, body)
         except Exception as failure:  # noqa: BLE001 - a receiver may break anything; an event must never be lost to it
             if status is None:
                 error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
         return Outcome(sent_at, round(latency_ms, 3), status, error, body)
 
-    async def _post(self, attempt: Attempt, url: URL, *, public: bool) -> aiohttp.ClientResponse:
+    async def _post(
+        self, attempt: Attempt, url: URL, *, public: bool
+    ) -> tuple[aiohttp.ClientResponse, connections.Exchange]:
         """Send the bytes as the attempt wants them to travel, and return the answer once its headers are here."""
         how = attempt.transport
         headers = attempt.headers
@@ -89,9 +97,23 @@ class Sender:
             data = drips(attempt.body, how)
             if how.kind == "drip":
                 headers = (*headers, ("Content-Length", str(len(attempt.body))))
-        return await self._session(public=public).post(
-            url, data=data, headers=headers, allow_redirects=False, ssl=self._tls_for(url)
-        )
+        while True:
+            exchange = connections.Exchange()
+            try:
+                response = await self._session(public=public).post(
+                    url,
+                    data=data,
+                    headers=headers,
+                    allow_redirects=False,
+                    ssl=self._tls_for(url),
+                    middlewares=(exchange,),
+                )
+            except (aiohttp.ClientError, OSError):
+                # Each time a kept connection is given up, so there is an end; a fresh one is tried once.
+                if not exchange.repeatable:
+                    raise
+            else:
+                return response, exchange
 
     async def close(self) -> None:
         """Close every connection."""
@@ -109,19 +131,11 @@ class Sender:
     def _session(self, *, public: bool) -> aiohttp.ClientSession:
         session = self._sessions.get(public)
         if session is None:
-            connector = aiohttp.TCPConnector(
+            session = self._sessions[public] = connections.session(
                 resolver=PolicyResolver(public=public),
                 use_dns_cache=False,
-                limit=0,  # each endpoint has one attempt in flight; a slow one must not hold up another's
+                limit=0,  # the outbox says how many attempts an endpoint has in flight; a slow one holds up no other's
                 keepalive_timeout=KEEP_ALIVE_SECONDS,
-            )
-            session = self._sessions[public] = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
-                auto_decompress=False,
-                # The contract documents no other header, so none is sent (principle P1).
-                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
             )
         return session
 
@@ -140,6 +154,7 @@ class Sender:
             context.verify_mode = ssl.CERT_NONE
         if self._ca_file is not None:
             try:
+                check_regular(self._ca_file)
                 context.load_verify_locations(cafile=self._ca_file)
             except (OSError, ssl.SSLError) as error:
                 reason = getattr(error, "strerror", None) or "no PEM certificates in it"
@@ -148,12 +163,12 @@ class Sender:
 
 
 async def _hear_of_closed_connections() -> None:
-    """Let the event loop see which kept connections their receivers have closed, so that none of those is posted into.
+    """Let the event loop read what kept TLS connections hold, so that none that has ended is posted into.
 
-    A receiver may close without a word after it has answered (RFC 9112, 9.3.1), often in the same moment. To post
-    again over a fresh connection afterwards is no way out: a receiver that broke off would then get an attempt twice.
+    To post again over a fresh connection afterwards is no way out: a receiver that broke off would then get an attempt
+    twice. Of plain connections `connections.has_unread` tells at once.
     """
-    for _ in range(_BREATHS):
+    for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
@@ -194,6 +209,8 @@ def _explain(failure: Exception, settings: WebhookSettings, url: str) -> Attempt
 # The first class that fits names the error; more special classes come first.
 _KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (BrokenOff, "reset", "{failure}"),
+    (connections.SpokeUnasked, "protocol", "{failure}"),
+    (connections.InterimFlood, "protocol", "{failure}"),
     (aiohttp.ClientConnectorDNSError, "dns", "the host cannot be resolved ({reason})"),
     (aiohttp.ClientSSLError, "tls", "no TLS connection: {failure}"),
     (ssl.SSLError, "tls", "no TLS connection: {failure}"),

@@ -3,6 +3,10 @@
 Loopback and private addresses always; public ones only when a sandbox allows them, and then by https alone; link-local
 addresses and the metadata services of clouds never. The rule is applied to the addresses that are about to be dialled,
 inside the connector's resolver, so that a name which changes its mind between check and use gains nothing.
+
+What is private is written out here. `ipaddress.is_private` answers another question (what no router of the internet
+forwards), so it holds documentation, benchmarking and Teredo addresses too, and its answer changes with the version of
+Python.
 """
 
 from __future__ import annotations
@@ -18,6 +22,12 @@ from aiohttp.resolver import ThreadedResolver
 METADATA: Final = frozenset(
     ip_address(text) for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
 )
+# Loopback, and what a network may use as it likes (RFC 1122, RFC 1918, RFC 4193).
+OWN: Final = tuple(
+    map(ip_network, ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"))
+)
+# The machine that a container runs on. Some engines give it an address that is private nowhere else (0.250.250.254).
+MACHINE: Final = "host.docker.internal"
 _NAT64: Final = ip_network("64:ff9b::/96")
 # Where the IPv4 address lies in it is each network's own choice, so nobody can tell where it leads.
 _LOCAL_NAT64: Final = ip_network("64:ff9b:1::/48")
@@ -47,11 +57,12 @@ def objection(address: Address, *, public: bool) -> str | None:
         return f"{ip} is a link-local or cloud metadata address, which is never a target"
     if ip.is_multicast or ip.is_unspecified or ip in _LOCAL_NAT64 or (ip.is_reserved and not ip.is_loopback):
         return f"{ip} is no host's address"
-    if ip.is_loopback or ip.is_private:
+    if public or any(ip in network for network in OWN):
         return None
-    if not public:
-        return f"{ip} is a public address; set webhooks.allow_public_targets and use https to send there"
-    return None
+    return (
+        f"{ip} is neither a loopback nor a private address; "
+        "set webhooks.allow_public_targets and use https to send there"
+    )
 
 
 def check_literal(host: str, *, public: bool) -> None:
@@ -72,7 +83,7 @@ class PolicyResolver(AbstractResolver):
     """The system's resolver, less the addresses that must not be dialled."""
 
     def __init__(self, *, public: bool) -> None:
-        """Choose whether public addresses pass."""
+        """Choose whether addresses outside loopback and private networks pass."""
         self._public = public
         self._system = ThreadedResolver()
 
@@ -80,11 +91,12 @@ class PolicyResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """Return the addresses that may be dialled; `TargetRefused` when that leaves none."""
+        public = self._public or host == MACHINE
         results = await self._system.resolve(host, port, family)
         kept: list[ResolveResult] = []
         reasons: list[str] = []
         for result in results:
-            reason = objection(ip_address(result["host"].partition("%")[0]), public=self._public)
+            reason = objection(ip_address(result["host"].partition("%")[0]), public=public)
             if reason:
                 reasons.append(reason)
             else:

@@ -18,12 +18,19 @@ def tell(changes: Changes) -> list[str]:
     """Return what has changed, a line each, for a person."""
     lines = [f"scenario {name} is read again" for name in changes.changed]
     lines += [f"scenario {name} is gone" for name in changes.removed]
-    return [*lines, *changes.notices, *(f"{problem}\n  (what was read before stays)" for problem in changes.problems)]
+    lines += changes.notices
+    for problem in changes.problems:
+        lines += [problem, "  (what was read before stays)"]
+    return lines
 
 
 async def watch(library: Library, say: Callable[[str], None]) -> None:
     """Look for changes until cancelled, and say what they are."""
     while True:
         await asyncio.sleep(INTERVAL_SECONDS)
-        for line in tell(library.look()):
+        try:
+            changes = library.look()
+        except OSError:
+            continue  # a folder has changed while it was listed; the next look sees it as it is then
+        for line in tell(changes):
             say(line)

@@ -8,8 +8,8 @@ waits, sends or reads the machine's time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import ref
 
 from paydouble.config import Settings, guards, plain
 from paydouble.core.clock import Clock
@@ -23,20 +23,27 @@ from paydouble.feed import Feed
 from paydouble.guards.idempotency import Keys
 from paydouble.guards.rate_limit import Quota
 from paydouble.journal import Journal, RequestEntry
+from paydouble.payments.catalogue import Catalogue, catalogue_of
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Living, Order, PayIn, Payout, Refund
-from paydouble.sandbox import delivering, emission, resetting
-from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt
+from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
 from paydouble.sandbox.dispatch import Dispatch
+from paydouble.sandbox.manual_delivery import ManualDelivery
 from paydouble.sandbox.overlay import Overlay
+from paydouble.sandbox.publishing import Publisher, publishing
 from paydouble.sandbox.repertoire import Repertoire
+from paydouble.sandbox.trimming import ATTEMPT_BYTES, Trimmer
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
 if TYPE_CHECKING:
     from paydouble.sandbox.life import Life
     from paydouble.scenarios.model import Scenario
+
+
+# Attempts that one endpoint has in flight on a real clock, so that a slow receiver delays nobody else's event.
+REAL_IN_FLIGHT: Final = 8
 
 
 class Identity(NamedTuple):
@@ -54,8 +61,10 @@ class Sandbox:
 
     # With more than thirty attributes a class is slow without slots, and this one is read dozens of times a request.
     __slots__ = (
+        "__weakref__",
+        "_catalogue",
         "_make_clock",
-        "cause",
+        "awaited",
         "checkout_base",
         "clock",
         "dispatch",
@@ -65,6 +74,7 @@ class Sandbox:
         "feed",
         "fired",
         "first_scenario",
+        "generation",
         "guarded",
         "identity",
         "ids",
@@ -72,17 +82,18 @@ class Sandbox:
         "keys",
         "ledger",
         "living",
-        "notification_url",
+        "manual",
         "now",
         "outbox",
         "overlay",
-        "overtaking",
+        "publisher",
         "quota",
         "rules",
         "scenarios",
         "secrets",
         "settings",
         "timers",
+        "trimmer",
     )
 
     def __init__(  # noqa: PLR0913 - what a business is made with
@@ -101,33 +112,45 @@ class Sandbox:
         """
         self.identity = identity
         self._adopt(settings)
-        self.notification_url = notification_url
         self.checkout_base = checkout_base
-        self.cause: RequestEntry | None = None
         self.draws = Draws(identity.seed)
+        self.generation = 0
+        """How many resets have begun new ids."""
         self.ids = Ids(self.draws)
         self.scenarios = Repertoire(library or Library())
         self.check_scenario(settings.scenario)
         self.first_scenario = settings.scenario
-        self.overlay = Overlay(self)
+        self.overlay = Overlay()
         self._make_clock = make_clock
-        self.journal = Journal(settings.journal_limit)
+        self.journal = Journal(settings.journal_limit, settings.journal_bytes)
         self.outbox = Outbox(settings.journal_limit)
         self.feed = Feed(settings.journal_limit)
         self.faults = FaultTable(self.draws)
         self.timers: Timers[Command] = Timers()
         self.dispatch = Dispatch(self.outbox, self.timers, self.ids, self.feed.add)
-        self.overtaking: list[tuple[Delivery, int]] = []
-        """Deliveries that must arrive before the reply of the request that is being carried out, and their lead."""
+        self.trimmer = Trimmer(self.journal, self.outbox, self.feed)
+        self.publisher = Publisher(
+            journal=self.journal,
+            trimmer=self.trimmer,
+            feed=self.feed,
+            faults=self.faults,
+            outbox=self.outbox,
+            dispatch=self.dispatch,
+            rules=self.rules,
+            notification_url=notification_url,
+        )
+        self.manual = ManualDelivery(self.publisher, self.outbox, self.dispatch, self.feed)
         self.start()
+        # A start with the default, which needs no settings, reads no file.
         if settings.scenario != Settings.model_fields["scenario"].default:
-            self.overlay.follow()  # a start with the default, which needs no settings, reads no file
+            self._replace(self._followed(None, settings))
 
     def start(self) -> None:
         """Begin with empty books, at the clock's beginning; what has been set up stays."""
         self.clock = self._make_clock()
         self.now = self.clock.now()
-        self.ids = Ids(self.draws)
+        # Ids alone are of a generation: rates, and what faults draw, stay as the seed has them.
+        self.ids = Ids(Draws(self.identity.seed, self.generation))
         self.secrets = Secrets(self.identity.webhook_secret)
         self.timers = Timers()
         self.dispatch.move(self.timers, self.ids)
@@ -135,8 +158,11 @@ class Sandbox:
         self.quota = Quota()
         self.errors = 0
         self.fired = 0
+        self.awaited: dict[str, object] = {}
+        """Requests whose clients are likely to ask again, by key or target, and why. On an auto clock alone."""
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
-        self.ledger = Ledger(self.ids, stamp, partial(emission.emit, self))
+        self.ledger = Ledger(self.ids, stamp, publishing(ref(self.publisher)))
+        self.publisher.start(self.ids, self.ledger)
         self.living: Life | None = None
         """`life`, once it has been asked for."""
 
@@ -146,7 +172,7 @@ class Sandbox:
         if self.living is None:
             from paydouble.sandbox.life import Life  # noqa: PLC0415 - see above
 
-            self.living = Life(self.ledger, self.timers, self.settings, self.scenarios)
+            self.living = Life(self.ledger, self.timers, self.settings, self.scenarios, self.publisher.stories)
         return self.living
 
     # Time
@@ -192,6 +218,18 @@ class Sandbox:
         self.tick()
         self.feed.say("clock", self.now)
 
+    def note_answer(self, entry: RequestEntry) -> None:
+        """Note how a request was answered, since an auto clock waits for the retry of one that went wrong."""
+        if entry.faults:
+            self.note_loss(entry)
+        else:
+            self.awaited.pop(entry.key or entry.target, None)
+
+    def note_loss(self, entry: RequestEntry) -> None:
+        """Note that the client of a request has not learnt how it ended."""
+        if self.clock.mode == "auto":
+            self.awaited[entry.key or entry.target] = object()  # anew each time, so that the wait begins again
+
     # Commands of the API
 
     def create_pay_in(self, scenario: Scenario, order: Order) -> tuple[PayIn, Document]:
@@ -208,9 +246,10 @@ class Sandbox:
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
         """Put in place what a scenario needs beside its steps, for an order that is about to play it."""
         if scenario.settings is not None:
-            self.overlay.lay(scenario)
+            self._replace(self.overlay.lay(scenario, self.settings))
         if scenario.faults:
-            self.faults.stage(external_identifier, scenario.name, scenario.faults, self.now)
+            # Armed while the order's deposit is under way, so the deposit itself comes after them.
+            self.faults.stage(external_identifier, scenario.name, scenario.faults, self.now, self.journal.sequence)
 
     def cancel_pay_in(self, pay_in: PayIn) -> None:
         """Cancel a pay-in on the merchant's wish; `IllegalTransition` when it is too late."""
@@ -221,14 +260,21 @@ class Sandbox:
     ) -> Refund:
         """Start a refund, which plays its pay-in's scenario."""
         refund = self.ledger.create_refund(
-            self.now, pay_in, amount=amount, reason=reason, external_identifier=external_identifier
+            self.now,
+            pay_in,
+            amount=amount,
+            reason=reason,
+            external_identifier=external_identifier,
+            disputed_too=self.settings.refunds.while_disputed == "allow",
         )
         self.life.begin_refund(refund, self.scenarios.of(pay_in), self.now)
         return refund
 
-    def open_dispute(self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent") -> Dispute:
-        """A chargeback arrives from the provider."""
-        return self.life.open_dispute(pay_in, amount=amount, reason=reason, now=self.now)
+    def open_dispute(
+        self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent", force: bool = False
+    ) -> Dispute:
+        """A chargeback arrives from the provider; with `force` about money that is disputed already, too."""
+        return self.life.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
         """Take evidence; the review then decides."""
@@ -258,30 +304,53 @@ class Sandbox:
         """Change the settings of a living sandbox."""
         self.tick()
         self.check_scenario(settings.scenario)
-        self.put(settings)
-        self.overlay.follow()
+        self.put(self._followed(self.active_scenario, settings))
 
     def put(self, settings: Settings) -> None:
         """Put settings in place, whoever wants them."""
         self._adopt(settings)
+        self.publisher.rules = self.rules
         if self.living is not None:
             self.living.settings = settings
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write
         self.journal.requests.resize(settings.journal_limit)
         self.journal.events.resize(settings.journal_limit)
         self.outbox.limit = settings.journal_limit
+        self.journal.most_bytes = settings.journal_bytes
+        self.trimmer.keep(0)
+
+    def _replace(self, settings: Settings) -> None:
+        if settings is not self.settings:
+            self.put(settings)
+
+    def _followed(self, active: str | None, settings: Settings) -> Settings:
+        """Return settings with what the sandbox's own scenario needs; `UsageError` when the two contradict."""
+        return self.overlay.follow(self.scenario(active or settings.scenario), settings)
 
     def _adopt(self, settings: Settings) -> None:
+        self._catalogue: Catalogue | None = None
         self.settings = settings
         self.rules = plain(settings)
         """The settings, for who only reads them."""
         self.guarded = guards(settings)
         """Whether a request that knows the secret may be refused all the same."""
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """Return what this business offers; read when first asked for, and again after the settings have changed."""
+        if self._catalogue is None:
+            self._catalogue = catalogue_of(self.settings.catalogue)
+        return self._catalogue
+
+    @property
+    def notification_url(self) -> str | None:
+        """Return where events go whose pay-in names no URL of its own."""
+        return self.publisher.notification_url
+
     def set_notification_url(self, url: str | None) -> None:
         """Aim future events, and what still waits for this endpoint, at another URL."""
         self.tick()
-        self.notification_url = url
+        self.publisher.notification_url = url
         for delivery in self.outbox.retarget(url):
             self.timers.cancel_subject(delivery.id)
             self.feed.add(delivery)
@@ -295,49 +364,134 @@ class Sandbox:
     def emit_event(self, kind: str, resource: Living) -> Event:
         """Emit an event of any documented type for a resource, as it is now."""
         self.tick()
-        return delivering.emit_event(self, kind, resource)
+        return self.manual.emit_event(kind, resource, self.now)
 
     def send_test_webhook(self, kind: str) -> Event:
         """Send a sample event."""
         self.tick()
-        return delivering.send_test_webhook(self, kind)
+        return self.manual.send_test_webhook(kind, self.now, self.settings.disputes.response_window)
 
     def redeliver(self, delivery: Delivery) -> None:
         """Send a delivery once more, now; `UsageError` while it is on its way."""
         self.tick()
-        delivering.redeliver(self, delivery)
+        self.manual.redeliver(delivery, self.now)
 
     def failed_deliveries(self, since: int | None) -> list[Delivery]:
         """Return the deliveries whose latest attempt has failed, since an instant of the sandbox's clock if given."""
         self.tick()
-        return delivering.failed_deliveries(self, since)
+        return self.manual.failed_deliveries(since)
 
     def hold(self, delivery: Delivery) -> None:
         """Keep a delivery back; `UsageError` when nothing of it is to come."""
         self.tick()
-        delivering.hold(self, delivery)
+        self.manual.hold(delivery)
 
     def release(self, delivery: Delivery) -> None:
         """Let a held delivery go, now; `UsageError` when it is not held."""
         self.tick()
-        delivering.release(self, delivery)
+        self.manual.release(delivery, self.now)
 
-    def reset(self, scope: frozenset[str]) -> dict[str, int]:
-        """Forget what the scope names; returns how much of each was removed and cancelled."""
-        return resetting.reset(self, scope)
+    def reset(self, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
+        """Forget what the scope names; returns how much of each was removed and cancelled.
+
+        With the state go the counts behind the ids. A receiver that remembers would take the same ids for duplicates,
+        so new ones begin, which follow from the seed and the number of resets; with `same_ids` the counts begin again.
+        """
+        removed: dict[str, int] = {}
+        if "deliveries" in scope:
+            removed |= self._forget_deliveries()
+        if "faults" in scope:
+            removed["faults"] = self.faults.clear()
+        if "requests" in scope:
+            removed["requests"] = self.journal.requests.clear()
+        if "scenarios" in scope:
+            removed |= self._forget_scenarios()
+        if "state" in scope:
+            removed |= self._forget_state(scope, same_ids=same_ids)
+        if {"deliveries", "faults", "requests"} <= scope:
+            self.journal.sequence = 0  # nothing that has a number is left
+        self.feed.say("reset", {"scope": sorted(scope), "removed": removed})
+        return removed
+
+    def _forget_state(self, scope: frozenset[str], *, same_ids: bool) -> dict[str, int]:
+        removed = {
+            "pay_ins": self.ledger.count(PayIn),
+            "refunds": self.ledger.count(Refund),
+            "disputes": self.ledger.count(Dispute),
+            "idempotency_keys": len(self.keys),
+            "timers_cancelled": len(self.timers),
+        }
+        waiting = self.timers.pending()
+        clock, ids = self.clock, self.ids
+        self.scenarios.restart()
+        self.faults.forget_orders()
+        self.generation += not same_ids
+        self.start()
+        if same_ids:
+            # What is kept keeps its ids, so new events and requests must not be given them again.
+            kept = (("evt", "deliveries"), ("req", "requests"))
+            self.ids.go_on_from(ids, *(prefix for prefix, part in kept if part not in scope))
+        if "clock" not in scope:
+            self.clock = clock
+            self.now = clock.now()
+        for timer in waiting:
+            if isinstance(timer.command, DELIVERY_COMMANDS):
+                removed["timers_cancelled"] -= 1
+                self.timers.schedule(timer.due, timer.command, timer.subject)
+        return removed
+
+    def _forget_deliveries(self) -> dict[str, int]:
+        for timer in self.timers.pending():
+            if isinstance(timer.command, DELIVERY_COMMANDS):
+                self.timers.cancel(timer)
+        self.dispatch.clear()
+        events = self.journal.events.clear()
+        deliveries, cancelled = self.outbox.clear()
+        return {"events": events, "deliveries": deliveries, "deliveries_cancelled": cancelled}
+
+    def _forget_scenarios(self) -> dict[str, int]:
+        uploads, active = self.scenarios.clear()
+        if self.settings.scenario not in self.scenarios.names():
+            # The setting named an upload; deposits go on with the scenario that the sandbox was made with.
+            self.put(self.settings.model_copy(update={"scenario": self.first_scenario}))
+        self._replace(self._followed(self.active_scenario, self.settings))
+        return {"scenarios": uploads, "active_scenario": active}
+
+    def close(self) -> None:
+        """Tell nobody of what still happens here: a request that is in flight may outlast its sandbox."""
+        self.feed.close()
 
     # Delivery, driven by the shell
 
+    @property
+    def most_in_flight(self) -> int:
+        """Return how many attempts an endpoint may have in flight at a time."""
+        chosen = self.settings.webhooks.in_flight
+        if chosen is not None:
+            return chosen
+        # Where a test moves the clock, the order of arrival is what it relies on.
+        return REAL_IN_FLIGHT if self.clock.mode == "real" else 1
+
+    def ready_endpoints(self) -> list[str]:
+        """Return the endpoints at which an attempt can be made now."""
+        return self.outbox.ready_endpoints(self.most_in_flight)
+
     def next_attempt(self, endpoint: str, wall: int) -> tuple[Delivery, Attempt] | None:
         """Take the next attempt to make at an endpoint; `wall` is the machine's time in milliseconds."""
-        return self.outbox.next_attempt(
+        taken = self.outbox.next_attempt(
             endpoint,
             settings=self.settings.webhooks,
             secrets=self.secrets,
             now=self.now,
             wall=wall,
-            plan_for=lambda delivery: emission.plan_attempt(self, delivery),
+            most=self.most_in_flight,
+            plan_for=lambda delivery: self.publisher.plan_attempt(delivery, self.now),
         )
+        if taken is not None:
+            delivery, attempt = taken
+            attempt.sequence = self.journal.next()
+            self.trimmer.keep(ATTEMPT_BYTES + attempt.own_bytes(delivery.event))
+        return taken
 
     def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
         """Close an attempt and set the next one, if there is to be one."""
@@ -347,6 +501,7 @@ class Sandbox:
         elif delivery.status == "delivered" and delivery.copies_after_success:
             self.dispatch.succeeded(delivery, self.now)
         self.feed.say("attempt", delivery, attempt)
+        self.trimmer.keep(len(outcome.response_body))
 
     # Queries
 
@@ -365,8 +520,10 @@ class Sandbox:
     def activate_scenario(self, name: str | None) -> None:
         """Let every new pay-in play a scenario, or with None let each choose again; `UsageError` for an unknown one."""
         self.tick()
+        if name is not None:
+            self.scenarios.check(name, "name")
+        self._replace(self._followed(name, self.settings))  # first: what is refused changes nothing
         self.scenarios.activate(name)
-        self.overlay.follow()
 
     @property
     def active_scenario(self) -> str | None:

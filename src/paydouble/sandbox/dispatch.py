@@ -96,28 +96,22 @@ class Dispatch:
 
     def hold(self, delivery: Delivery) -> None:
         """Keep a delivery back until it is released by hand, also from a window in which it waits."""
-        self.forget(delivery)
-        self._timers.cancel_subject(delivery.id)
+        self.cancel(delivery)
         self._outbox.withdraw(delivery)
+
+    def cancel(self, delivery: Delivery) -> None:
+        """Take a delivery off the clock, and out of the window in which it waits."""
+        self._forget(delivery)
+        self._timers.cancel_subject(delivery.id)
 
     def release(self, delivery: Delivery, now: int) -> None:
         """Let a held delivery go, now; if its attempt is still on its way, only go on after that one."""
-        self.forget(delivery)
+        self._forget(delivery)
         delivery.status = "waiting"
         if self._outbox.in_flight(delivery):
             delivery.next_due_at = delivery.attempts[-1].due_at
         else:
             self._send(delivery, now, now)
-
-    def forget(self, delivery: Delivery) -> None:
-        """Take a delivery out of the window in which it waits, if it waits in one."""
-        for key, gathered in self._gathered.items():
-            if delivery in gathered.deliveries:
-                gathered.deliveries.remove(delivery)
-                if not gathered.deliveries:
-                    del self._gathered[key]
-                    self._timers.cancel_subject(_GATHERING + key)
-                return
 
     def end_gathering(self, key: str, now: int) -> None:
         """Let a window go, in its order, full or not."""
@@ -130,6 +124,16 @@ class Dispatch:
             delivery.status = "waiting"
             self._send(delivery, now, now)
             self._tell(delivery)
+
+    def _forget(self, delivery: Delivery) -> None:
+        """Take a delivery out of the window in which it waits, if it waits in one."""
+        for key, gathered in self._gathered.items():
+            if delivery in gathered.deliveries:
+                gathered.deliveries.remove(delivery)
+                if not gathered.deliveries:
+                    del self._gathered[key]
+                    self._timers.cancel_subject(_GATHERING + key)
+                return
 
     def _gather(self, delivery: Delivery, spec: Gathering, now: int) -> None:
         key = f"{spec.fault_id}/{delivery.event.object_id if spec.each_object else ''}"

@@ -7,7 +7,7 @@ keeps it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
@@ -15,24 +15,25 @@ from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.timers import Timers
 from paydouble.core.tuples import maker
 from paydouble.payments.ledger import Ledger
-from paydouble.payments.lifecycle import is_final
+from paydouble.payments.lifecycle import UNPAID, is_final
 from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
 from paydouble.sandbox.commands import Command, DecideDispute, ExpirePayIn, MissEvidence, PlayStep
 from paydouble.sandbox.conditions import holds
 from paydouble.sandbox.repertoire import Repertoire
 from paydouble.scenarios.portions import minor_units_of
 from paydouble.scenarios.steps import (
-    BRANCHES,
-    REPEATS,
-    TRANSITIONS,
     Branch,
+    BranchStep,
     OpenDispute,
     OpenRefund,
     PayInStep,
     PayoutStep,
     RefundStep,
+    Repeat,
+    RepeatStep,
     Step,
     Transition,
+    TransitionStep,
     expand,
 )
 
@@ -56,14 +57,21 @@ class Life:
 
     __slots__ = ("_ledger", "_scenarios", "_timers", "settings", "stories")
 
-    def __init__(self, ledger: Ledger, timers: Timers[Command], settings: Settings, scenarios: Repertoire) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        timers: Timers[Command],
+        settings: Settings,
+        scenarios: Repertoire,
+        stories: dict[str, list[str]],
+    ) -> None:
         """Work on a sandbox's ledger and timers."""
         self._ledger = ledger
         self._timers = timers
         self._scenarios = scenarios
         self.settings = settings
-        self.stories: dict[str, list[str]] = {}
-        """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
+        self.stories = stories
+        """Event types so far, by pay-in; the publisher goes on with those that have begun here."""
 
     def begin_pay_in(self, pay_in: PayIn, opening: Opening, now: int) -> None:
         """Set the first step, and the expiry unless the step comes before it and will set it (`_tidy`)."""
@@ -86,16 +94,10 @@ class Life:
         """Set the first step."""
         self._next_step(payout.id, PAYOUT_STEPS, 0, now)
 
-    def note(self, kind: str, resource: Living) -> None:
-        """Go on with the story of a pay-in, where one is kept."""
-        story = self.stories.get(getattr(resource, "payin_id", resource.id))
-        if story is not None:
-            story.append(kind)
-
-    def open_dispute(self, pay_in: PayIn, *, amount: int | None, reason: str, now: int) -> Dispute:
+    def open_dispute(self, pay_in: PayIn, *, amount: int | None, reason: str, now: int, force: bool = False) -> Dispute:
         """Let a chargeback arrive; ApiError when the pay-in cannot have one."""
         window = self.settings.disputes.response_window
-        dispute = self._ledger.open_dispute(now, pay_in, amount=amount, reason=reason, window_ms=window)
+        dispute = self._ledger.open_dispute(now, pay_in, amount=amount, reason=reason, window_ms=window, force=force)
         self.begin_dispute(dispute, self._scenarios.of(pay_in), now)
         return dispute
 
@@ -108,16 +110,19 @@ class Life:
             self._timers.schedule(dispute.evidence_due_by, MissEvidence(dispute.id), dispute.id)
 
     def review(self, dispute: Dispute, now: int) -> None:
-        """Set the decision on evidence that was just handed in, unless a script decides."""
-        if not any(isinstance(timer.command, PlayStep) for timer in self._timers.of(dispute.id)):
+        """Set the decision on evidence that was just handed in, unless a script decides or its time is set already."""
+        if not any(isinstance(timer.command, PlayStep | DecideDispute) for timer in self._timers.of(dispute.id)):
             self._timers.cancel_subject(dispute.id)
             self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
 
     def move(self, resource: Living, to: str, now: int, *, failure: Failure | None = None, force: bool = False) -> None:
         """Apply a transition that a caller asked for, and end the script: `IllegalTransition` changes nothing."""
-        self._ledger.transition(resource, to, now, failure=failure, force=force)
+        window = self.settings.disputes.response_window
+        self._ledger.transition(resource, to, now, failure=failure, force=force, window_ms=window)
+        # An update of a dispute that is under review does not move its decision.
+        kept = (ExpirePayIn, DecideDispute) if to == "under_review" else (ExpirePayIn,)
         for timer in self._timers.of(resource.id):
-            if not isinstance(timer.command, ExpirePayIn):
+            if not isinstance(timer.command, kept):
                 self._timers.cancel(timer)
         self._tidy(resource, now)
         self._watch_again(resource, now)
@@ -141,12 +146,13 @@ class Life:
                 done = self._arrive(object_id, step, now)
             case OpenRefund():
                 done = self._give_back(object_id, step, now)
-            case _ if isinstance(step, BRANCHES):
+            case BranchStep() | RepeatStep():
                 done = True
-                steps, place = (*self._decide(object_id, step), *steps[place + 1 :]), -1
-            case _:
-                assert isinstance(step, TRANSITIONS)  # noqa: S101 - what repeats is never on the clock (`_next_step`)
+                steps, place = self._unfold(object_id, step, steps[place + 1 :]), -1
+            case TransitionStep():
                 done = self._take(object_id, step, now)
+            case _:
+                assert_never(step)
         if done:
             self._next_step(object_id, steps, place + 1, now)
 
@@ -158,6 +164,12 @@ class Life:
             pay_in.settles_at = minor_units_of(step.amount, pay_in.amount, pay_in.digits)
         return self._step(object_id, step.to, now, failure=failure, force=step.force)
 
+    def _unfold(self, object_id: str, step: Branch | Repeat, rest: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Return what is left of a script once a step that holds others has been replaced by them."""
+        if isinstance(step, RepeatStep):
+            return expand((step, *rest))
+        return (*self._decide(object_id, step), *rest)
+
     def _decide(self, object_id: str, branch: Branch) -> tuple[Step, ...]:
         resource = self._ledger.find(object_id)
         pay_in = self._ledger.get(PayIn, getattr(resource, "payin_id", object_id))
@@ -167,9 +179,8 @@ class Life:
     def _arrive(self, pay_in_id: str, step: OpenDispute, now: int) -> bool:
         pay_in = self._ledger.get(PayIn, pay_in_id)
         spec = step.dispute
-        amount = pay_in.amount
-        if spec.amount is not None:
-            amount = min(amount, minor_units_of(spec.amount, amount, pay_in.digits))
+        rest = pay_in.amount - self._ledger.disputed(pay_in)
+        amount = rest if spec.amount is None else min(rest, minor_units_of(spec.amount, pay_in.amount, pay_in.digits))
         try:
             self.open_dispute(pay_in, amount=amount, reason=spec.reason, now=now)
         except ApiError:
@@ -179,11 +190,17 @@ class Life:
     def _give_back(self, pay_in_id: str, step: OpenRefund, now: int) -> bool:
         pay_in = self._ledger.get(PayIn, pay_in_id)
         spec = step.refund
-        rest = pay_in.amount - pay_in.refund_reserved
+        disputed_too = self.settings.refunds.while_disputed == "allow"
+        rest = self._ledger.refundable(pay_in, disputed_too=disputed_too)
         amount = rest if spec.amount is None else min(rest, minor_units_of(spec.amount, pay_in.amount, pay_in.digits))
         try:
             refund = self._ledger.create_refund(
-                now, pay_in, amount=amount, reason=spec.reason, external_identifier=None
+                now,
+                pay_in,
+                amount=amount,
+                reason=spec.reason,
+                external_identifier=None,
+                disputed_too=disputed_too,
             )
         except ApiError:
             return False
@@ -195,7 +212,8 @@ class Life:
         if not isinstance(resource, Living):
             return False
         try:
-            self._ledger.transition(resource, to, now, failure=failure, force=force)
+            window = self.settings.disputes.response_window
+            self._ledger.transition(resource, to, now, failure=failure, force=force, window_ms=window)
             moved = True
         except IllegalTransition:
             moved = False
@@ -205,13 +223,11 @@ class Life:
     def _next_step(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
         while place < len(steps):
             step = steps[place]
-            if isinstance(step, TRANSITIONS):  # asked first: nearly every step is one
+            if isinstance(step, TransitionStep):  # asked first: nearly every step is one
                 self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
                 return
-            if isinstance(step, REPEATS):
-                steps, place = expand(steps[place:]), 0
-            elif isinstance(step, BRANCHES) and not step.after:
-                steps, place = (*self._decide(object_id, step), *steps[place + 1 :]), 0
+            if isinstance(step, BranchStep | RepeatStep) and not step.after:
+                steps, place = self._unfold(object_id, step, steps[place + 1 :]), 0
             else:
                 self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
                 return
@@ -227,7 +243,7 @@ class Life:
             if (final and not goes_on) or (paid and isinstance(command, ExpirePayIn)):
                 self._timers.cancel(timer)
         # A pay-in that was reopened in time expires like any other.
-        if isinstance(resource, PayIn) and resource.status in ("created", "pending") and resource.expires_at > now:
+        if isinstance(resource, PayIn) and resource.status in UNPAID and resource.expires_at > now:
             expiries = [timer for timer in self._timers.of(resource.id) if isinstance(timer.command, ExpirePayIn)]
             if not expiries:
                 self._timers.schedule(resource.expires_at, ExpirePayIn(resource.id), resource.id)
@@ -235,15 +251,12 @@ class Life:
     def _watch_again(self, resource: Living, now: int) -> None:
         # A dispute that a test moved or reopened still comes to an end.
         match resource:
-            case Dispute(status="under_review"):
+            case Dispute(status="under_review") if not self._timers.of(resource.id):
                 self._timers.schedule(now + self.settings.disputes.review, DecideDispute(resource.id), resource.id)
             case Dispute(status="needs_response"):
-                due = resource.evidence_due_by
-                if due <= now:  # reopened late: without a window of its own it would be lost before anybody saw it
-                    due = now + self.settings.disputes.response_window
-                self._timers.schedule(due, MissEvidence(resource.id), resource.id)
+                self._timers.schedule(resource.evidence_due_by, MissEvidence(resource.id), resource.id)
 
 
 def _outlives(step: Step) -> bool:
     # What is not a transition may begin something else; the pay-in itself stays as it is.
-    return step.force if isinstance(step, TRANSITIONS) else True
+    return step.force if isinstance(step, TransitionStep) else True

@@ -9,49 +9,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paydouble.config import load_settings
+from paydouble.config import Settings, load_settings
 
 if TYPE_CHECKING:
-    from paydouble.sandbox.business import Sandbox
     from paydouble.scenarios.model import Scenario
 
 
 class Overlay:
-    """What of a sandbox's settings is a scenario's, and what it was before."""
+    """What of a sandbox's settings is a scenario's, and what it was before.
 
-    __slots__ = ("_before", "_box", "laid")
+    Each call is given the settings that hold and returns those that are to hold: the same object if nothing changes.
+    """
 
-    def __init__(self, box: Sandbox) -> None:
+    __slots__ = ("_before", "laid")
+
+    def __init__(self) -> None:
         """Start with nothing laid."""
-        self._box = box
         self._before: dict[str, Any] = {}
         self.laid: Scenario | None = None
         """The scenario whose settings hold."""
 
-    def follow(self) -> None:
+    def follow(self, scenario: Scenario, settings: Settings) -> Settings:
         """Lay what the sandbox's own scenario needs; take back what is laid when that needs nothing."""
-        box = self._box
-        scenario = box.scenario(box.active_scenario or box.settings.scenario)
-        if scenario.settings is None:
-            self.take_back()
-        else:
-            self.lay(scenario)
+        if scenario.settings is not None:
+            return self.lay(scenario, settings)
+        restored = self._restored(settings)
+        self.laid = None
+        return restored
 
-    def lay(self, scenario: Scenario) -> None:
+    def lay(self, scenario: Scenario, settings: Settings) -> Settings:
         """Lay a scenario's settings over the sandbox's, in place of another's."""
         if scenario is self.laid or scenario.settings is None:
-            return
-        self.take_back()
-        now = self._box.settings.model_dump(mode="json")
-        self._before = _picked(now, scenario.settings)
+            return settings
+        restored = self._restored(settings)
+        changed = load_settings(scenario.settings, restored)
+        self._before = _picked(restored.model_dump(mode="json"), scenario.settings)
         self.laid = scenario
-        self._box.put(load_settings(scenario.settings, self._box.settings))
+        return changed
 
-    def take_back(self) -> None:
-        """Give each laid member the value that it had before."""
-        if self.laid is not None:
-            self.laid = None
-            self._box.put(load_settings(self._before, self._box.settings))
+    def _restored(self, settings: Settings) -> Settings:
+        """Return settings in which each laid member has the value that it had before."""
+        return settings if self.laid is None else load_settings(self._before, settings)
 
 
 def _picked(values: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:

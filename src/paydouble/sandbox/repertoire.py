@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.core.errors import UsageError
+from paydouble.core.likeness import nearest
 from paydouble.payments.resources import PayIn
 from paydouble.scenarios.library import Library, shipped
 
@@ -53,11 +54,9 @@ class Repertoire:
             raise self._unknown(name, member)
 
     def _unknown(self, name: str, member: str) -> UsageError:
-        from difflib import get_close_matches  # noqa: PLC0415 - only for whoever has misspelt one
-
         known = self.names()
-        near = get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f", such as {', '.join([*self.uploaded, 'happy-path'])}"
+        near = nearest(name, known)
+        hint = f"; did you mean {near!r}?" if near else f", such as {', '.join([*self.uploaded, 'happy-path'])}"
         return UsageError(f"there is no scenario {name[:64]!r} among the {len(known)}{hint}", member=member)
 
     def get(self, name: str) -> Scenario:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from paydouble.core.ids import Ids
 from paydouble.payments.resources import Customer, Dispute, Failure, PayIn, PaymentMethod, Refund
-
-if TYPE_CHECKING:
-    from paydouble.sandbox.business import Sandbox
 
 _DISPUTE_STATES = {"created": "needs_response", "updated": "under_review", "closed": "won"}
 
 
-def sample(box: Sandbox, kind: str) -> PayIn | Refund | Dispute:
-    """Return an object in the state that an event type tells of."""
+def sample(kind: str, ids: Ids, number: int, now: int, response_window: int) -> PayIn | Refund | Dispute:
+    """Return an object in the state that an event type tells of.
+
+    `number` tells its id from those of other samples; `response_window` is a dispute's, in milliseconds.
+    """
     family, _, state = kind.partition(".")
-    now = box.now
-    number = box.journal.events.total
     pay_in = PayIn(
-        id=box.ids.derive("payin", "sample", number),
+        id=ids.derive("payin", "sample", number),
         sequence=0,
         reference="PAY-TEST-TEST",
         external_identifier="test-webhook",
@@ -34,7 +31,7 @@ def sample(box: Sandbox, kind: str) -> PayIn | Refund | Dispute:
     )
     if family == "refund":
         return Refund(
-            id=box.ids.derive("refund", "sample", number),
+            id=ids.derive("refund", "sample", number),
             sequence=0,
             payin_id=pay_in.id,
             reference="REF-TEST-TEST",
@@ -49,14 +46,14 @@ def sample(box: Sandbox, kind: str) -> PayIn | Refund | Dispute:
         )
     if family == "dispute":
         return Dispute(
-            id=box.ids.derive("dispute", "sample", number),
+            id=ids.derive("dispute", "sample", number),
             sequence=0,
             payin_id=pay_in.id,
             reference="DSP-TEST-TEST",
             amount=pay_in.amount,
             currency=pay_in.currency,
             reason="fraudulent",
-            evidence_due_by=now + box.settings.disputes.response_window,
+            evidence_due_by=now + response_window,
             created_at=now,
             updated_at=now,
             status=_DISPUTE_STATES[state],

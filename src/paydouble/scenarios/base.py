@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
 
@@ -19,12 +20,23 @@ class FileModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_by_name=False)
 
 
+class PlacedError(NamedTuple):
+    """One error of a part that has a parser of its own: where in the part, and what is wrong there."""
+
+    place: Place
+    text: str
+    kind: str = "value_error"
+    """What pydantic calls it."""
+    limits: Mapping[str, Any] = MappingProxyType({})
+    """What pydantic tells with it."""
+
+
 class PlacedErrors(ValueError):
     """Errors of a part that has a parser of its own: where in the part, and what is wrong there."""
 
-    def __init__(self, errors: Sequence[tuple[Place, str]]) -> None:
+    def __init__(self, errors: Sequence[PlacedError]) -> None:
         """Take at least one error; the first speaks where only one can."""
-        place, message = errors[0]
+        place, message, *_ = errors[0]
         super().__init__(f"{'.'.join(map(str, place))}: {message}" if place else message)
         self.errors = tuple(errors)
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from paydouble.core.durations import format_duration
+from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, UNPAID, first
 from paydouble.scenarios import wording
 from paydouble.scenarios.mermaid import draw_mermaid
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.steps import BRANCHES, REPEATS, TRANSITIONS, OpenDispute, OpenRefund, Step
+from paydouble.scenarios.steps import BranchStep, OpenDispute, OpenRefund, RepeatStep, Step, TransitionStep, inner, walk
 
 Style = Literal["text", "mermaid"]
-FIRST: Final = {"pay-in": "created", "each refund": "created", "each dispute": "needs_response"}
-_WIDTH: Final = 100
-_WAITING: Final = ("created", "pending")
+FIRST: Final = {"pay-in": first(PAY_IN), "each refund": first(REFUND), "each dispute": first(DISPUTE)}
+_WIDTH: Final = 80
 _USUAL_LIFETIME_SECONDS: Final = 86_400
 
 
@@ -88,8 +88,8 @@ def _pay_in(scenario: Scenario) -> list[Row]:
     rows, now, waiting = [Row(0, _plus(0), FIRST["pay-in"])], Span(), True
     expiry = Row(0, _plus(expires), "cancelled, as nobody has paid in time")
     for step in scenario.lifecycle.pay_in:
-        due = now.low + (0 if isinstance(step, REPEATS) else step.after)
-        if waiting and due > expires:
+        due = now.low + step.after
+        if waiting and due >= expires:  # of one instant, the expiry is first
             rows.append(expiry)
             waiting = False
         rows += _rows((step,), now, 0)
@@ -106,23 +106,30 @@ def _rows(steps: Sequence[Step], now: Span, depth: int) -> list[Row]:
     """Return the rows of a script that goes on at a time."""
     rows: list[Row] = []
     for step in steps:
-        length = _length(step)
-        if isinstance(step, REPEATS):
+        rows += _of_step(step, now, depth)
+        now = now.later(_length(step))
+    return rows
+
+
+def _of_step(step: Step, now: Span, depth: int) -> list[Row]:
+    at = now.later(Span(step.after, step.after))
+    match step:
+        case RepeatStep():
             each = _total(step.steps)
             apart = f", every {format_duration(each.low)}" if each.low == each.high and each.low else ""
-            rows.append(Row(depth, "", f"{step.repeat} times{apart}:"))
-            rows += _rows(step.steps, now, depth + 1)
-        else:
-            at = now.later(Span(step.after, step.after))
-            if isinstance(step, BRANCHES):
-                rows.append(_row(depth, at, f"if {wording.condition(step.when)}:"))
-                rows += _rows(step.then, at, depth + 1) or [Row(depth + 1, "", "nothing")]
-                if step.otherwise:
-                    rows += [Row(depth, "", "otherwise:"), *_rows(step.otherwise, at, depth + 1)]
-            else:
-                rows.append(_row(depth, at, _said(step)))
-        now = now.later(length)
-    return rows
+            return [Row(depth, "", f"{step.repeat} times{apart}:"), *_rows(step.steps, now, depth + 1)]
+        case BranchStep():
+            rows = [_row(depth, at, f"if {wording.condition(step.when)}:")]
+            rows += _rows(step.then, at, depth + 1) or [Row(depth + 1, "", "nothing")]
+            if step.otherwise:
+                rows += [Row(depth, "", "otherwise:"), *_rows(step.otherwise, at, depth + 1)]
+            return rows
+        case OpenDispute() | OpenRefund():
+            return [_row(depth, at, wording.opening(step))]
+        case TransitionStep():
+            return [_row(depth, at, wording.transition(step))]
+        case _:
+            assert_never(step)
 
 
 def _row(depth: int, at: Span, what: str) -> Row:
@@ -134,22 +141,12 @@ def _plus(milliseconds: int) -> str:
     return f"+{format_duration(milliseconds)}"
 
 
-def _said(step: Step) -> str:
-    if isinstance(step, OpenDispute | OpenRefund):
-        return wording.opening(step)
-    assert isinstance(step, TRANSITIONS)  # noqa: S101 - branches and repetitions are drawn by `_rows`
-    return wording.transition(step)
-
-
 def _length(step: Step) -> Span:
     """Return how long a step takes, from the one before it to its end."""
-    if isinstance(step, REPEATS):
-        return Span().later(_total(step.steps), step.repeat)
-    if isinstance(step, BRANCHES):
-        sides = (_total(step.then), _total(step.otherwise))
-        low, high = min(side.low for side in sides), max(side.high for side in sides)
-        return Span(step.after + low, step.after + high)
-    return Span(step.after, step.after)
+    sides = [_total(script) for script in inner(step)] or [Span()]
+    longest = Span(min(side.low for side in sides), max(side.high for side in sides))
+    times = step.repeat if isinstance(step, RepeatStep) else 1
+    return Span(step.after, step.after).later(longest, times)
 
 
 def _total(steps: Sequence[Step]) -> Span:
@@ -181,18 +178,8 @@ def _merchant(scenario: Scenario) -> list[Row]:
 
 
 def _opens(steps: Sequence[Step], kind: type[OpenDispute | OpenRefund]) -> bool:
-    return any(isinstance(step, kind) for step in _flat(steps))
+    return any(isinstance(step, kind) for step in walk(steps))
 
 
 def _leaves_waiting(steps: Sequence[Step]) -> bool:
-    return any(isinstance(step, TRANSITIONS) and step.to not in _WAITING for step in _flat(steps))
-
-
-def _flat(steps: Sequence[Step]) -> Iterator[Step]:
-    for step in steps:
-        if isinstance(step, REPEATS):
-            yield from _flat(step.steps)
-        elif isinstance(step, BRANCHES):
-            yield from _flat((*step.then, *step.otherwise))
-        else:
-            yield step
+    return any(isinstance(step, TransitionStep) and step.to not in UNPAID for step in walk(steps))

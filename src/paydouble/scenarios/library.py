@@ -6,6 +6,7 @@ once, since their files may match new pay-ins and may be wrong.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -65,15 +66,27 @@ class Changes:
         return bool(self.changed or self.removed or self.problems)
 
 
+class UnusableFiles(UsageError):
+    """Files of a user's folders cannot be used; `problems` has a sentence for each, with its place."""
+
+    def __init__(self, problems: list[str]) -> None:
+        """Take at least one sentence."""
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
 def open_library(folders: Sequence[Path]) -> tuple[Library, list[str]]:
     """Return a library with a user's folders read, and what stands over what; `UsageError` names all that is wrong."""
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a folder", member="--scenarios")
     library = Library(folders)
-    changes = library.look()
+    try:
+        changes = library.look()
+    except OSError as error:  # a folder inside that cannot be listed
+        raise UsageError(f"{error.filename} cannot be read ({error.strerror})", member="--scenarios") from None
     if changes.problems:
-        raise UsageError("\n".join(changes.problems))
+        raise UnusableFiles(changes.problems)
     return library, changes.notices
 
 
@@ -145,6 +158,8 @@ class Library:
                     status = path.stat()
                 except OSError:
                     continue  # removed between the listing and now
+                if stat.S_ISDIR(status.st_mode):
+                    continue  # a folder may be called like a file; what is in it is listed as well
                 yield path, (status.st_mtime_ns, status.st_size, status.st_ino)
 
     def _choose(self, changes: Changes | None = None) -> None:

@@ -6,13 +6,24 @@ Each lane is a subgraph. An arrow says how long it takes; a rhombus is a branch,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from paydouble.core.durations import format_duration
+from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, finals, first
 from paydouble.scenarios import wording
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.steps import BRANCHES, REPEATS, Branch, OpenDispute, OpenRefund, Repeat, Step
+from paydouble.scenarios.steps import (
+    Branch,
+    BranchStep,
+    OpenDispute,
+    OpenRefund,
+    Repeat,
+    RepeatStep,
+    Step,
+    TransitionStep,
+)
 
-_FINAL = frozenset({"succeeded", "failed", "cancelled", "won", "lost", "accepted"})
+_FINAL = frozenset({*finals(PAY_IN), *finals(REFUND), *finals(DISPUTE)})
 _CODES = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "'"})
 End = tuple[str, str]
 """A node from which the way goes on, and what its arrow says besides the time."""
@@ -22,11 +33,11 @@ def draw_mermaid(scenario: Scenario) -> str:
     """Return the flowchart; it ends with a line break."""
     life = scenario.lifecycle
     chart = _Chart()
-    chart.lane("p", "pay-in", "created", life.pay_in)
+    chart.lane("p", "pay-in", first(PAY_IN), life.pay_in)
     if life.refund is not None:
-        chart.lane("r", "each refund", "created", life.refund)
+        chart.lane("r", "each refund", first(REFUND), life.refund)
     if life.dispute:
-        chart.lane("d", "each dispute", "needs_response", life.dispute)
+        chart.lane("d", "each dispute", first(DISPUTE), life.dispute)
     return "\n".join(["---", f"title: {scenario.name}", "---", "flowchart TD", *chart.lines, *chart.links()]) + "\n"
 
 
@@ -53,21 +64,28 @@ class _Chart:
 
     def _steps(self, steps: Sequence[Step], ends: list[End]) -> list[End]:
         for step in steps:
-            if isinstance(step, REPEATS):
-                ends = self._repeat(step, ends)
-            elif isinstance(step, BRANCHES):
-                ends = self._branch(step, ends)
-            elif isinstance(step, OpenDispute | OpenRefund):
+            ends = self._step(step, ends)
+        return ends
+
+    def _step(self, step: Step, ends: list[End]) -> list[End]:
+        match step:
+            case RepeatStep():
+                return self._repeat(step, ends)
+            case BranchStep():
+                return self._branch(step, ends)
+            case OpenDispute() | OpenRefund():
                 node = self._node(wording.opening(step), "[/", "/]")
                 self._openers.append((node, "d" if isinstance(step, OpenDispute) else "r"))
-                self._arrows(ends, node, step.after)
-                ends = [(node, "")]
-            else:
+                return self._after(ends, node, step.after)
+            case TransitionStep():
                 shape = ("([", "])") if step.to in _FINAL else ("(", ")")
-                node = self._node(wording.transition(step), *shape)
-                self._arrows(ends, node, step.after)
-                ends = [(node, "")]
-        return ends
+                return self._after(ends, self._node(wording.transition(step), *shape), step.after)
+            case _:
+                assert_never(step)
+
+    def _after(self, ends: list[End], node: str, time: int) -> list[End]:
+        self._arrows(ends, node, time)
+        return [(node, "")]
 
     def _branch(self, step: Branch, ends: list[End]) -> list[End]:
         node = self._node(f"{wording.condition(step.when)}?", "{", "}")

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationError
 
 from paydouble.core.errors import UsageError
-from paydouble.scenarios.base import FileModel, PlacedErrors
+from paydouble.core.refusals import sentence
+from paydouble.scenarios.base import FileModel, PlacedError, PlacedErrors
 from paydouble.scenarios.conditions import Moment
 from paydouble.scenarios.matching import Match
 from paydouble.scenarios.play import Action, Answer, Case, Deposit, Expected
-from paydouble.scenarios.steps import BRANCHES, REPEATS, Lifecycle, PayInStep, Step
+from paydouble.scenarios.steps import BranchStep, Lifecycle, PayInStep, Step, walk
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from paydouble.faults.model import Fault
 
+# Settings that no scenario can change -> why.
+NOT_FOR_SCENARIOS: Final = {
+    "scenario": "a scenario cannot name the scenario of new pay-ins",
+    "catalogue": "what is on offer is for the server or the sandbox to say",
+}
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 
 
@@ -28,12 +36,13 @@ def _settings(value: object) -> dict[str, Any]:
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     from paydouble.config import Settings  # noqa: PLC0415 - most scenarios change none
 
-    if "scenario" in value:
-        raise PlacedErrors([(("scenario",), "a scenario cannot name the scenario of new pay-ins")])
+    for name, why in NOT_FOR_SCENARIOS.items():
+        if name in value:
+            raise PlacedErrors([PlacedError((name,), why)])
     try:
         Settings.model_validate(value)
     except ValidationError as error:
-        raise PlacedErrors([(each["loc"], _message(each)) for each in error.errors(include_url=False)]) from None
+        raise PlacedErrors([_placed(each) for each in error.errors(include_url=False)]) from None
     return dict(value)
 
 
@@ -42,25 +51,28 @@ def _faults(value: object) -> tuple[Fault, ...]:
     if not isinstance(value, list | tuple):
         message = "is a list of faults, as the control API takes them"
         raise ValueError(message)  # noqa: TRY004 - as above
-    from paydouble.faults.model import ApiFault, WebhookFault, parse_fault  # noqa: PLC0415 - most scenarios have none
+    from paydouble.faults.model import ApiFault, FaultError, WebhookFault, parse_fault  # noqa: PLC0415 - most scenarios have none
 
     faults: list[Fault] = []
-    errors: list[tuple[tuple[int | str, ...], str]] = []
+    errors: list[PlacedError] = []
     for number, each in enumerate(value):
         try:
             faults.append(each if isinstance(each, ApiFault | WebhookFault) else parse_fault(each))
         except UsageError as error:
             place = tuple(int(part) if part.isdigit() else part for part in error.member.split(".") if part)
-            errors.append(((number, *place), error.message))
+            # Only a fault that a model has refused has more to tell than a sentence.
+            told = (error.kind, error.limits) if isinstance(error, FaultError) else ()
+            errors.append(PlacedError((number, *place), error.message, *told))
     if errors:
         raise PlacedErrors(errors)
     return tuple(faults)
 
 
-def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's mapping of one error
-    if error["type"] == "extra_forbidden":
-        return "this member is not known"
-    return str(error["msg"]).removeprefix("Value error, ")
+def _placed(error: ErrorDetails) -> PlacedError:
+    limits = error.get("ctx", {})
+    return PlacedError(
+        error["loc"], sentence(error["type"], error["input"], limits, error["msg"]), error["type"], limits
+    )
 
 
 def _written(faults: tuple[Fault, ...]) -> list[dict[str, Any]]:
@@ -124,10 +136,4 @@ class Scenario(FileModel):
 
 
 def _asks_when(steps: Sequence[Step]) -> bool:
-    for step in steps:
-        if isinstance(step, BRANCHES):
-            if isinstance(step.when.refund, Moment) or _asks_when(step.then) or _asks_when(step.otherwise):
-                return True
-        elif isinstance(step, REPEATS) and _asks_when(step.steps):
-            return True
-    return False
+    return any(isinstance(step, BranchStep) and isinstance(step.when.refund, Moment) for step in walk(steps))

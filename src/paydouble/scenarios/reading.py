@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,14 +12,13 @@ from pydantic import BaseModel, ValidationError
 
 from paydouble.config import explain
 from paydouble.core.errors import UsageError
-from paydouble.scenarios.complaints import Complaint
-from paydouble.scenarios.findings import Finding, Span, finding, in_file, lines_of
+from paydouble.core.files import read_regular
+from paydouble.scenarios.diagnostics import NOWHERE, Diagnostic, Span, in_file, lines_of, of_text
+from paydouble.scenarios.explaining import MOST_DIAGNOSTICS, diagnostics_of
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.telling import MOST_COMPLAINTS, complaints
 from paydouble.scenarios.tree import LARGEST_TEXT, Node, read_tree
 
 M = TypeVar("M", bound=BaseModel)
-_NOWHERE: Final = Span(0, 0, 0)
 _TOO_LARGE: Final = f"this is larger than {LARGEST_TEXT} bytes"
 # What YAML 1.2 has no place for: control characters, halves of surrogate pairs.
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -33,43 +32,42 @@ class Reading:
     text: str = ""
     tree: Node | None = None
     scenario: Scenario | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
     """In the order of the text; errors alone, unless rules have been asked as well."""
 
     @property
     def wrong(self) -> bool:
         """Return whether anything is wrong, warnings aside."""
-        return any(not each.complaint.warning for each in self.findings)
+        return any(not each.warning for each in self.findings)
 
-    def complain(self, found: Iterable[Complaint]) -> None:
+    def report(self, found: Iterable[Diagnostic]) -> None:
         """Take what is wrong with the scenario as a whole, or with it among others."""
         if self.tree is not None:
-            self.add([_finding(each, self.tree) for each in found])
+            self.add([_located(each, self.tree) for each in found])
 
-    def add(self, found: list[Finding]) -> None:
+    def add(self, found: list[Diagnostic]) -> None:
         """Take findings, and put all into the order of the text."""
-        self.findings = in_file([*self.findings, *found], self.path, self.text, MOST_COMPLAINTS)
+        self.findings = in_file([*self.findings, *found], self.path, self.text, MOST_DIAGNOSTICS)
 
 
 def read_file(path: Path) -> Reading:
     """Return what became of a file; that it cannot be read, or is no text, is a finding too."""
     reading = Reading(str(path))
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_TEXT + 1)
+        content = read_regular(path, LARGEST_TEXT + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         reason = getattr(error, "strerror", None) or str(error)
-        reading.add([finding(_NOWHERE, f"this cannot be read ({reason[:1].lower()}{reason[1:]})")])
+        reading.add([of_text(NOWHERE, f"this cannot be read ({reason[:1].lower()}{reason[1:]})")])
         return reading
     if len(content) > LARGEST_TEXT:
-        reading.add([finding(_NOWHERE, _TOO_LARGE)])
+        reading.add([of_text(NOWHERE, _TOO_LARGE)])
         return reading
     try:
         return read_text(content.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:
         span = _end_of(content[: error.start].decode("utf-8"))
         found = f"byte {error.start + 1} of this file, 0x{content[error.start]:02x}, is not UTF-8"
-        reading.add([finding(span, found, advice="save it as UTF-8, if it is a text")])
+        reading.add([of_text(span, found, advice="save it as UTF-8, if it is a text")])
         return reading
 
 
@@ -78,13 +76,13 @@ def read_text(text: str, path: str = "") -> Reading:
     reading = Reading(path, text.removeprefix("\ufeff"))
     if len(reading.text.encode(errors="surrogatepass")) > LARGEST_TEXT:
         reading.text = ""
-        reading.add([finding(_NOWHERE, _TOO_LARGE)])
+        reading.add([of_text(NOWHERE, _TOO_LARGE)])
         return reading
     unprintable = _UNPRINTABLE.search(reading.text)
     if unprintable:
         message = f"the character U+{ord(unprintable[0]):04X} cannot stand in a YAML file"
         advice = 'in double quotes it is written "\\u…"; is this a text at all?'
-        reading.add([finding(_end_of(reading.text[: unprintable.start()]), message, advice=advice)])
+        reading.add([of_text(_end_of(reading.text[: unprintable.start()]), message, advice=advice)])
         return reading
     reading.tree, found = read_tree(reading.text)
     if reading.tree is not None:
@@ -93,14 +91,14 @@ def read_text(text: str, path: str = "") -> Reading:
     return reading
 
 
-def _validate(reading: Reading, tree: Node, found: Sequence[Finding]) -> list[Finding]:
+def _validate(reading: Reading, tree: Node, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Keep the scenario of a tree, if nothing is wrong with it; returns what the models find."""
     try:
         scenario = Scenario.model_validate(tree.value)
     except ValidationError as error:
         # What is refused as YAML already has no value that the models could judge.
         refused = {each.span[:2] for each in found}
-        told = [_finding(each, tree) for each in complaints(error, tree.value)]
+        told = [_located(each, tree) for each in diagnostics_of(error, tree.value)]
         return [each for each in told if each.span[:2] not in refused]
     reading.scenario = None if found else scenario
     return []
@@ -121,14 +119,14 @@ def check_file(path: Path) -> Reading:
         found = broken(reading.scenario)
         if reading.scenario.name != path.stem:
             message = f"the scenario is called {reading.scenario.name!r}, its file {path.stem!r}"
-            found.append(Complaint(("name",), message, meant=path.stem, advice="they share their name"))
-        reading.complain(found)
+            found.append(Diagnostic(("name",), message, meant=path.stem, advice="they share their name"))
+        reading.report(found)
     return reading
 
 
-def _finding(complaint: Complaint, tree: Node) -> Finding:
-    node = tree.find(complaint.place)
-    return Finding(node.key if complaint.of_key and node.key else node.shown, complaint)
+def _located(diagnostic: Diagnostic, tree: Node) -> Diagnostic:
+    node = tree.find(diagnostic.place)
+    return replace(diagnostic, span=node.key if diagnostic.of_key and node.key else node.shown)
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -136,7 +134,7 @@ def read_scenario(path: Path) -> Scenario:
     reading = read_file(path)
     if reading.scenario is None:
         first = reading.findings[0]
-        raise UsageError(first.sentence, member=first.place)
+        raise UsageError(first.sentence, member=first.position)
     return reading.scenario
 
 
@@ -146,12 +144,8 @@ def parse_text(text: str) -> Scenario:
     if reading.scenario is None:
         first = reading.findings[0]
         where = f"line {first.span.line + 1}, column {first.span.column + 1}"
-        message = (
-            f"{first.sentence} (at {where} of the YAML text)"
-            if first.complaint.member
-            else f"{where}: {first.sentence}"
-        )
-        raise UsageError(message, member=first.complaint.member or "yaml")
+        message = f"{first.sentence} (at {where} of the YAML text)" if first.member else f"{where}: {first.sentence}"
+        raise UsageError(message, member=first.member or "yaml")
     return reading.scenario
 
 
@@ -160,7 +154,7 @@ def parse_scenario(data: object) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        first = complaints(error, data)[0]
+        first = diagnostics_of(error, data)[0]
         raise UsageError(first.sentence, member=first.member) from None
 
 
@@ -169,5 +163,5 @@ def validated(model: type[M], data: object) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        place, message = explain(error)
+        place, message = explain(error, model)
         raise UsageError(message, member=place) from None

@@ -12,14 +12,14 @@ from typing import Final
 
 from paydouble.core.money import MINOR_DIGITS, to_minor
 from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, finals, first
 from paydouble.scenarios.base import Place
-from paydouble.scenarios.complaints import Complaint
-from paydouble.scenarios.findings import listed
+from paydouble.scenarios.diagnostics import Diagnostic, listed
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Action, Answer, Deposit, Expected, ExpectedEvent
-from paydouble.scenarios.walking import Walk
+from paydouble.scenarios.reachability import Reach
 
-_CLOSED: Final = frozenset({"won", "lost", "accepted"})
+_CLOSED: Final = frozenset(finals(DISPUTE))
 _DEFAULT_AMOUNT: Final = Decimal("49.90")
 _REFUSED: Final = range(400, 500)
 
@@ -37,14 +37,14 @@ class _TryOut:
     expect: tuple[Expected, ...]
 
 
-def broken(scenario: Scenario) -> list[Complaint]:
+def broken(scenario: Scenario) -> list[Diagnostic]:
     """Return what is wrong with a scenario as a whole."""
     life = scenario.lifecycle
-    pay_in, refund, dispute = Walk("payin", "pay-in"), Walk("refund", "refund"), Walk("dispute", "dispute")
-    pay_in.along(life.pay_in, ("lifecycle", "pay_in"), frozenset({"created"}))
-    refund.along(life.refund or (), ("lifecycle", "refund"), frozenset({"created"}))
-    dispute.along(life.dispute, ("lifecycle", "dispute"), frozenset({"needs_response"}))
-    found = [each for walk in (pay_in, refund, dispute) for each in walk.complaints.values()]
+    pay_in, refund, dispute = Reach("payin", "pay-in"), Reach("refund", "refund"), Reach("dispute", "dispute")
+    pay_in.along(life.pay_in, ("lifecycle", "pay_in"), frozenset({first(PAY_IN)}))
+    refund.along(life.refund or (), ("lifecycle", "refund"), frozenset({first(REFUND)}))
+    dispute.along(life.dispute, ("lifecycle", "dispute"), frozenset({first(DISPUTE)}))
+    found = [each for walk in (pay_in, refund, dispute) for each in walk.diagnostics.values()]
     if life.refund is None:
         refund.seen |= {"processing", "succeeded"}
     found += _doubles(scenario)
@@ -54,7 +54,7 @@ def broken(scenario: Scenario) -> list[Complaint]:
         found += _without_dispute(tried, pay_in)
     if "expect" not in scenario.model_fields_set and not scenario.cases:
         advice = "with the events that are to come, `check --play` tells when they do not"
-        found.append(Complaint((), "nothing is expected", advice=advice, warning=True, absent="expect"))
+        found.append(Diagnostic((), "nothing is expected", advice=advice, warning=True, absent="expect"))
     return found
 
 
@@ -66,14 +66,14 @@ def _try_outs(scenario: Scenario) -> Iterator[_TryOut]:
         yield _TryOut(("cases", number), case.deposit or first, has_own, case.merchant, case.answers or (), case.expect)
 
 
-def _doubles(scenario: Scenario) -> Iterator[Complaint]:
+def _doubles(scenario: Scenario) -> Iterator[Diagnostic]:
     names = [case.name for case in scenario.cases]
     for number, name in enumerate(names):
         if name in names[:number]:
-            yield Complaint(("cases", number, "name"), f"another case is called {name!r} already")
+            yield Diagnostic(("cases", number, "name"), f"another case is called {name!r} already")
 
 
-def _amounts(tried: _TryOut) -> Iterator[Complaint]:
+def _amounts(tried: _TryOut) -> Iterator[Diagnostic]:
     if any(isinstance(answer, int) and answer in _REFUSED for answer in tried.answers):
         return  # it may be the point that the deposit is refused
     if tried.has_deposit:
@@ -83,21 +83,21 @@ def _amounts(tried: _TryOut) -> Iterator[Complaint]:
             yield from _amount(action.deposit, tried.deposit, (*tried.place, "merchant", number, "deposit"))
 
 
-def _amount(deposit: Deposit, first: Deposit, place: Place) -> Iterator[Complaint]:
+def _amount(deposit: Deposit, first: Deposit, place: Place) -> Iterator[Diagnostic]:
     currency = deposit.currency if "currency" in deposit.model_fields_set else first.currency
     amount = deposit.amount if deposit.amount is not None else first.amount
     if currency not in MINOR_DIGITS:
-        yield Complaint((*place, "currency"), f"{currency} is no currency in circulation")
+        yield Diagnostic((*place, "currency"), f"{currency} is no currency in circulation")
         return
     what = "the amount 49.90, taken when none is given," if amount is None else f"the amount {amount}"
     try:
         if to_minor(_DEFAULT_AMOUNT if amount is None else amount, MINOR_DIGITS[currency]) <= 0:
-            yield Complaint((*place, "amount"), f"{what} is nothing that can be paid")
+            yield Diagnostic((*place, "amount"), f"{what} is nothing that can be paid")
     except ValueError as error:
-        yield Complaint((*place, "amount"), f"{what} does not fit {currency}: it {error}")
+        yield Diagnostic((*place, "amount"), f"{what} does not fit {currency}: it {error}")
 
 
-def _events(tried: _TryOut, pay_in: Walk, refund: Walk, dispute: Walk, *, scripted: bool) -> Iterator[Complaint]:
+def _events(tried: _TryOut, pay_in: Reach, refund: Reach, dispute: Reach, *, scripted: bool) -> Iterator[Diagnostic]:
     done = {action.kind for action in tried.merchant}
     # Every pay-in can expire, or be cancelled by the merchant.
     possible = {"pay-in.created", "pay-in.cancelled", *(f"pay-in.{status}" for status in pay_in.seen)}
@@ -115,15 +115,15 @@ def _events(tried: _TryOut, pay_in: Walk, refund: Walk, dispute: Walk, *, script
             place = (*tried.place, "expect", number)
             place = (*place, "event") if isinstance(expected, ExpectedEvent) else place
             can = listed(each for each in EVENT_TYPES if each in possible)
-            yield Complaint(place, f"{event} never comes here", can)
+            yield Diagnostic(place, f"{event} never comes here", can)
 
 
-def _without_dispute(tried: _TryOut, pay_in: Walk) -> Iterator[Complaint]:
+def _without_dispute(tried: _TryOut, pay_in: Reach) -> Iterator[Diagnostic]:
     if pay_in.opens_dispute:
         return
     for number, action in enumerate(tried.merchant):
         if action.kind in {"evidence", "accept"}:
-            yield Complaint(
+            yield Diagnostic(
                 (*tried.place, "merchant", number, action.kind),
                 "no dispute ever arrives here",
                 advice="begin one with a step such as {after: 30d, dispute: {}}, once the pay-in has succeeded",

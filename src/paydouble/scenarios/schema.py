@@ -17,13 +17,13 @@ from typing import Any, Final
 import orjson
 from pydantic import BaseModel
 
-from paydouble.core.durations import format_duration
+from paydouble.core.durations import PATTERN, format_duration
 
 PATH: Final = Path(__file__).with_name("scenario.schema.json")
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _DEFINED: Final = "#/$defs/"
 _DURATIONS: Final = ["250ms", "2s", "5m", "1h30m", "3d"]
-_DURATION: Final = r"^\s*([0-9]+(\.[0-9]+)?(ms|d|h|m|s))+\s*$"
+_DURATION: Final = rf"^\s*{PATTERN}\s*$"
 
 
 @cache
@@ -37,14 +37,14 @@ def build() -> dict[str, Any]:
     """Return the schema, made from the models and the texts under their members."""
     from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only who writes the file needs it
 
-    from paydouble.config import Settings  # noqa: PLC0415
+    from paydouble.config import CatalogueSettings, Settings  # noqa: PLC0415
     from paydouble.faults.model import ApiFault, WebhookFault  # noqa: PLC0415
-    from paydouble.scenarios.model import Scenario  # noqa: PLC0415
+    from paydouble.scenarios.model import NOT_FOR_SCENARIOS, Scenario  # noqa: PLC0415
 
     models: tuple[type[BaseModel], ...] = (Scenario, Settings, ApiFault, WebhookFault)
     _, made = models_json_schema([(model, "validation") for model in models], ref_template=f"{_DEFINED}{{model}}")
     definitions: dict[str, Any] = {_short(name): _tidy(each) for name, each in made["$defs"].items()}
-    for model in _with_members(models):
+    for model in with_members(models):
         # Two models of one name are told apart by their modules.
         name = model.__name__ if model.__name__ in definitions else _short(f"{model.__module__}.{model.__name__}")
         for member, text in attribute_docs(model).items():
@@ -54,14 +54,17 @@ def build() -> dict[str, Any]:
     # These two have parsers of their own, of which pydantic knows no schema.
     members = definitions["Scenario"]["properties"]
     members["settings"] |= {"anyOf": [{"$ref": f"{_DEFINED}Settings"}, {"type": "null"}]}
-    del definitions["Settings"]["properties"]["scenario"]
+    for name in NOT_FOR_SCENARIOS:
+        del definitions["Settings"]["properties"][name]
+    for model in with_members([CatalogueSettings]):
+        del definitions[model.__name__]
     faults = [{"$ref": f"{_DEFINED}{name}"} for name in ("ApiFault", "WebhookFault")]
     members["faults"] |= {"type": "array", "items": {"anyOf": faults}}
     top = definitions.pop("Scenario")
     return {"$schema": DIALECT, "title": "A scenario", **top, "$defs": dict(sorted(definitions.items()))}
 
 
-def _with_members(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+def with_members(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     """Return models and all models that their members hold, each once."""
     found: dict[type[BaseModel], None] = {}
     waiting: list[Any] = list(models)

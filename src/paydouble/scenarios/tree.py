@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from paydouble.core.json_text import JsonTextError, Number
-from paydouble.scenarios.findings import Finding, Span, finding
+from paydouble.scenarios.diagnostics import Diagnostic, Span, of_text
 
 LARGEST_TEXT: Final = 2**20
 """Bytes of a YAML text."""
@@ -70,11 +70,11 @@ class Node:
 
 
 class _Unreadable(Exception):
-    def __init__(self, found: Finding) -> None:
+    def __init__(self, found: Diagnostic) -> None:
         self.found = found
 
 
-def read_tree(text: str) -> tuple[Node | None, list[Finding]]:
+def read_tree(text: str) -> tuple[Node | None, list[Diagnostic]]:
     """Return the tree of a YAML text, if it has one, and what is wrong with it as YAML."""
     import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
 
@@ -96,7 +96,7 @@ class _Builder:
 
     def __init__(self, yaml: Any) -> None:  # noqa: ANN401 - the module
         self._yaml = yaml
-        self.findings: list[Finding] = []
+        self.findings: list[Diagnostic] = []
         self._depth = self._nodes = 0
 
     def document(self, events: Iterator[Any]) -> Node:
@@ -106,12 +106,12 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
                     raise _Unreadable(
-                        finding(_span(event), "a second document begins here", advice="one file holds one scenario")
+                        of_text(_span(event), "a second document begins here", advice="one file holds one scenario")
                     )
                 root = self._node(next(events), events)
         if root is None:
             raise _Unreadable(
-                finding(
+                of_text(
                     Span(0, 0, 0),
                     "there is nothing in here",
                     advice="a scenario begins with 'name: my-scenario' and 'summary: What happens.'",
@@ -125,7 +125,7 @@ class _Builder:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _Unreadable(
-                finding(span, f"these are more than {MOST_NODES} values", advice="no scenario needs them")
+                of_text(span, f"these are more than {MOST_NODES} values", advice="no scenario needs them")
             )
         if isinstance(event, yaml.AliasEvent):
             # A few lines of aliases can stand for more than any memory holds.
@@ -142,7 +142,7 @@ class _Builder:
             return Node(self._meaning(event.value, span) if plain else event.value, span)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise _Unreadable(finding(span._replace(length=1), f"this is nested more than {DEEPEST} deep"))
+            raise _Unreadable(of_text(span._replace(length=1), f"this is nested more than {DEEPEST} deep"))
         build = self._mapping if isinstance(event, yaml.MappingStartEvent) else self._sequence
         node, end = build(events)
         self._depth -= 1
@@ -213,7 +213,7 @@ class _Builder:
         return number
 
     def _note(self, span: Span, message: str, *, advice: str = "") -> None:
-        self.findings.append(finding(span, message, advice=advice))
+        self.findings.append(of_text(span, message, advice=advice))
 
 
 def _number(word: str, *, whole: bool) -> int | Number | None:

@@ -1,11 +1,11 @@
-"""A parser's complaints in words for a person: what it saw, and what the writer most likely did."""
+"""A parser's diagnostics in words for a person: what it saw, and what the writer most likely did."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-from paydouble.scenarios.findings import Finding, Span, finding, lines_of
+from paydouble.scenarios.diagnostics import Diagnostic, Span, lines_of, of_text
 
 _CANNOT_BEGIN: Final = "found character that cannot start any token"
 _NO_VALUE: Final = "did not find expected node content"
@@ -43,7 +43,7 @@ _KNOWN: Final = (
 )
 
 
-def translated(error: Any, text: str) -> Finding:  # noqa: ANN401 - PyYAML has no types
+def translated(error: Any, text: str) -> Diagnostic:  # noqa: ANN401 - PyYAML has no types
     """Return the finding of a parser's `MarkedYAMLError`."""
     lines = lines_of(text)
     problem = str(error.problem)
@@ -54,22 +54,22 @@ def translated(error: Any, text: str) -> Finding:  # noqa: ANN401 - PyYAML has n
     for number, line in enumerate(lines[: span.line + 1]):
         indentation = re.match(r"[ \t]*", line)
         if indentation and "\t" in indentation[0]:
-            return finding(
+            return of_text(
                 Span(number, indentation[0].index("\t"), 1), "a tab in the indentation", advice="indent with spaces"
             )
     if _CANNOT_BEGIN in problem:
         sign = lines[span.line][span.column : span.column + 1]
-        return finding(span, f"a value cannot begin with {sign}", advice="put it into quotes")
+        return of_text(span, f"a value cannot begin with {sign}", advice="put it into quotes")
     if _NO_VALUE in problem and not "".join(lines[span.line :])[span.column :].strip():
-        return finding(_inside(span, lines), "the text ends inside a list or a mapping", advice="close it with ] or }")
+        return of_text(_inside(span, lines), "the text ends inside a list or a mapping", advice="close it with ] or }")
     for words, message, advice in _KNOWN:
         if words in problem:
             opened = error.context_mark
             begins = (
                 f" (it begins at line {opened.line + 1}, column {opened.column + 1})" if "no end" in message else ""
             )
-            return finding(_inside(span, lines), f"{message}{begins}", advice=advice)
-    return finding(span, f"this is not YAML: {problem}")
+            return of_text(_inside(span, lines), f"{message}{begins}", advice=advice)
+    return of_text(span, f"this is not YAML: {problem}")
 
 
 def _inside(span: Span, lines: list[str]) -> Span:

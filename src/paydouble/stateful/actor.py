@@ -38,7 +38,7 @@ class Actor:
         self.upset: tuple[str, int] | None = None
         """What is to happen while the next webhook is worked on, and at which point of the merchant's code."""
         url = getattr(make, "receiver_url", None)
-        self.double = InProcess(settings, seed=seed, receiver=self.take, wall=_wall if url else None)
+        self.double = InProcess(settings, seed=seed, receiver=self.take, wall=_wall if url else None, shares_clock=True)
         self._now = _wall if url else self.double.sandbox.tick
         self.service = Service(self.double, self.accuse)
         self._watchdog = Watchdog(patience_seconds)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from paydouble.core.money import MINOR_DIGITS, write_amount
+from paydouble.payments.lifecycle import PAID, PAY_IN, REFUNDED, unfinished
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 
@@ -49,7 +50,7 @@ class Truth:
     @property
     def paid(self) -> list[PayIn]:
         """Return the pay-ins that brought money."""
-        return [each for each in self.pay_ins if each.status == "succeeded"]
+        return [each for each in self.pay_ins if each.status == PAID]
 
 
 def truth(box: Sandbox, order: Order) -> Truth:
@@ -72,7 +73,7 @@ def allowed(order: Order, found: Truth) -> frozenset[str]:
     if not found.pay_ins:
         return _UNPAID
     if not paid:
-        if any(each.status in {"created", "pending", "processing"} for each in found.pay_ins):
+        if any(each.status in unfinished(PAY_IN) for each in found.pay_ins):
             return frozenset({"pending"})
         return _UNPAID - {"pending"}
     if drifted(found):
@@ -105,4 +106,4 @@ def balance(order: Order, found: Truth) -> Decimal:
 
 
 def _given_back(found: Truth) -> int:
-    return sum(each.amount for each in found.refunds if each.status == "succeeded")
+    return sum(each.amount for each in found.refunds if each.status == REFUNDED)

@@ -52,7 +52,7 @@ class Answer(Protocol):
 
     @property
     def body(self) -> bytes:
-        """The body's bytes; not always as many as were announced, and not always JSON."""
+        """The body's bytes; not always JSON, and not always all that the service meant to send."""
 
 
 class ServiceLike(Protocol):

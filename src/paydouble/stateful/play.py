@@ -17,6 +17,7 @@ from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
+from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import books, invariants
 from paydouble.stateful.actor import Actor, MakeMerchant
@@ -349,7 +350,7 @@ class Play:
     def _wish(self, order: Order) -> None:
         # A click on what is being paid, or is paid, is no wish for another deposit.
         pay_ins = books.truth(self._box, order).pay_ins
-        if all(each.status in {"failed", "cancelled"} for each in pay_ins):
+        if all(each.status in UNSUCCESSFUL for each in pay_ins):
             order.presses = len(pay_ins) + 1
 
     def _order(self, number: int) -> tuple[Order, int]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUNDED, first, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.stateful.books import Order, Truth
 
 
 def _fails(box: Sandbox, _: Order, found: Truth) -> str | None:
     for pay_in in found.pay_ins:
-        if pay_in.status in {"created", "pending", "processing"}:
+        if pay_in.status in unfinished(PAY_IN):
             box.force_transition(pay_in, "failed")
             return "the provider declines the payment"
     return None
@@ -27,7 +28,7 @@ def _dispute(box: Sandbox, _: Order, found: Truth) -> str | None:
 
 def _decide(box: Sandbox, found: Truth, to: str, words: str) -> str | None:
     for dispute in found.disputes:
-        if dispute.status in {"needs_response", "under_review"}:
+        if dispute.status in unfinished(DISPUTE):
             box.force_transition(dispute, to)
             return words
     return None
@@ -36,7 +37,7 @@ def _decide(box: Sandbox, found: Truth, to: str, words: str) -> str | None:
 def _reopen(box: Sandbox, _: Order, found: Truth) -> str | None:
     for dispute in found.disputes:
         if dispute.status == "won":
-            box.force_transition(dispute, "needs_response", force=True)
+            box.force_transition(dispute, first(DISPUTE), force=True)
             return "the dispute that was won is opened again"
     return None
 
@@ -45,14 +46,14 @@ def _late_money(box: Sandbox, order: Order, found: Truth) -> str | None:
     for pay_in in found.pay_ins:
         if pay_in.status == "cancelled":
             order.late.add(pay_in.id)
-            box.force_transition(pay_in, "succeeded", force=True)
+            box.force_transition(pay_in, PAID, force=True)
             return "money comes for the payment that had expired"
     return None
 
 
 def _refund_fails(box: Sandbox, _: Order, found: Truth) -> str | None:
     for refund in found.refunds:
-        if refund.status == "succeeded":
+        if refund.status == REFUNDED:
             box.force_transition(refund, "failed", force=True)
             return "the refund that had succeeded fails after all"
     return None

@@ -1,7 +1,7 @@
 """The payment service as the merchant's code meets it: a call, the time, and points at which things come in between.
 
 Whatever the pipeline answers is performed here as a client would feel it: a reset is a `ConnectionResetError`, a late
-reply a `TimeoutError` with the time gone, a cut one a body that ends too early. Time is the sandbox's; while a merchant
+reply a `TimeoutError` with the time gone, a cut one a `ConnectionError`. Time is the sandbox's; while a merchant
 waits, webhooks arrive.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from paydouble.api.values import Reply, Request
+from paydouble.faults.wire import Loss, Lost, TimedOut, client_outcome
 from paydouble.inprocess import InProcess
 from paydouble.stateful.verdicts import Died, Runaway
 
@@ -28,6 +29,12 @@ LONGEST_SECONDS: Final = 4 * 3600.0
 # A third identical request in the same instant is a loop without a pause.
 _AT_ONCE: Final = 3
 _LEAST_PAUSE: Final = 0.05
+# Twice what any gateway waits.
+_LONGEST_ANSWER_SECONDS: Final = 120
+# What a client raises for a connection that ended before a whole answer.
+_ERRORS: Final[Mapping[Loss, type[ConnectionError]]] = MappingProxyType(
+    {"reset": ConnectionResetError, "empty": ConnectionAbortedError, "garbage": ConnectionError, "cut": ConnectionError}
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -133,7 +140,11 @@ class Service:
             return self._elsewhere(target, sent)
         self._count(method, target, sent.get("Idempotency-Key"))
         reply = self._double.handle(Request(method, target, sent, body, remote="127.0.0.1"))
+        if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
+            reply.wire = None  # it breaks what follows the headers, which is nothing
         answer = self._perform(reply, timeout)
+        if method == "HEAD":
+            answer = replace(answer, body=b"")
         if answer.status == 429 and self._spent.earliest is not None:  # noqa: PLR2004 - HTTP
             self._spent.limited_at = self.now()
         self._pass_point()
@@ -170,34 +181,24 @@ class Service:
             if pause < max(spent.earliest - 1, _LEAST_PAUSE):
                 self._accuse(f"asks again {pause:g} s after a 429 that asked for {spent.earliest:g} s")
 
-    def _perform(self, reply: Reply, timeout: float | None) -> Response:  # noqa: C901 - one case a wire fault
-        wire = reply.wire
-        slow = reply.delay_ms / 1000
-        body = reply.body
-        if wire is not None:
-            match wire.kind:
-                case "reset":
-                    raise self._lost(ConnectionResetError("the connection was reset"))
-                case "empty":
-                    raise self._lost(ConnectionAbortedError("the connection was closed without an answer"))
-                case "garbage":
-                    raise self._lost(ConnectionError("what came is not HTTP"))
-                case "silence":
-                    slow = wire.seconds or LONGEST_SECONDS
-                case "drip":
-                    slow += wire.seconds or 0.0
-                case _:
-                    body = body[: int(len(body) * wire.fraction)]
-        if slow and timeout is not None and slow >= timeout:
-            self._double.advance(by=int(timeout * 1000))
-            raise self._lost(TimeoutError(f"no answer within {timeout:g} s"))
-        if slow > 120:  # noqa: PLR2004 - twice what any gateway waits
-            raise Runaway(f"waits {_long(slow)} for one answer, as it sets no timeout")
-        if slow:
-            self._double.advance(by=int(slow * 1000))
+    def _perform(self, reply: Reply, timeout: float | None) -> Response:
+        """Let the time of an answer pass, and return it or raise what a client would."""
+        delay = reply.delay_ms / 1000
+        outcome = client_outcome(reply.body, reply.wire, delay_seconds=delay, total_limit=timeout)
+        took = LONGEST_SECONDS if outcome.after_seconds is None else outcome.after_seconds
+        timed_out = isinstance(outcome, TimedOut) and outcome.after_seconds is not None
+        if took > _LONGEST_ANSWER_SECONDS and not timed_out:
+            raise Runaway(f"waits {_long(took)} for one answer, as it sets no timeout")
+        if took:
+            self._double.advance(by=int(took * 1000))
+        if isinstance(outcome, TimedOut):
+            raise self._lost(TimeoutError(f"no answer within {took:g} s"))
+        if isinstance(outcome, Lost):
+            raise self._lost(_ERRORS[outcome.how](outcome.message))
+        body = outcome.body
         headers = CIMultiDict(reply.headers)
         headers["Content-Type"] = reply.content_type
-        headers["Content-Length"] = str(len(reply.body))
+        headers["Content-Length"] = str(len(body))
         headers["X-Request-Id"] = reply.request_id
         if reply.status >= 500 or len(body) < len(reply.body):  # noqa: PLR2004 - HTTP
             self.failures += 1

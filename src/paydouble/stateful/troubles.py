@@ -70,7 +70,14 @@ POSTS: Final[Mapping[str, Trouble]] = MappingProxyType(
         "reply too late": Trouble(
             "the reply comes after a minute", _api("latency", phase=_AFTER, fixed="60s"), passing=True
         ),
-        "reply cut": Trouble("half of the reply arrives", _api("truncate", phase=_AFTER), passing=True),
+        "reply cut": Trouble(
+            "the connection ends in the middle of the reply", _api("truncate", phase=_AFTER), passing=True
+        ),
+        "reply short": Trouble(
+            "the reply is announced shorter than it is, and arrives without its end",
+            _api("wrong_content_length", phase=_AFTER, by=-100),
+            passing=True,
+        ),
         "reply in drips": Trouble(
             "the reply drips in over ten minutes", _api("slow_body", chunks=100, over="10m"), passing=True
         ),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from paydouble.core.errors import UsageError
-    from paydouble.testing.answers import Answer, crash, hang, slow
     from paydouble.testing.calls import Async, Sync
     from paydouble.testing.errors import (
         ControlRefused,
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
         ServerGone,
         ServiceDown,
     )
-    from paydouble.testing.receiver import Received, Receiver
-    from paydouble.testing.records import Attempt, Delivery, Event, Request
+    from paydouble.testing.receiver import Answer, Received, Receiver, crash, hang, slow
+    from paydouble.testing.records import Attempt, Delivery, Event, Request, UnclaimedRequest
     from paydouble.testing.results import (
         Advanced,
         ClockState,
@@ -40,14 +39,13 @@ if TYPE_CHECKING:
 
 _HOME: Final = {
     "UsageError": "paydouble.core.errors",
-    **dict.fromkeys(("Answer", "crash", "hang", "slow"), "paydouble.testing.answers"),
     **dict.fromkeys(("Async", "Sync"), "paydouble.testing.calls"),
     **dict.fromkeys(
         ("ControlRefused", "NotAsExpected", "ReplyLost", "ReplyTimeout", "ServerGone", "ServiceDown"),
         "paydouble.testing.errors",
     ),
-    **dict.fromkeys(("Received", "Receiver"), "paydouble.testing.receiver"),
-    **dict.fromkeys(("Attempt", "Delivery", "Event", "Request"), "paydouble.testing.records"),
+    **dict.fromkeys(("Answer", "Received", "Receiver", "crash", "hang", "slow"), "paydouble.testing.receiver"),
+    **dict.fromkeys(("Attempt", "Delivery", "Event", "Request", "UnclaimedRequest"), "paydouble.testing.records"),
     **dict.fromkeys(
         (
             "Advanced",
@@ -96,6 +94,7 @@ __all__ = [
     "ServerGone",
     "ServiceDown",
     "Sync",
+    "UnclaimedRequest",
     "UsageError",
     "WebhookReceiver",
     "WebhookState",

@@ -16,10 +16,13 @@ from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
 
 from paydouble.api.values import Request
+from paydouble.runtime.bodies import Bodies
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.socketless import Sandbox
-from paydouble.web import api, wire_faults
+from paydouble.web import wire_faults
+from paydouble.web.bodies import answered, read_body
 from paydouble.web.replies import render
+from paydouble.web.targets import origin_form
 
 if TYPE_CHECKING:
     from aiohttp.client import ClientTimeout
@@ -36,7 +39,8 @@ class SandboxConnector(aiohttp.BaseConnector):
         """Answer for a sandbox; made inside the event loop in which it is used."""
         super().__init__(force_close=True)
         self.sandbox = sandbox
-        self._server = web.Server(self._answer, access_log=None)
+        self._bodies = Bodies()
+        self._server = web.Server(self._handle, access_log=None, auto_decompress=False)
 
     async def _create_connection(
         self,
@@ -55,10 +59,16 @@ class SandboxConnector(aiohttp.BaseConnector):
         client.connection_made(to_service)
         return client
 
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        finally:
+            answered(request, self._bodies)
+
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        body, problem = await api.read_body(request)
+        body, problem = await read_body(request, self.sandbox.core.sandbox.rules.body_limit, self._bodies)
         asked = Request(
-            request.method, api.origin_form(request), request.headers, body, request.raw_headers, "127.0.0.1", problem
+            request.method, origin_form(request), request.headers, body, request.raw_headers, "127.0.0.1", problem
         )
         reply = self.sandbox.reply(asked)
         if reply.delay_ms:

@@ -20,8 +20,8 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from paydouble.core.durations import format_duration
+from paydouble.records import Document, read_json
 from paydouble.testing.errors import ControlRefused
-from paydouble.testing.results import Document, read_json
 
 # What a local server never needs, and a test does not wait for longer.
 PATIENCE_SECONDS = 30.0
@@ -125,6 +125,9 @@ class Executor(Protocol):
     def run(self, steps: Steps[T]) -> Any:  # noqa: ANN401 - T, or something that gives T when it is awaited
         """Carry a call out."""
 
+    def blocked_ports(self) -> frozenset[int]:
+        """Return the ports of this machine at which nobody is answered until a call returns."""
+
 
 class Handle(Generic[M]):
     """What a test holds: something of the double that can be asked and told."""
@@ -170,6 +173,26 @@ class Pending(Coroutine[Any, Any, T_co], Generic[T_co]):
     ) -> None:
         """Leave it."""
         await self._entered.__aexit__(kind, error, trace)
+
+
+class Get(Generic[T_co]):
+    """Turns a method that describes a call without arguments into an attribute; one to await on `Handle[Async]`."""
+
+    def __init__(self, describe: Callable[[Any], Steps[T_co]]) -> None:
+        """Take the description: a generator function."""
+        self._describe = describe
+        self.__doc__ = describe.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Handle[Sync], owner: type) -> T_co: ...
+    @overload
+    def __get__(self, instance: Handle[Async], owner: type) -> Pending[T_co]: ...
+    def __get__(self, instance: Handle[Any] | None, owner: type) -> Any:
+        """Make the call."""
+        __tracebackhide__ = True
+        return self if instance is None else instance._executor.run(self._describe(instance))  # noqa: SLF001 - a friend
 
 
 class Call(Generic[P, T]):

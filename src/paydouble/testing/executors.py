@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from paydouble.core.errors import UsageError
 from paydouble.testing.calls import Exchange, Pending, Steps
 from paydouble.testing.errors import ServerGone
+from paydouble.testing.loops import blocked_ports, check_asyncio, is_this_machine
 
 if TYPE_CHECKING:
     import aiohttp
@@ -82,6 +83,10 @@ class SyncExecutor:
             result: T = end.value
             return result
 
+    def blocked_ports(self) -> frozenset[int]:
+        """Return the ports at which this thread's event loop listens, if one runs: a call blocks it."""
+        return blocked_ports()
+
     def close(self) -> None:
         """Close the kept connections; a later call opens new ones."""
         with self._lock:
@@ -89,6 +94,12 @@ class SyncExecutor:
 
     def _exchange(self, exchange: Exchange) -> tuple[int, bytes]:
         __tracebackhide__ = True
+        address = self.address
+        if is_this_machine(address.host) and address.port in blocked_ports():
+            raise UsageError(
+                f"the paydouble server at {address.url} runs in this event loop, which a call that blocks would stop; "
+                "use AsyncPaydouble and await its calls, or make this one in a thread (asyncio.to_thread)"
+            )
         connection = self._take(exchange.patience)
         try:
             connection.request(exchange.method, _PREFIX + exchange.path, exchange.body, self.address.headers)
@@ -133,6 +144,10 @@ class AsyncExecutor:
         """Return the call, to be awaited."""
         return Pending(self._run(steps))
 
+    def blocked_ports(self) -> frozenset[int]:
+        """Return none: the event loop goes on while a call is awaited."""
+        return frozenset()
+
     def open(self) -> None:
         """Keep connections from now on."""
         if self._session is None:
@@ -146,6 +161,11 @@ class AsyncExecutor:
 
     async def _run(self, steps: Steps[T]) -> T:
         __tracebackhide__ = True
+        check_asyncio(
+            "a call that is awaited",
+            "under trio make it in a thread through the synchronous handle: "
+            'await trio.to_thread.run_sync(sandbox.clock.advance, "72h")',
+        )
         try:
             exchange = next(steps)
             while True:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from paydouble.core.errors import UsageError
+from paydouble.core.printable import printable
 from paydouble.testing.calls import Sync
 from paydouble.testing.errors import ControlRefused, ServerGone
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.testing.servers import Paydouble
-from paydouble.testing.timeline import timeline
+from paydouble.testing.socketless import Sandbox, holding, made_last
+from paydouble.testing.timeline import happened, never_fired, strangers, timeline
 from paydouble.testing.webhook_receiver import WebhookReceiver
 
 _SANDBOX: Final = pytest.StashKey[SandboxHandle[Sync]]()
+# The server, and when the sandbox was made: what no sandbox claims is told of that time alone.
+_SERVER: Final = pytest.StashKey[tuple[Paydouble, datetime]]()
 _RECEIVER: Final = pytest.StashKey[WebhookReceiver]()
+_TITLE: Final = "paydouble timeline"
 _FAILED: Final = pytest.StashKey[bool]()
 # What the marker takes, and the sandbox's call behind it.
 _MEMBERS: Final = ("scenario", "clock", "seed", "settings", "notification_url", "webhook_secret")
+# What else it takes.
+_STRICT: Final = "strict_faults"
+# The sandboxes without sockets that there were when a test began, and how much had happened in each.
+_BEFORE: Final = pytest.StashKey["WeakKeyDictionary[Sandbox, int]"]()
+_MOST_SANDBOXES: Final = 3
 
 
 def server(config: pytest.Config) -> Iterator[Paydouble]:
@@ -44,6 +57,7 @@ def sandbox(node: pytest.Item, config: pytest.Config, server: object) -> Iterato
     if not isinstance(server, Paydouble):
         _clash("paydouble_server", server, "a Paydouble")
     members = {"clock": "manual", "seed": _seed(config), **_marked(node)}
+    members.pop(_STRICT, None)
     try:
         made = server.sandbox(**members)
     except ControlRefused as error:
@@ -52,6 +66,7 @@ def sandbox(node: pytest.Item, config: pytest.Config, server: object) -> Iterato
     except (ServerGone, TypeError) as error:
         raise _failure(f"the test's sandbox cannot be made: {error}") from None
     node.stash[_SANDBOX] = made
+    node.stash[_SERVER] = server, datetime.now(UTC)
     yield made
     del node.stash[_SANDBOX]
     try:
@@ -77,30 +92,82 @@ def receiver(node: pytest.Item, sandbox: object) -> Iterator[WebhookReceiver]:
         del node.stash[_RECEIVER]
 
 
+def begin(item: pytest.Item) -> None:
+    """Note how much has happened in the sandboxes without sockets that there are already."""
+    item.stash[_BEFORE] = WeakKeyDictionary({box: box.core.sandbox.journal.sequence for box in made_last()})
+
+
+def check_faults(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test, and fail it when it has armed faults in vain."""
+    # Of a property-based test only the last example would be judged, and another may have met the fault.
+    property_based = _is_property(item)
+    with nullcontext() if property_based else holding():
+        result = yield
+        idle: list[str] = []
+        box = item.stash.get(_SANDBOX, None)
+        if box is not None:
+            # A sandbox that the test has deleted has no faults any more; a server that is gone is told of elsewhere.
+            with suppress(ControlRefused, ServerGone):
+                idle += never_fired(happened(box), box.faults.list())
+        for local in () if property_based else _used(item):
+            idle += never_fired(happened(local), local.faults.list())
+        if idle:
+            raise _failure(
+                "\n  ".join((f"{_STRICT}: the test has armed faults that never fired:", *idle))
+                + f"\nTake them out, or mark the test with @pytest.mark.paydouble({_STRICT}=False)."
+            )
+    return result
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+
+def _used(item: pytest.Item) -> list[Sandbox]:
+    """Return the sandboxes without sockets that a test has made or used, the oldest first."""
+    before = item.stash.get(_BEFORE, None) or WeakKeyDictionary()
+    used = [box for box in made_last() if before.get(box) != box.core.sandbox.journal.sequence]
+    return used[-1:] if _is_property(item) else used[-_MOST_SANDBOXES:]
+
+
 def explain(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add the sandbox's timeline, its seed and the receiver's own trouble to a failed test's report."""
     item.stash[_FAILED] = True
     box = item.stash.get(_SANDBOX, None)
-    if box is None:
-        return
+    if box is not None:
+        _explain_sandbox(item, report, box)
+    for local in _used(item):
+        lines = [f"sandbox without sockets, seed {local.seed}", *timeline(local)]
+        lines += strangers(local.unclaimed_requests, local.auth.key)
+        lines += _raised(local.failures)
+        report.sections.append((_TITLE, "\n".join(map(printable, lines))))
+
+
+def _raised(failures: Sequence[BaseException]) -> list[str]:
+    return [f"the test's own receiver function has raised {failure!r}" for failure in failures]
+
+
+def _explain_sandbox(item: pytest.Item, report: pytest.TestReport, box: SandboxHandle[Sync]) -> None:
     lines = [f"sandbox {box.id}, seed {box.seed}; repeat it with --paydouble-seed={box.seed}"]
     try:
         lines += timeline(box)
+        server, since = item.stash[_SERVER]
+        lines += strangers([each for each in server.unclaimed_requests() if each.at >= since], box.business_key)
     except (ServerGone, ControlRefused) as error:
         lines.append(f"what happened cannot be shown: {error}")
     listening = item.stash.get(_RECEIVER, None)
     if listening is not None:
-        lines += [f"the test's own receiver function has raised {failure!r}" for failure in listening.failures]
-    report.sections.append(("paydouble timeline", "\n".join(lines)))
+        lines += _raised(listening.failures)
+    report.sections.append((_TITLE, "\n".join(map(printable, lines))))
 
 
 def _marked(node: pytest.Item) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for marker in node.iter_markers("paydouble"):  # the closest first
-        unknown = [name for name in marker.kwargs if name not in _MEMBERS]
+        unknown = [name for name in marker.kwargs if name not in {*_MEMBERS, _STRICT}]
         if marker.args or unknown:
             what = f"{unknown[0]!r} is not known" if unknown else "members are given by name"
-            raise _failure(f"@pytest.mark.paydouble: {what}; there are: {', '.join(_MEMBERS)}")
+            raise _failure(f"@pytest.mark.paydouble: {what}; there are: {', '.join((*_MEMBERS, _STRICT))}")
         members = {**marker.kwargs, **members}
     return members
 

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from paydouble.core.errors import UsageError
+from paydouble.records import Document, load
 from paydouble.testing.calls import Call, Handle, M, Steps, ask, ask_all, given, segment
 from paydouble.testing.journals import Span, duration
+from paydouble.testing.loops import is_this_machine
 from paydouble.testing.records import Event
 from paydouble.testing.results import (
     Advanced,
     ClockState,
-    Document,
     Fault,
     Resource,
     Scenario,
@@ -91,8 +93,10 @@ class Clock(Handle[M]):
     ) -> Steps[Advanced]:
         """Move it by a length of time (`72h`, seconds), to an instant, or until nothing is left to happen.
 
-        Returns when everything due on the way has settled; `limit` is the most timers that may go off.
+        Returns when everything due on the way has settled; `limit` is the most timers that may go off. `UsageError`
+        when the call would block the event loop in which the sandbox's receiver listens: nothing would ever settle.
         """
+        yield from self._check_receiver()
         body = given(
             by=... if by is None else duration(by, "by"),
             to=... if to is None else to,
@@ -102,6 +106,22 @@ class Clock(Handle[M]):
         return Advanced.read(
             (yield from ask("POST", f"{self._path}/advance", body, patience=_ADVANCE_PATIENCE_SECONDS))
         )
+
+    def _check_receiver(self) -> Steps[None]:
+        ports = self._executor.blocked_ports()
+        if not ports:
+            return
+        box = self._path.removesuffix("/clock")
+        webhook = yield from ask("GET", f"{box}/webhook")
+        waiting: list[Document] = yield from ask_all(f"{box}/deliveries", {"status": "waiting"})
+        for url in (webhook["notification_url"], *(delivery["target"] for delivery in waiting)):
+            target = urlsplit(url or "")
+            if target.port in ports and is_this_machine(target.hostname or ""):
+                raise UsageError(
+                    f"clock.advance would wait for the receiver at {url}, which listens in the very event loop that it "
+                    'blocks; await it (`await sandbox.asynchronous.clock.advance("72h")`), or make the call in a '
+                    'thread (`await asyncio.to_thread(sandbox.clock.advance, "72h")`)'
+                )
 
 
 class Faults(Handle[M]):
@@ -151,13 +171,20 @@ class RateLimit(Handle[M]):
 
     @Call
     def set(
-        self, limit: int, window: Span = "60s", *, reset_unit: str | None = None, headers: str | None = None
+        self,
+        limit: int,
+        window: Span = "60s",
+        *,
+        reset_unit: str | None = None,
+        clock: str | None = None,
+        headers: str | None = None,
     ) -> Steps[Document]:
         """Put a quota in place: so many requests a window; returns it as it is now."""
         body = given(
             limit=limit,
             window=duration(window, "window"),
             reset_unit=... if reset_unit is None else reset_unit,
+            clock=... if clock is None else clock,
             headers=... if headers is None else headers,
         )
         return (yield from ask("PUT", self._path, body))
@@ -236,7 +263,7 @@ class Webhook(Handle[M]):
     @Call
     def test(self, type: str = "pay-in.succeeded") -> Steps[Event]:  # noqa: A002 - as the control API calls it
         """Send a sample event of a documented type; its object exists in the event alone."""
-        return Event.read((yield from ask("POST", f"{self._path}/test", {"type": type})))
+        return load(Event, (yield from ask("POST", f"{self._path}/test", {"type": type})))
 
 
 class Objects(Handle[M]):
@@ -255,11 +282,29 @@ class PayIns(Objects[M]):
     """Pay-ins, about which disputes can arrive too."""
 
     @Call
+    def list(self) -> Steps[list[Resource]]:
+        """Return all, oldest first; each `document` has what was refunded and disputed."""
+        items = yield from ask_all(self._path)
+        return [Resource.read(each) for each in items]
+
+    @Call
+    def get(self, pay_in_id: str) -> Steps[Resource]:
+        """Return one; its `document` has `refunded_amount`, `refund_pending_amount` and so on."""
+        return Resource.read((yield from ask("GET", f"{self._path}/{segment(pay_in_id)}")))
+
+    @Call
     def dispute(
-        self, pay_in_id: str, *, amount: Decimal | int | None = None, reason: str | None = None
+        self, pay_in_id: str, *, amount: Decimal | int | None = None, reason: str | None = None, force: bool = False
     ) -> Steps[Resource]:
-        """Let a dispute arrive from the provider, about the whole amount when none is given."""
+        """Let a dispute arrive from the provider, about all that no dispute is about yet when no amount is given.
+
+        `force` opens one about money that is disputed or charged back already.
+        """
         if isinstance(amount, float):
             raise UsageError("money is never a float; give a Decimal or an int", member="amount")
-        body = given(amount=... if amount is None else amount, reason=... if reason is None else reason)
+        body = given(
+            amount=... if amount is None else amount,
+            reason=... if reason is None else reason,
+            force=True if force else ...,
+        )
         return Resource.read((yield from ask("POST", f"{self._path}/{segment(pay_in_id)}/disputes", body)))

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from decimal import Decimal
+from typing import Any, Final, Generic, TypeVar, cast, overload
 
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
-from paydouble.testing.calls import PATIENCE_SECONDS, Call, Handle, M, Steps, ask, ask_all, given, segment
+from paydouble.records import Document, load
+from paydouble.testing.calls import (
+    PATIENCE_SECONDS,
+    Call,
+    Get,
+    Handle,
+    M,
+    Pending,
+    Steps,
+    Sync,
+    ask,
+    ask_all,
+    given,
+    segment,
+)
 from paydouble.testing.errors import NotAsExpected
-from paydouble.testing.records import Delivery, Event, Request
-from paydouble.testing.results import Document
+from paydouble.testing.records import Delivery, Event, Records, Request
 
 Match = Mapping[str, Any]
+R = TypeVar("R")
 Span = str | float | timedelta
 """A length of time: a text such as `72h`, seconds, or a `timedelta`."""
 _DEFAULT_TIMEOUT: Final = "5s"
@@ -63,13 +78,66 @@ def _asked(question: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Return JSON whose numbers have the digits that the answer has."""
+    match value:
+        case Decimal():
+            return str(value)
+        case dict():
+            return "{" + ", ".join(f"{_shown(name)}: {_shown(member)}" for name, member in value.items()) + "}"
+        case list() | tuple():
+            return f"[{', '.join(map(_shown, value))}]"
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)
 
 
-class _Journal(Handle[M]):
-    """A journal that can be asked."""
+class _Listed(Handle[M], Generic[M, R]):
+    """What happened of a kind. A handle whose calls block is like a list of it, read anew each time."""
 
     _what: str
+    _kind: type[R]
+
+    def _read(self, query: Mapping[str, str | None] | None = None) -> Steps[Records[R]]:
+        items = yield from ask_all(self._path, query)
+        return Records((load(self._kind, each) for each in items), self._what)
+
+    @Get
+    def last(self) -> Steps[R]:
+        """The newest; `NotAsExpected` when there is none."""
+        __tracebackhide__ = True
+        return (yield from self._read()).last
+
+    def __len__(self: _Listed[Sync, R]) -> int:
+        """Count all that are kept."""
+        return len(self._now())
+
+    def __iter__(self: _Listed[Sync, R]) -> Iterator[R]:
+        """Iterate over all that are kept, oldest first."""
+        return iter(self._now())
+
+    @overload
+    def __getitem__(self: _Listed[Sync, R], place: int) -> R: ...
+    @overload
+    def __getitem__(self: _Listed[Sync, R], place: slice) -> list[R]: ...
+    def __getitem__(self: _Listed[Sync, R], place: int | slice) -> R | list[R]:
+        """Return one by its place, oldest first, or some."""
+        found = self._now()
+        try:
+            return found[place]
+        except IndexError:
+            raise IndexError(f"there is no {self._what}[{place}]: there are {len(found)} {self._what}") from None
+
+    def _now(self: _Listed[Sync, R]) -> list[R]:
+        __tracebackhide__ = True
+        found = self._executor.run(self._read())
+        if isinstance(found, Pending):
+            found.close()
+            here = f"….{self._what}"
+            raise TypeError(f"this handle's calls are awaited: write `await {here}.last` or `await {here}.list()`")
+        return cast("list[R]", found)
+
+
+class _Journal(_Listed[M, R]):
+    """A journal that can be asked."""
 
     def _question(
         self, members: Mapping[str, Any], sequence: Sequence[Match] | None, match: Mapping[str, Any]
@@ -125,7 +193,7 @@ class _Journal(Handle[M]):
         return expect(self._what, question, verdict)
 
 
-class Requests(_Journal[M]):
+class Requests(_Journal[M, Request]):
     """The requests of the API.
 
     A match takes `operation`, `method`, `path`, `status`, `external_identifier`, `object_id`, `idempotency_key`,
@@ -133,12 +201,12 @@ class Requests(_Journal[M]):
     """
 
     _what = "requests"
+    _kind = Request
 
     @Call
     def list(self) -> Steps[list[Request]]:
         """Return all that are kept, oldest first."""
-        items = yield from ask_all(self._path)
-        return [Request.read(each) for each in items]
+        return (yield from self._read())
 
     @Call
     def clear(self) -> Steps[int]:
@@ -148,10 +216,14 @@ class Requests(_Journal[M]):
         return removed
 
 
-class Deliveries(_Journal[M]):
-    """The deliveries of events. A match takes `type` (or `event_type`), `object_id`, `status` and `attempt_count`."""
+class Deliveries(_Journal[M, Delivery]):
+    """The deliveries of events.
+
+    A match takes `type` (or `event_type`), `object_id`, `external_identifier`, `status` and `attempt_count`.
+    """
 
     _what = "deliveries"
+    _kind = Delivery
 
     @Call
     def list(
@@ -159,21 +231,27 @@ class Deliveries(_Journal[M]):
         *,
         type: str | None = None,  # noqa: A002 - as the control API calls it
         object_id: str | None = None,
+        external_identifier: str | None = None,
         status: str | None = None,
     ) -> Steps[list[Delivery]]:
         """Return those that are asked for, oldest first."""
-        items = yield from ask_all(self._path, {"event_type": type, "object_id": object_id, "status": status})
-        return [Delivery.read(each) for each in items]
+        query = {
+            "event_type": type,
+            "object_id": object_id,
+            "external_identifier": external_identifier,
+            "status": status,
+        }
+        return (yield from self._read(query))
 
     @Call
     def get(self, delivery_id: str) -> Steps[Delivery]:
         """Return one, with every attempt."""
-        return Delivery.read((yield from ask("GET", f"{self._path}/{segment(delivery_id)}")))
+        return load(Delivery, (yield from ask("GET", f"{self._path}/{segment(delivery_id)}")))
 
     @Call
     def redeliver(self, delivery_id: str) -> Steps[Delivery]:
         """Send one once more, now, whatever became of it."""
-        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/redeliver")))
+        return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/redeliver")))
 
     @Call
     def redeliver_failed(self, since: datetime | str | None = None) -> Steps[tuple[str, ...]]:
@@ -184,29 +262,31 @@ class Deliveries(_Journal[M]):
     @Call
     def hold(self, delivery_id: str) -> Steps[Delivery]:
         """Keep one back."""
-        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/hold")))
+        return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/hold")))
 
     @Call
     def release(self, delivery_id: str) -> Steps[Delivery]:
         """Let a held one go, now."""
-        return Delivery.read((yield from ask("POST", f"{self._path}/{segment(delivery_id)}/release")))
+        return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/release")))
 
 
-class Events(Handle[M]):
+class Events(_Listed[M, Event]):
     """The events."""
+
+    _what = "events"
+    _kind = Event
 
     @Call
     def list(self, *, type: str | None = None, object_id: str | None = None) -> Steps[list[Event]]:  # noqa: A002
         """Return those that are asked for, oldest first."""
-        items = yield from ask_all(self._path, {"type": type, "object_id": object_id})
-        return [Event.read(each) for each in items]
+        return (yield from self._read({"type": type, "object_id": object_id}))
 
     @Call
     def get(self, event_id: str) -> Steps[Event]:
         """Return one."""
-        return Event.read((yield from ask("GET", f"{self._path}/{segment(event_id)}")))
+        return load(Event, (yield from ask("GET", f"{self._path}/{segment(event_id)}")))
 
     @Call
     def emit(self, type: str, object_id: str) -> Steps[Event]:  # noqa: A002 - as the control API calls it
         """Emit an event of any documented type for an object that exists, with the object as it is now."""
-        return Event.read((yield from ask("POST", self._path, {"type": type, "object_id": object_id})))
+        return load(Event, (yield from ask("POST", self._path, {"type": type, "object_id": object_id})))

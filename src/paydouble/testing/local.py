@@ -1,20 +1,18 @@
-"""The clock and the faults of a sandbox in this process, by the names that a server's handle has for them."""
+"""The clock and the journals of a sandbox in this process: a server's handles, and what they have here besides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
-from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import parse_instant
-from paydouble.faults.model import parse_fault
 from paydouble.inprocess import InProcess
-from paydouble.testing import from_core
-from paydouble.testing.handles import declare
-from paydouble.testing.journals import Span, duration
-from paydouble.testing.results import Advanced, Fault
+from paydouble.records import instant
+from paydouble.testing.calls import Executor, Sync
+from paydouble.testing.handles import Clock
+from paydouble.testing.journals import Deliveries, Events, Requests
+from paydouble.testing.records import Delivery, Event, Records, Request
 
 
 def milliseconds(moment: datetime | str, member: str) -> int:
@@ -25,64 +23,48 @@ def milliseconds(moment: datetime | str, member: str) -> int:
         raise UsageError(str(error), member=member) from None
 
 
-class LocalClock:
+class LocalClock(Clock[Sync]):
     """The time of a sandbox in this process."""
 
-    def __init__(self, core: InProcess) -> None:
+    def __init__(self, executor: Executor, path: str, core: InProcess) -> None:
         """Move a sandbox's time."""
+        super().__init__(executor, path)
         self._core = core
 
     @property
     def now(self) -> datetime:
         """Return the sandbox's instant."""
-        return from_core.instant(self._core.sandbox.now)
-
-    def advance(
-        self, by: Span | None = None, *, to: datetime | str | None = None, until_idle: bool = False
-    ) -> Advanced:
-        """Move it by a length of time (`72h`, seconds), to an instant, or until nothing is left to happen.
-
-        What falls due on the way happens, instant by instant, and is delivered. `UsageError` unless exactly one is
-        given.
-        """
-        if [by is not None, to is not None, until_idle].count(True) != 1:
-            raise UsageError("give exactly one of by, to, until_idle", member="by")
-        core = self._core
-        before = core.attempts
-        fired = core.advance(
-            by=None if by is None else parse_duration(duration(by, "by")),
-            to=None if to is None else milliseconds(to, "to"),
-        )
-        return Advanced(self.now, fired, core.attempts - before, core.sandbox.idle)
+        return instant(self._core.sandbox.now)
 
 
-class LocalFaults:
-    """What goes wrong on purpose in a sandbox of this process."""
+# Each is a list, read when it was asked for, and a handle, whose calls ask anew. What both have is the list's, but for
+# `clear`, which empties the journal.
 
-    def __init__(self, core: InProcess) -> None:
-        """Arm the faults of a sandbox."""
-        self._box = core.sandbox
 
-    def add(self, effect: str | Mapping[str, Any], **members: Any) -> Fault:  # noqa: ANN401 - JSON is any
-        """Arm a fault, with the same arguments as a server's handle; `UsageError` names a member that cannot be."""
-        now = self._box.tick()
-        return from_core.fault(self._box.faults.add(parse_fault(declare(effect, members)), now), now)
+class LocalRequests(Records[Request], Requests[Sync]):
+    """The requests of the API."""
 
-    def list(self) -> list[Fault]:
-        """Return all, in the order in which they are asked."""
-        now = self._box.tick()
-        return [from_core.fault(each, now) for each in self._box.faults]
+    clear = Requests.clear  # type: ignore[assignment]  # see above
 
-    def get(self, fault_id: str) -> Fault:
-        """Return one, with its counts."""
-        return from_core.fault(self._box.faults.get(fault_id), self._box.tick())
+    def __init__(self, records: Iterable[Request], executor: Executor, path: str) -> None:
+        """Hold what was read."""
+        Records.__init__(self, records, "requests")
+        Requests.__init__(self, executor, path)
 
-    def remove(self, fault_id: str) -> int:
-        """Disarm one; returns how often it has fired."""
-        armed = self._box.faults.get(fault_id)
-        self._box.faults.remove(fault_id)
-        return armed.fired
 
-    def clear(self) -> int:
-        """Disarm all; returns how many those were."""
-        return self._box.faults.clear()
+class LocalEvents(Records[Event], Events[Sync]):
+    """The events."""
+
+    def __init__(self, records: Iterable[Event], executor: Executor, path: str) -> None:
+        """Hold what was read."""
+        Records.__init__(self, records, "events")
+        Events.__init__(self, executor, path)
+
+
+class LocalDeliveries(Records[Delivery], Deliveries[Sync]):
+    """The deliveries of events."""
+
+    def __init__(self, records: Iterable[Delivery], executor: Executor, path: str) -> None:
+        """Hold what was read."""
+        Records.__init__(self, records, "deliveries")
+        Deliveries.__init__(self, executor, path)

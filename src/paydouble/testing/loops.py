@@ -3,13 +3,64 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import selectors
+import socket
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
+from paydouble.core.errors import UsageError
+
 T = TypeVar("T")
+
+
+def check_asyncio(what: str, instead: str) -> None:
+    """Raise `UsageError` unless asyncio runs here; trio, for instance, would fail somewhere inside aiohttp."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(f"{what} needs asyncio, and no event loop of asyncio runs here; {instead}") from None
+
+
+def blocked_ports() -> frozenset[int]:
+    """Return the ports at which nobody is answered while this thread waits: its running event loop listens there.
+
+    asyncio's own loops tell by their selector, which has no public name. Of any other kind of loop (uvloop, or that of
+    Windows) nothing is known here, and the result is empty.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return frozenset()
+    selector = getattr(loop, "_selector", None)
+    watched = selector.get_map() if isinstance(selector, selectors.BaseSelector) else {}
+    return frozenset(port for key in watched.values() if (port := _listening_port(key.fd)) is not None)
+
+
+def _listening_port(fd: int) -> int | None:
+    try:
+        with socket.socket(fileno=os.dup(fd)) as watched:
+            if watched.family in {socket.AF_INET, socket.AF_INET6} and watched.getsockopt(
+                socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+            ):
+                port: int = watched.getsockname()[1]
+                return port
+    except OSError:
+        pass  # a pipe, or a system that does not say what listens
+    return None
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether a host of a URL is this machine, as far as its name tells."""
+    if host in {"localhost", "host.docker.internal", socket.gethostname()}:
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
 
 
 async def in_daemon_thread(work: Callable[[], T]) -> T:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from paydouble.api.values import Reply
-from paydouble.faults.plan import Wire
+from paydouble.faults.wire import Lost, TimedOut, client_outcome
+from paydouble.records import Headers, read_json
 from paydouble.testing.errors import ReplyLost, ReplyTimeout
-from paydouble.testing.results import Headers, read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,20 @@ class Response:
         return read_json(self.body)
 
 
-def perceive(reply: Reply, patience: float | None = None) -> Response:
-    """Return what a client that waits `patience` seconds (None: for ever) gets, without waiting.
+def perceive(reply: Reply, patience: float | None = None, *, method: str = "GET") -> Response:
+    """Return what a client gets that waits `patience` seconds for the next bytes (None: without a limit), at once.
 
-    `ReplyTimeout` when the reply comes too late or never, `ReplyLost` when the connection ends without a whole one.
+    `ReplyTimeout` when the reply comes too late or never, `ReplyLost` when the connection ends without a whole one. The
+    answer to the method HEAD has no body, so nothing can be lost after its headers.
     """
-    seconds = reply.delay_ms / 1000
-    _endure(seconds, patience)
-    wire = reply.wire
-    body = reply.body
-    if wire is not None:
-        body = _mangled(body, wire, patience)
-        seconds += wire.seconds or 0.0
+    bodiless = method == "HEAD"
+    wire = None if bodiless and reply.wire is not None and reply.wire.sends_head else reply.wire
+    outcome = client_outcome(reply.body, wire, delay_seconds=reply.delay_ms / 1000, quiet_limit=patience)
+    if isinstance(outcome, TimedOut):
+        raise ReplyTimeout(outcome.message)
+    if isinstance(outcome, Lost):
+        raise ReplyLost(outcome.how, outcome.message)
+    body = outcome.body
     headers = (
         ("Content-Type", reply.content_type),
         ("X-Request-Id", reply.request_id),
@@ -45,33 +47,4 @@ def perceive(reply: Reply, patience: float | None = None) -> Response:
         *reply.headers,
         ("Content-Length", str(len(body))),
     )
-    return Response(reply.status, headers, body, seconds)
-
-
-def _mangled(body: bytes, wire: Wire, patience: float | None) -> bytes:
-    match wire.kind:
-        case "silence":
-            if wire.seconds is None:
-                raise ReplyTimeout("the service takes the request and never answers")
-            _endure(wire.seconds, patience)
-            raise ReplyLost("empty", "the service closed the connection without an answer")
-        case "empty":
-            raise ReplyLost("empty", "the service closed the connection without an answer")
-        case "reset":
-            raise ReplyLost("reset", "the service reset the connection")
-        case "garbage":
-            raise ReplyLost("garbage", "what the service answered is not HTTP")
-        case "drip":
-            _endure((wire.seconds or 0.0) / wire.chunks, patience)
-            return body
-        case "length" if wire.by <= 0:
-            return body[: max(0, len(body) + wire.by)]
-        case "cut" if not body:
-            return body
-        case _:  # cut, or announced as longer than it is
-            raise ReplyLost("cut", "the service closed the connection in the middle of its answer")
-
-
-def _endure(seconds: float, patience: float | None) -> None:
-    if patience is not None and seconds >= patience > 0:
-        raise ReplyTimeout(f"the service answers after {seconds:g} s, and the caller waits {patience:g} s")
+    return Response(reply.status, headers, b"" if bodiless else body, outcome.after_seconds)

@@ -5,6 +5,7 @@ It is loaded in every test run of an environment that has paydouble, so it impor
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -18,18 +19,22 @@ _OPTIONS = (
     ("token", "control token of that server"),
     ("seed", "seed of each test's sandbox (default 0)"),
 )
+_STRICT = "fail a test that has armed a fault which never fired"
 _MARKER = (
     "paydouble(scenario=…, clock=…, seed=…, settings=…): what the test's sandbox is to be. The clock is manual unless "
-    "it says otherwise."
+    "it says otherwise. strict_faults=… overrides paydouble_strict_faults."
 )
+_SOCKETLESS = "paydouble.testing.socketless"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--paydouble-url`, `--paydouble-token` and `--paydouble-seed`, and ini keys of the same names."""
+    """Add `--paydouble-url`, `--paydouble-token`, `--paydouble-seed`, `--paydouble-strict`, and ini keys of theirs."""
     group = parser.getgroup("paydouble", "paydouble, the payment service's double")
     for name, text in _OPTIONS:
         group.addoption(f"--paydouble-{name}", metavar=name.upper(), help=text)
         parser.addini(f"paydouble_{name}", f"{text}; the option goes before")
+    group.addoption("--paydouble-strict", action="store_true", help=_STRICT)
+    parser.addini("paydouble_strict_faults", f"{_STRICT}, as --paydouble-strict does", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,8 +70,41 @@ def webhook_receiver(request: pytest.FixtureRequest, paydouble: SandboxHandle[Sy
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to the report of a failed test what its sandbox has seen."""
     report = yield
-    if report.failed and {"paydouble", "webhook_receiver"} & set(getattr(item, "fixturenames", ())):
+    if report.failed and _concerns(item):
         from paydouble.testing import fixtures
 
         fixtures.explain(item, report)
     return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note which sandboxes without sockets there are, so that a report shows those alone which its test has used."""
+    if _SOCKETLESS in sys.modules or _is_strict(item):
+        from paydouble.testing import fixtures
+
+        fixtures.begin(item)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test whose fault never fired, where that is asked for."""
+    if not _is_strict(item):
+        return (yield)
+    from paydouble.testing import fixtures
+
+    return (yield from fixtures.check_faults(item))
+
+
+def _is_strict(item: pytest.Item) -> bool:
+    for marker in item.iter_markers("paydouble"):  # the closest first
+        if "strict_faults" in marker.kwargs:
+            return bool(marker.kwargs["strict_faults"])
+    return bool(item.config.getoption("paydouble_strict") or item.config.getini("paydouble_strict_faults"))
+
+
+def _concerns(item: pytest.Item) -> bool:
+    # Neither is true of a test that does not use paydouble, for which nothing is to be loaded.
+    return (
+        bool({"paydouble", "webhook_receiver"} & set(getattr(item, "fixturenames", ()))) or _SOCKETLESS in sys.modules
+    )

@@ -17,15 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 
 from paydouble.core.errors import UsageError
-from paydouble.testing.answers import Answer, Answering, as_answer, decision
-from paydouble.testing.loops import in_daemon_thread
+from paydouble.testing.loops import check_asyncio, in_daemon_thread
 from paydouble.webhooks.diagnosis import Diagnosis, diagnose
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, SignatureError, verify
 
@@ -76,6 +75,62 @@ class Received:
         return diagnose(self.body, CIMultiDict(self.headers), self.secret, now=int(self.at))
 
 
+Work = Callable[[Received], Any]
+"""A function that is given the delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. `work`, if there is any, is done first; with the ending `work` its result is what is answered."""
+
+    status: int = 200
+    after: float = 0.0
+    """Seconds of real time before it leaves."""
+    ending: Literal["answer", "hang", "crash", "work"] = "answer"
+    work: Work | None = None
+
+
+Answering = int | Answer | Work
+"""A status, an answer, or a function that is given the delivery and returns one of them (None is 200)."""
+
+
+def slow(seconds: float, status: int = 200) -> Answer:
+    """Return an answer that leaves after a time (real seconds)."""
+    return Answer(status, after=seconds)
+
+
+def hang(work: Work | None = None) -> Answer:
+    """Return an answer that never comes: the connection stays open until the sender or the receiver ends."""
+    return Answer(ending="hang", work=work)
+
+
+def crash(work: Work | None = None) -> Answer:
+    """Return the end of a process after its work is done: the connection breaks off without an answer."""
+    return Answer(ending="crash", work=work)
+
+
+def _as_answer(answering: object) -> Answer:
+    """Return what was meant; `UsageError` when that is no answer."""
+    if answering is None:
+        return Answer()
+    if isinstance(answering, Answer):
+        return answering
+    if isinstance(answering, int) and 200 <= answering <= 599:  # noqa: PLR2004 - HTTP
+        return Answer(answering)
+    if callable(answering):
+        return Answer(ending="work", work=answering)
+    message = f"{answering!r} is no answer; give a status from 200 to 599, an Answer, or a function that returns one"
+    raise UsageError(message, member="answers")
+
+
+def _decision(result: object) -> Answer:
+    """Return what a function that answers has decided; `UsageError` when that is no answer, or wants more work."""
+    answer = _as_answer(result)
+    if answer.work is not None:
+        raise UsageError("a function answered with more work; do that in the function", member="answers")
+    return answer
+
+
 class Receiver:
     """A receiver on a port of its own. `async with Receiver(secret) as receiver` starts and stops it.
 
@@ -119,10 +174,11 @@ class Receiver:
 
     def answer_next(self, *answers: Answering) -> None:
         """Answer the next verified deliveries with these; `UsageError` when one is no answer."""
-        self._answers.extend([as_answer(each) for each in answers])
+        self._answers.extend([_as_answer(each) for each in answers])
 
     async def start(self) -> None:
         """Take the port and listen; `UsageError` when it cannot be had."""
+        check_asyncio("Receiver", "under trio use WebhookReceiver, which has a thread of its own")
         try:
             found = await asyncio.get_running_loop().getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
             self._family = found[0][0]
@@ -216,7 +272,7 @@ class Receiver:
             result = await in_daemon_thread(lambda: work(delivery))
             if answer.ending != "work":
                 return answer
-            return decision(result)
+            return _decision(result)
         except Exception as error:  # noqa: BLE001 - a merchant's handler that fails answers 500, as its framework would
             _LOG.exception("the function that answers has failed")
             self.failures.append(error)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from paydouble.guards.credentials import basic_header
-
-Document = dict[str, Any]
-Headers = tuple[tuple[str, str], ...]
-
-
-def read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON is any
-    """Return the value of a JSON text; a number with a fraction is a `Decimal`, so that money stays exact."""
-    return json.loads(text, parse_float=Decimal)
+from paydouble.records import Document
 
 
 def read_instant(text: str) -> datetime:
@@ -91,7 +82,7 @@ class Advanced:
     fired: int
     """Timers that went off."""
     attempts: int
-    """Deliveries that were attempted."""
+    """Attempts that fell due on the way; what was due before may have been sent before, and does not count."""
     idle: bool
 
     @classmethod

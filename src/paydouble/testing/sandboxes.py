@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from paydouble.records import Document, load
 from paydouble.testing.calls import Async, Call, Executor, Handle, M, Steps, Sync, ask, ask_all, given, segment
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
 from paydouble.testing.handles import Clock, Faults, Objects, PayIns, RateLimit, Scenarios, Webhook
 from paydouble.testing.journals import Deliveries, Events, Requests
-from paydouble.testing.results import Credentials, Document, Health, SandboxState
+from paydouble.testing.records import UnclaimedRequest
+from paydouble.testing.results import Credentials, Health, SandboxState
 
 
 class SandboxHandle(Handle[M]):
@@ -71,12 +73,14 @@ class SandboxHandle(Handle[M]):
         return SandboxState.read((yield from ask("PATCH", self._path, body)))
 
     @Call
-    def reset(self, *scope: str) -> Steps[dict[str, int]]:
+    def reset(self, *scope: str, same_ids: bool = False) -> Steps[dict[str, int]]:
         """Forget everything, or what is named (`state`, `faults`, `requests`, `deliveries`, `clock`, `scenarios`).
 
-        Pending work is cancelled. Returns how much of each was removed.
+        Pending work is cancelled. After the state was forgotten new ids begin, so that a receiver that remembers
+        takes none for a duplicate; with `same_ids` the same ones are made again. Returns how much of each was removed.
         """
-        answer = yield from ask("POST", f"{self._path}/reset", {"scope": scope} if scope else {})
+        body = given(scope=scope or ..., same_ids=True if same_ids else ...)
+        answer = yield from ask("POST", f"{self._path}/reset", body)
         removed: dict[str, int] = answer["removed"]
         return removed
 
@@ -169,6 +173,12 @@ class ServerHandle(Handle[M]):
         body = {name: value for name, value in members.items() if value is not None}
         shown = yield from ask("POST", "/sandboxes", body)
         return SandboxHandle(self._executor, self._address, shown)
+
+    @Call
+    def unclaimed_requests(self) -> Steps[list[UnclaimedRequest]]:
+        """Return the newest requests that no sandbox has claimed: with an unknown business key, or without any."""
+        items = yield from ask_all("/unclaimed-requests")
+        return [load(UnclaimedRequest, each) for each in items]
 
     @Call
     def find(self, sandbox_id: str = "default") -> Steps[SandboxHandle[M]]:

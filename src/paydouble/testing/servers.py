@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from paydouble.core.errors import UsageError
 from paydouble.testing.calls import Async, Sync
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
-from paydouble.testing.loops import LoopThread
+from paydouble.testing.loops import LoopThread, check_asyncio
 from paydouble.testing.sandboxes import ServerHandle
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
     port: int = 0,
     token: str | None = None,
     allowed_hosts: Collection[str] = (),
-    seed: int = 0,
+    seed: int | None = None,
     clock: str = "real",
     rate: float | None = None,
     start: str | None = None,
@@ -38,7 +38,7 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
 
     from paydouble.config import Settings, load_settings
     from paydouble.core.instants import parse_instant
-    from paydouble.runtime.host import ClockSpec, HostOptions
+    from paydouble.runtime.host import ClockSpec, HostOptions, server_seed
     from paydouble.server import DEFAULT_SANDBOX, ServerOptions
 
     if clock not in {"real", "manual", "auto"}:
@@ -51,16 +51,17 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
         raise UsageError(str(error), member="start") from None
     if notification_url is not None:
         _check_url(notification_url)
+    chosen = server_seed(seed, clock)  # type: ignore[arg-type]  # checked above
     change = {**(settings or {}), **({} if scenario is None else {"scenario": scenario})}
     return ServerOptions(
         host=host,
         port=port,
         control_token=token,
         allowed_hosts=allowed_hosts,
-        default_sandbox=DEFAULT_SANDBOX._replace(notification_url=notification_url),
+        default_sandbox=DEFAULT_SANDBOX._replace(notification_url=notification_url, seed=chosen),
         shared=HostOptions(
             settings=load_settings(change) if change else Settings.model_construct(),
-            seed=seed,
+            seed=chosen,
             clock=ClockSpec(clock, begin, rate or 1.0),  # type: ignore[arg-type]  # checked above
             paths=paths or {},
             ca_file=None if ca_file is None else Path(ca_file),
@@ -218,6 +219,9 @@ class Starting:
     async def _start(self) -> AsyncPaydouble:
         from paydouble.server import Server
 
+        check_asyncio(
+            "AsyncPaydouble", "under trio start Paydouble, which has a thread of its own, and make its calls in threads"
+        )
         server = Server(_checked(self._options))
         await server.start()
         address = Address(server.base_url, server.options.control_token)

@@ -8,27 +8,36 @@ reply. Tens of thousands of requests a minute are no trouble.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from itertools import count
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from multidict import CIMultiDict
 
 from paydouble import inprocess
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
+from paydouble.core.draws import check_seed
 from paydouble.core.errors import UsageError
 from paydouble.inprocess import RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import Failure, Living, PayIn, Transaction
-from paydouble.testing import from_core
-from paydouble.testing.calls import encode
+from paydouble.records import delivery_of, event_of, request_of, unclaimed_of
+from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
 from paydouble.testing.errors import ServiceDown
-from paydouble.testing.local import LocalClock, LocalFaults, milliseconds
+from paydouble.testing.handles import Faults, Objects, PayIns, RateLimit, Scenarios
+from paydouble.testing.handles import Webhook as WebhookHandle
+from paydouble.testing.in_process import LocalExecutor
+from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, LocalRequests, milliseconds
 from paydouble.testing.perceive import Response, perceive
-from paydouble.testing.records import Delivery, Event
-from paydouble.testing.records import Request as RequestRecord
-from paydouble.testing.results import Credentials
+from paydouble.testing.records import Records, UnclaimedRequest
+from paydouble.testing.results import Credentials, SandboxState
+from paydouble.testing.sandboxes import SandboxHandle
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
 BASE_URL: Final = "http://paydouble.test/api/v1"
@@ -37,8 +46,34 @@ Taker = Callable[[Webhook], int | None]
 """A merchant's receiver: returns the status of its answer (None is 200), or raises `Unreachable` to give none."""
 
 
-class Sandbox:
-    """One business and the service that it meets."""
+# The sandboxes that were made last, so that the report of a failed test can show them. They are not kept for it.
+_MADE: Final[deque[weakref.ref[Sandbox]]] = deque(maxlen=8)
+# While somebody asks for it they are kept: a test that has ended holds its sandbox no more.
+_HELD: Final[list[deque[Sandbox]]] = []
+
+
+def made_last() -> list[Sandbox]:
+    """Return those of the sandboxes made last that somebody still holds, the oldest first."""
+    return [box for box in (each() for each in _MADE) if box is not None]
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """Keep the sandboxes that are made meanwhile, the last of very many."""
+    held: deque[Sandbox] = deque(maxlen=_MADE.maxlen)
+    _HELD.append(held)
+    try:
+        yield
+    finally:
+        _HELD.remove(held)
+
+
+class Sandbox(Handle[Sync]):
+    """One business and the service that it meets.
+
+    It has every call of a `SandboxHandle`, with the same arguments and results; a call that is refused raises an error
+    that is both a `ControlRefused` and a `UsageError`.
+    """
 
     def __init__(  # noqa: PLR0913 - what a sandbox can be asked to be
         self,
@@ -55,6 +90,7 @@ class Sandbox:
         Settings are those of the server; with `webhooks.sign_with: sandbox_clock` two runs are the same to the byte.
         `UsageError` names the member that cannot be.
         """
+        check_seed(seed)
         change = dict(settings) if isinstance(settings, Mapping) else {}
         if scenario is not None:
             change["scenario"] = scenario
@@ -69,6 +105,7 @@ class Sandbox:
             wall=lambda: int(time.time() * 1000),
         )
         """What this is made of, for whatever has no name here."""
+        super().__init__(LocalExecutor(self.core), "/sandboxes/default")
         self.receiver = receiver
         identity = self.core.identity
         self.seed = seed
@@ -76,10 +113,14 @@ class Sandbox:
         """What the transports answer for."""
         self.auth = Credentials(identity.business_key, identity.business_secret)
         self.webhook_secret = identity.webhook_secret
-        self.clock = LocalClock(self.core)
-        self.faults = LocalFaults(self.core)
+        self.id = identity.id
+        self.business_key = identity.business_key
+        self.business_secret = identity.business_secret
         self._down = False
         self._keys = count(1)
+        _MADE.append(weakref.ref(self))
+        for held in _HELD:
+            held.append(self)
 
     # The API
 
@@ -101,7 +142,7 @@ class Sandbox:
         many seconds the caller would wait. Raises what a network would: `ServiceDown`, `ReplyLost`, `ReplyTimeout`.
         """
         if isinstance(method, Request):
-            return perceive(self.reply(method), patience)
+            return perceive(self.reply(method), patience, method=method.method)
         sent = CIMultiDict(headers or {})
         sent.setdefault("Authorization", self.auth.header)
         content = body or b""
@@ -113,7 +154,8 @@ class Sandbox:
             sent.setdefault("Idempotency-Key", key or f"00000000-0000-4000-8000-{next(self._keys):012x}")
         target = path if path.startswith(_API) else f"{_API}/{path.removeprefix('/')}"
         raw = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items())
-        return perceive(self.reply(Request(method, target, sent, content, raw, "127.0.0.1")), patience)
+        asked = Request(method, target, sent, content, raw, "127.0.0.1")
+        return perceive(self.reply(asked), patience, method=method)
 
     def reply(self, request: Request) -> Reply:
         """Return the pipeline's own reply to a request, with what a shell is to do to it; for transports."""
@@ -134,10 +176,78 @@ class Sandbox:
         """Return whether nobody can reach it."""
         return self._down
 
-    def change(self, settings: Mapping[str, Any]) -> None:
-        """Lay settings over the present ones; `UsageError` names the one that cannot be, and then nothing changes."""
-        box = self.core.sandbox
-        box.apply(load_settings(dict(settings), box.settings))
+    # What a test does to it, as to a sandbox of a server. The handles are made when they are used.
+
+    read = SandboxHandle.read
+    reset = SandboxHandle.reset
+    delete = SandboxHandle.delete
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Delete it."""
+        self.delete()
+
+    @Call
+    def change(
+        self,
+        settings: Any = ...,  # noqa: ANN401 - a mapping, or what stands for left out
+        *,
+        notification_url: Any = ...,  # noqa: ANN401 - likewise
+        scenario: Any = ...,  # noqa: ANN401 - likewise
+    ) -> Steps[SandboxState]:
+        """Change it: settings laid over the present ones, where events go (None: nowhere), the default scenario."""
+        body = given(notification_url=notification_url, scenario=scenario, settings=settings)
+        return SandboxState.read((yield from ask("PATCH", self._path, body)))
+
+    @cached_property
+    def clock(self) -> LocalClock:
+        """Its time."""
+        return LocalClock(self._executor, f"{self._path}/clock", self.core)
+
+    @cached_property
+    def faults(self) -> Faults[Sync]:
+        """What goes wrong on purpose."""
+        return Faults(self._executor, f"{self._path}/faults")
+
+    @cached_property
+    def rate_limit(self) -> RateLimit[Sync]:
+        """A real quota."""
+        return RateLimit(self._executor, f"{self._path}/rate-limit")
+
+    @cached_property
+    def scenarios(self) -> Scenarios[Sync]:
+        """The scenarios that pay-ins play."""
+        return Scenarios(self._executor, f"{self._path}/scenarios")
+
+    @cached_property
+    def webhook(self) -> WebhookHandle[Sync]:
+        """Where events go and what signs them."""
+        return WebhookHandle(self._executor, f"{self._path}/webhook")
+
+    @cached_property
+    def pay_ins(self) -> PayIns[Sync]:
+        """Its pay-ins."""
+        return PayIns(self._executor, f"{self._path}/pay-ins")
+
+    @cached_property
+    def refunds(self) -> Objects[Sync]:
+        """Its refunds."""
+        return Objects(self._executor, f"{self._path}/refunds")
+
+    @cached_property
+    def disputes(self) -> Objects[Sync]:
+        """Its disputes."""
+        return Objects(self._executor, f"{self._path}/disputes")
+
+    @cached_property
+    def payouts(self) -> Objects[Sync]:
+        """Its payouts."""
+        return Objects(self._executor, f"{self._path}/payouts")
 
     # What happens
 
@@ -163,31 +273,42 @@ class Sandbox:
         why = None if failure is None else Failure(failure["code"], failure["message"])
         box.force_transition(self._find(object_id), to, failure=why, force=force)
 
-    def dispute(self, pay_in_id: str, reason: str = "fraudulent") -> str:
-        """Let a dispute about a whole pay-in arrive from the provider; returns its id."""
+    def dispute(self, pay_in_id: str, reason: str = "fraudulent", *, force: bool = False) -> str:
+        """Let a dispute arrive from the provider about all of a pay-in that no dispute is about yet; returns its id.
+
+        `force` opens one about the whole, whatever is disputed or charged back already.
+        """
         box = self.core.sandbox
         box.tick()
         pay_in = self._find(pay_in_id)
         if not isinstance(pay_in, PayIn):
             raise UsageError(f"{pay_in_id!r} is a {pay_in.OBJECT}, and disputes are about pay-ins", member="pay_in_id")
-        return box.open_dispute(pay_in, reason=reason).id
+        return box.open_dispute(pay_in, reason=reason, force=force).id
 
     # What happened
 
     @property
-    def requests(self) -> list[RequestRecord]:
-        """Return the request journal, oldest first."""
-        return [from_core.request(entry) for entry in self.core.sandbox.journal.requests.entries]
+    def requests(self) -> LocalRequests:
+        """Return the request journal, oldest first: a list with the calls of a server's handle."""
+        kept = self.core.sandbox.journal.requests.entries
+        return LocalRequests(map(request_of, kept), self._executor, f"{self._path}/requests")
 
     @property
-    def events(self) -> list[Event]:
-        """Return the events, oldest first."""
-        return [from_core.event(event) for event in self.core.sandbox.journal.events.entries]
+    def unclaimed_requests(self) -> Records[UnclaimedRequest]:
+        """Return the newest requests that did not come with the business's key, oldest first."""
+        return Records(map(unclaimed_of, self.core.unclaimed.log.entries), "unclaimed requests")
 
     @property
-    def deliveries(self) -> list[Delivery]:
-        """Return the deliveries with their attempts, oldest first."""
-        return [from_core.delivery(each) for each in self.core.sandbox.outbox.deliveries.values()]
+    def events(self) -> LocalEvents:
+        """Return the events, oldest first: a list with the calls of a server's handle."""
+        kept = self.core.sandbox.journal.events.entries
+        return LocalEvents(map(event_of, kept), self._executor, f"{self._path}/events")
+
+    @property
+    def deliveries(self) -> LocalDeliveries:
+        """Return the deliveries, oldest first: a list with the calls of a server's handle."""
+        kept = self.core.sandbox.outbox.deliveries.values()
+        return LocalDeliveries(map(delivery_of, kept), self._executor, f"{self._path}/deliveries")
 
     def _guarded(self, receiver: Taker) -> inprocess.Receiver:
         def take(webhook: Webhook) -> int:

@@ -2,43 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from paydouble.core.printable import printable
 from paydouble.faults import words
+from paydouble.records import Document, read_json
 from paydouble.testing.calls import Sync
-from paydouble.testing.records import Attempt, Delivery, Event, Request
-from paydouble.testing.results import Document, Fault
+from paydouble.testing.records import Attempt, Delivery, Request, UnclaimedRequest
+from paydouble.testing.results import Fault
 from paydouble.testing.sandboxes import SandboxHandle
+from paydouble.testing.socketless import Sandbox
 from paydouble.testing.unstruck import Happened, why
 
 _MOST_LINES: Final = 200
 # A scenario arms faults of its own for each order that plays it.
 _MOST_IDLE: Final = 10
-# When, after which request of that instant, and what comes first of what that request has caused.
-_Place = tuple[datetime, int, int, int]
+_MOST_STRANGERS: Final = 5
+# Of the message of a refusal; the whole of it stands in the request's `response_body`.
+_LONGEST_MESSAGE: Final = 200
 
 
-def timeline(box: SandboxHandle[Sync]) -> list[str]:
+def timeline(box: SandboxHandle[Sync] | Sandbox) -> list[str]:
     """Return what a sandbox has seen, the oldest first; of very much the newest. Then what became of its faults."""
-    requests, events, deliveries, faults = (
-        box.requests.list(),
-        box.events.list(),
-        box.deliveries.list(),
-        box.faults.list(),
-    )
-    declared = {fault.id: fault.document for fault in faults}
-    rows = sorted(_rows(requests, events, deliveries, declared))
-    lines = [f"{_clock(place[0])}  {text}" for place, text in rows]
-    if not lines:
-        lines = ["nothing has happened: no request came with its business key, and no event was made"]
-    if len(lines) > _MOST_LINES:
-        lines = [f"… {len(lines) - _MOST_LINES} earlier lines are left out", *lines[-_MOST_LINES:]]
-    return [*lines, *_fates(faults, Happened(requests, events, deliveries))]
+    return _lines(happened(box), box.faults.list())
 
 
-def _fates(faults: list[Fault], happened: Happened) -> Iterator[str]:
+def happened(box: SandboxHandle[Sync] | Sandbox) -> Happened:
+    """Return what a sandbox has seen."""
+    return Happened(list(box.requests), list(box.events), list(box.deliveries))
+
+
+def _lines(seen: Happened, faults: Sequence[Fault]) -> list[str]:
+    told = list(_told(seen, {fault.id: fault.document for fault in faults}))
+    if not told:
+        told = ["nothing has happened: no request came with its business key, and no event was made"]
+    if len(told) > _MOST_LINES:
+        told = [f"… {len(told) - _MOST_LINES} earlier lines are left out", *told[-_MOST_LINES:]]
+    return [printable(line) for line in (*told, *_fates(faults, seen))]
+
+
+def strangers(requests: Sequence[UnclaimedRequest], business_key: str) -> Iterator[str]:
+    """Yield the newest of some requests that no sandbox has claimed, for a test whose sandbox has a business key."""
+    if not requests:
+        return
+    came = "1 request" if len(requests) == 1 else f"{len(requests)} requests"
+    yield f"{came} came meanwhile that no sandbox claims; this one's business key is {business_key!r}"
+    for request in requests[-_MOST_STRANGERS:]:
+        key = "no business key" if request.business_key is None else f"business key {request.business_key!r}"
+        yield f"  {request.method} {request.target}, {key}: {request.status}{_refusal(request)}"
+
+
+def never_fired(happened: Happened, faults: Sequence[Fault]) -> list[str]:
+    """Return a line for each fault that a test has armed in vain; one that it has disabled itself is none."""
+    return [
+        f"{fault.id} ({fault.effect}): {why(fault, happened)}"
+        for fault in faults
+        if not fault.times_fired and fault.document["enabled"] and fault.document["order"] is None
+    ]
+
+
+def _fates(faults: Sequence[Fault], happened: Happened) -> Iterator[str]:
     for fault in faults:
         if fault.times_fired:
             times = "once" if fault.times_fired == 1 else f"{fault.times_fired} times"
@@ -50,22 +75,25 @@ def _fates(faults: list[Fault], happened: Happened) -> Iterator[str]:
         yield f"… {len(idle) - _MOST_IDLE} more faults never struck"
 
 
-def _rows(
-    requests: list[Request], events: list[Event], deliveries: list[Delivery], declared: Mapping[str, Document]
-) -> Iterator[tuple[_Place, str]]:
-    # On a clock that stands everything has the same instant, so what a request caused is told behind the request.
-    number = {request.id: at for at, request in enumerate(requests)}
-    cause = {event.id: number.get(event.request_id or "", len(requests)) for event in events}
-    for at, request in enumerate(requests):
-        yield (request.at, at, 0, 0), _request(request, declared)
-    ways = {delivery.event_id: delivery for delivery in deliveries if not words.copy(delivery.id)}
-    for at, event in enumerate(events):
-        way = _way(ways.get(event.id), declared)
-        yield (event.created_at, cause[event.id], 1, at), f"event    {event.type} {event.object_id}{way}"
-    for at, delivery in enumerate(deliveries):
-        after = cause.get(delivery.event_id, len(requests))
-        for attempt in delivery.attempts:
-            yield (attempt.due_at, after, 2, at), _attempt(delivery, attempt, declared)
+def _told(happened: Happened, declared: Mapping[str, Document]) -> Iterator[str]:
+    # Each has its number in the order of what happened; instants do not tell on a clock that stands.
+    rows = [(request.sequence, request.at, _request(request, declared)) for request in happened.requests]
+    ways = {delivery.event_id: delivery for delivery in happened.deliveries if not words.copy(delivery.id)}
+    rows += [
+        (
+            event.sequence,
+            event.created_at,
+            f"event    {event.type} {event.object_id}{_way(ways.get(event.id), declared)}",
+        )
+        for event in happened.events
+    ]
+    rows += [
+        (attempt.sequence, attempt.due_at, _attempt(delivery, attempt, declared))
+        for delivery in happened.deliveries
+        for attempt in delivery.attempts
+    ]
+    for _, at, text in sorted(rows):
+        yield f"{_clock(at)}  {text}"
 
 
 def _request(request: Request, declared: Mapping[str, Document]) -> str:
@@ -73,7 +101,19 @@ def _request(request: Request, declared: Mapping[str, Document]) -> str:
     silence = "no answer" if request.faults else "in flight or lost"
     status = silence if request.status is None else str(request.status)
     struck = words.told(request.faults, declared.get, words.to_request)
-    return f"request  {request.method} {request.target}: {status}{verdict}{struck}"
+    return f"request  {request.method} {request.target}: {status}{verdict}{struck}{_refusal(request)}"
+
+
+def _refusal(request: Request) -> str:
+    """Return code and message of an answer that says what was wrong, as the end of a line; empty for any other."""
+    if request.status is None or request.status < 400:  # noqa: PLR2004 - HTTP
+        return ""
+    try:
+        error = read_json(request.response_body)["error"]
+        text = f": {error['code']}: {error['message']}"
+    except (ValueError, LookupError, TypeError):
+        return ""  # a fault has put something else in place of the service's own answer
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 def _way(delivery: Delivery | None, declared: Mapping[str, Document]) -> str:

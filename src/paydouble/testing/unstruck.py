@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from paydouble.core.globs import fits
 from paydouble.faults.model import WEBHOOK_EFFECTS
 from paydouble.faults.webhook_effects import AttemptEffect
 from paydouble.testing.records import Delivery, Event, Request
-from paydouble.testing.results import Fault, read_instant
-
-# These act on an event wherever it goes, and be it nowhere.
-_NEED_NO_ENDPOINT: Final = frozenset({"tie", "livemode"})
+from paydouble.testing.results import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Happened:
 class _Thing:
     """A request, event or attempt, with those members of a match that its record has."""
 
-    at: datetime
+    sequence: int
     members: Mapping[str, str | int | None]
 
 
@@ -59,20 +55,20 @@ def _spared(fault: Fault) -> str:
 def _asked(fault: Fault, happened: Happened) -> tuple[str, str, list[_Thing]]:
     """Return what a fault is asked about: its name, how it comes to be, and what there was of it."""
     if fault.document["on"] == "api":
-        return "request", "came", [_Thing(each.at, _of_request(each)) for each in happened.requests]
-    if issubclass(WEBHOOK_EFFECTS.get(fault.effect, AttemptEffect), AttemptEffect):
+        return "request", "came", [_Thing(each.sequence, _of_request(each)) for each in happened.requests]
+    # A server of another version may have effects that are not known here; most act on attempts.
+    known = WEBHOOK_EFFECTS.get(fault.effect, AttemptEffect)
+    if known.point == "attempt":
         attempts = ((delivery, attempt) for delivery in happened.deliveries for attempt in delivery.attempts)
         things = [
             _Thing(
-                attempt.due_at,
+                attempt.sequence,
                 {"event_type": delivery.event_type, "object_id": delivery.object_id, "attempt": attempt.number},
             )
             for delivery, attempt in attempts
         ]
         return "attempt", "was made", things
-    events = [
-        _Thing(each.created_at, {"event_type": each.type, "object_id": each.object_id}) for each in happened.events
-    ]
+    events = [_Thing(each.sequence, {"event_type": each.type, "object_id": each.object_id}) for each in happened.events]
     return "event", "was made", events
 
 
@@ -96,8 +92,8 @@ def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
     like = [thing for thing in things if all(_meets(thing, name, match) for name in known)]
     if not like:
         return f"none matched {' and '.join(_listed(known, match))} at once"
-    armed_at = read_instant(fault.document["created_at"])
-    if all(thing.at < armed_at for thing in like):
+    # Not by the instants, which are all the same on a clock that stands.
+    if all(thing.sequence < fault.document["sequence"] for thing in like):
         which = "all " if len(like) == len(things) else f"those with {' and '.join(_listed(known, match))} "
         return f"{which if len(things) > 1 else ''}before it was armed"
     if _goes_nowhere(fault, happened):
@@ -112,7 +108,7 @@ def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
 def _goes_nowhere(fault: Fault, happened: Happened) -> bool:
     return (
         fault.document["on"] == "webhooks"
-        and fault.effect not in _NEED_NO_ENDPOINT
+        and WEBHOOK_EFFECTS.get(fault.effect, AttemptEffect).needs_endpoint
         and all(delivery.target is None for delivery in happened.deliveries)
     )
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from paydouble.testing.answers import Answering
 from paydouble.testing.errors import NotAsExpected
 from paydouble.testing.loops import LoopThread
-from paydouble.testing.receiver import DEFAULT_SECRET, Received, Receiver
+from paydouble.testing.receiver import DEFAULT_SECRET, Answering, Received, Receiver
 
 _SHOWN: Final = 20
 

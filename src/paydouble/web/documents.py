@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -10,7 +10,9 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from paydouble.config import Settings
 from paydouble.runtime.host import Host
+from paydouble.web.addresses import CONTROL_PREFIX
 
 _STATIC: Final[Mapping[str, str]] = {
     "swagger-ui.css": "text/css",
@@ -19,25 +21,34 @@ _STATIC: Final[Mapping[str, str]] = {
     "docs.css": "text/css",
 }
 # The docs page loads nothing from elsewhere; its library sets styles from script.
+_MOST_DOCUMENTS: Final = 8
+DEFAULT_ID: Final = "default"
 _POLICY: Final = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 
 class Documents:
     """The pages of one server; made when they are first asked for."""
 
-    def __init__(self, host: Host) -> None:
-        """Describe a host."""
+    def __init__(self, host: Host, control_openapi: Callable[[], dict[str, Any]]) -> None:
+        """Describe a host; `control_openapi` makes the document of the control API."""
         self._host = host
-        self._openapi_of: tuple[str, bytes] | None = None
+        self._make_control_openapi = control_openapi
+        self._openapi: dict[str, dict[str, Any]] = {}
+        """The document by the settings that it follows, the ones that were asked for last."""
         self._control: bytes | None = None
 
-    def find(self, method: str, target: str) -> web.Response | None:
-        """Return the page at a path, or None."""
-        if method != "GET" or not target.startswith("/_paydouble/"):
+    def find(self, method: str, target: str, authorization: str | None, server_url: str) -> web.Response | None:
+        """Return the page at a path, or None.
+
+        The API's document follows the settings of the business whose credentials come with the request; without any
+        it follows the default sandbox's. `server_url` is where it says that the API is.
+        """
+        if method not in {"GET", "HEAD"} or not target.startswith(f"{CONTROL_PREFIX}/"):
             return None
-        name = target.removeprefix("/_paydouble/")
+        name = target.removeprefix(f"{CONTROL_PREFIX}/")
         if name == "openapi.json":
-            return _respond(self._openapi(), "application/json")
+            document = self._describe(self._settings(authorization))
+            return _respond(_written({**document, "servers": [{"url": server_url}]}), "application/json")
         if name == "control-openapi.json":
             return _respond(self._control_openapi(), "application/json")
         if name in {"docs", "docs/"}:
@@ -47,19 +58,26 @@ class Documents:
         kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
         return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
 
-    def _openapi(self) -> bytes:
-        base_url = self._host.base_url
-        if self._openapi_of is None or self._openapi_of[0] != base_url:
-            from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
+    def _settings(self, authorization: str | None) -> Settings:
+        registry = self._host.registry
+        box, authentic = registry.find(authorization)
+        if box is None or not authentic:
+            box = registry.get(DEFAULT_ID) if DEFAULT_ID in registry else None
+        return self._host.options.settings if box is None else box.settings
 
-            self._openapi_of = base_url, _written(document(self._host.operations, server_url=base_url))
-        return self._openapi_of[1]
+    def _describe(self, settings: Settings) -> dict[str, Any]:
+        from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
+
+        key = settings.model_dump_json()
+        made = self._openapi.pop(key, None) or document(self._host.operations, server_url="", settings=settings)
+        self._openapi[key] = made
+        if len(self._openapi) > _MOST_DOCUMENTS:
+            del self._openapi[next(iter(self._openapi))]
+        return made
 
     def _control_openapi(self) -> bytes:
         if self._control is None:
-            from paydouble.web.control.openapi import document  # noqa: PLC0415 - likewise
-
-            self._control = _written(document())
+            self._control = _written(self._make_control_openapi())
         return self._control
 
 

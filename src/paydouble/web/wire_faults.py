@@ -10,12 +10,12 @@ import contextlib
 import socket
 import struct
 from http import HTTPStatus
-from typing import Final
+from typing import Final, assert_never
 
 from aiohttp import web
 
 from paydouble.api.values import Reply
-from paydouble.faults.plan import Wire
+from paydouble.faults.wire import Wire
 
 # Longer than any client waits; a connection that is never answered still ends with its client or with the server.
 _FOR_EVER_SECONDS = 86_400.0
@@ -36,16 +36,16 @@ async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.Str
             case "garbage":
                 transport.write(wire.data)
                 transport.close()
-            case "cut":
-                # At least one byte short, or nothing would be cut.
-                kept = min(int(len(reply.body) * wire.fraction), max(0, len(reply.body) - 1))
-                transport.write(head(reply, len(reply.body)) + reply.body[:kept])
+            case "cut" | "length" | "drip" if request.method == "HEAD":  # nothing follows the headers
+                transport.write(head(reply, wire.announced(len(reply.body))))
                 transport.close()
-            case "length":
-                transport.write(head(reply, max(0, len(reply.body) + wire.by)) + reply.body)
+            case "cut" | "length":
+                transport.write(head(reply, wire.announced(len(reply.body))) + wire.sent(reply.body))
                 transport.close()
             case "drip":
                 await _drip(transport, reply, wire)
+            case _:
+                assert_never(wire.kind)
     response = web.Response(status=reply.status)
     response.force_close()
     return response
@@ -77,9 +77,8 @@ def abort(transport: asyncio.Transport) -> None:
 async def _drip(transport: asyncio.Transport, reply: Reply, wire: Wire) -> None:
     body = reply.body
     transport.write(head(reply, len(body)))
-    pause = (wire.seconds or 0.0) / wire.chunks
     for number in range(wire.chunks):
-        await asyncio.sleep(pause)
+        await asyncio.sleep(wire.pause_seconds)
         if transport.is_closing():
             return
         transport.write(body[number * len(body) // wire.chunks : (number + 1) * len(body) // wire.chunks])

@@ -1,9 +1,12 @@
 """From an event to a settled delivery: a value machine that never touches a socket.
 
 An event becomes a delivery. A delivery is `waiting` until one of its attempts gets a 2xx (`delivered`) or the last
-attempt of the schedule has failed (`exhausted`); without a target it is `no_endpoint` from the start. A due delivery
-queues at its endpoint, and an endpoint has one attempt in flight at a time, so events leave in the order in which
-they were made and a failed one does not block those behind it (assumptions, "Webhooks", Order).
+attempt of the schedule has failed (`exhausted`); without a target it is `no_endpoint` from the start.
+
+A due delivery queues at its endpoint, in the order in which events were made. So many attempts of an endpoint are in
+flight at a time as the caller allows; with one, events also arrive in that order. With more, a slow answer holds up
+only what is about the same object: its next event leaves when the attempt of the one before has ended. A failed attempt
+holds up nothing (assumptions, "Webhooks", Order).
 
 The shell asks `next_attempt` for something to send and hands the outcome to `settle`. `settle` answers with the
 instant of the next attempt, if there is to be one; whoever owns the timers sets it.
@@ -12,8 +15,9 @@ instant of the next attempt, if there is to be one; whoever owns the timers sets
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
 from paydouble.config import WebhookSettings
@@ -61,6 +65,21 @@ class Attempt:
     outcome: Outcome | None = None
     transport: Transport = PLAIN
     faults: tuple[str, ...] = ()
+    sequence: int = 0
+    """Its place among the requests, events and attempts of its sandbox, numbered when it is sent."""
+    evicted: bool = False
+    """Whether bytes of it were removed, since the journals had no room for them."""
+
+    def own_bytes(self, event: Event) -> int:
+        """Return how many bytes it has beside its event's."""
+        answer = 0 if self.outcome is None else len(self.outcome.response_body)
+        return answer + (0 if self.body is event.body else len(self.body))
+
+    def strip(self, event: Event) -> None:
+        """Remove those bytes."""
+        self.evicted = True
+        self.body = self.body if self.body is event.body else b""
+        self.outcome = self.outcome and self.outcome._replace(response_body=b"")
 
 
 @dataclass(slots=True, eq=False)
@@ -158,10 +177,66 @@ class Secrets:
         self.current = new
 
 
+class _Queue:
+    """What is due at one endpoint, and what is on its way to it."""
+
+    __slots__ = ("_behind", "_waiting", "flying")
+
+    def __init__(self) -> None:
+        self._waiting: deque[Delivery] = deque()
+        self._behind: dict[str, deque[Delivery]] = {}
+        """By object: those whose turn came while another event of their object was on its way. They are older than
+        all that still waits."""
+        self.flying: dict[str, Delivery] = {}
+        """By object: the one that is on its way."""
+
+    def __contains__(self, delivery: Delivery) -> bool:
+        return delivery in self._waiting or delivery in self._behind.get(delivery.event.object_id, ())
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return chain(*self._behind.values(), self._waiting)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._behind or self.flying)
+
+    def add(self, delivery: Delivery) -> None:
+        self._waiting.append(delivery)
+
+    def remove(self, delivery: Delivery) -> None:
+        if delivery in self._waiting:
+            self._waiting.remove(delivery)
+        else:
+            object_id = delivery.event.object_id
+            self._behind[object_id].remove(delivery)
+            if not self._behind[object_id]:
+                del self._behind[object_id]
+
+    def ready(self, most: int) -> bool:
+        """Return whether one can leave while at most so many are on their way."""
+        waiting = self._waiting
+        if len(self.flying) >= most:
+            return False
+        while waiting and waiting[0].event.object_id in self.flying:
+            delivery = waiting.popleft()
+            self._behind.setdefault(delivery.event.object_id, deque()).append(delivery)
+        return bool(waiting)
+
+    def take(self) -> Delivery:
+        """Send the first on its way, which must be ready."""
+        delivery = self._waiting.popleft()
+        self.flying[delivery.event.object_id] = delivery
+        return delivery
+
+    def land(self, delivery: Delivery) -> None:
+        """End an attempt, and let in what has waited for that alone."""
+        del self.flying[delivery.event.object_id]
+        self._waiting.extendleft(reversed(self._behind.pop(delivery.event.object_id, ())))
+
+
 class Outbox:
     """The deliveries of one sandbox."""
 
-    __slots__ = ("_busy", "_kept", "_queues", "_settled", "_unsent", "evicted", "limit")
+    __slots__ = ("_kept", "_queues", "_settled", "_unsent", "evicted", "limit")
 
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` settled deliveries; one that waits is never let go."""
@@ -171,8 +246,8 @@ class Outbox:
         self._settled: deque[Delivery] = deque()
         self._unsent: deque[Unsent] = deque()
         """Those whose deliveries have not been made yet; all of them are younger than what has been."""
-        self._queues: dict[str, deque[Delivery]] = {}
-        self._busy: dict[str, Delivery] = {}
+        self._queues: dict[str, _Queue] = {}
+        """By endpoint; those with nothing in them are not kept."""
 
     @property
     def deliveries(self) -> dict[str, Delivery]:
@@ -235,31 +310,32 @@ class Outbox:
         queue = self._queues.get(delivery.endpoint)
         if queue is not None and delivery in queue:
             queue.remove(delivery)
-            if not queue:
-                del self._queues[delivery.endpoint]
+            self._drop_empty(delivery.endpoint)
         delivery.status = "held"
         delivery.next_due_at = None
 
     def in_flight(self, delivery: Delivery) -> bool:
         """Return whether an attempt of a delivery is on its way."""
         # Not by its endpoint, which may be another one since the attempt has left.
-        return any(each is delivery for each in self._busy.values())
+        object_id = delivery.event.object_id
+        return any(queue.flying.get(object_id) is delivery for queue in self._queues.values())
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a delivery that is due at the end of its endpoint's queue."""
         if not delivery.settled and delivery.target is not None:
-            self._queues.setdefault(delivery.endpoint, deque()).append(delivery)
+            queue = self._queues.get(delivery.endpoint)
+            if queue is None:
+                queue = self._queues[delivery.endpoint] = _Queue()
+            queue.add(delivery)
 
     def retarget(self, url: str | None) -> list[Delivery]:
         """Aim what waits for the sandbox's endpoint at another one; returns what has no endpoint any more."""
         lost = []
         queued = [each for queue in self._queues.values() for each in queue if each.follows_sandbox]
-        for target, queue in tuple(self._queues.items()):
-            rest = deque(each for each in queue if not each.follows_sandbox)
-            self._queues[target] = rest
-            if not rest:
-                del self._queues[target]
-        flying = set(map(id, self._busy.values()))
+        for delivery in queued:
+            self._queues[delivery.endpoint].remove(delivery)
+            self._drop_empty(delivery.endpoint)
+        flying = {id(each) for queue in self._queues.values() for each in queue.flying.values()}
         for delivery in tuple(self.deliveries.values()):
             if delivery.follows_sandbox and not delivery.settled:
                 delivery.target = url
@@ -270,14 +346,14 @@ class Outbox:
             self.enqueue(delivery)
         return lost
 
-    def idle_endpoints(self) -> list[str]:
-        """Return the endpoints that have something to send and nothing in flight."""
-        return [target for target in self._queues if target not in self._busy]
+    def ready_endpoints(self, most: int) -> list[str]:
+        """Return the endpoints that have something to send, while at most so many of each are in flight."""
+        return [endpoint for endpoint, queue in self._queues.items() if queue.ready(most)]
 
     @property
     def quiet(self) -> bool:
         """Return whether nothing is due and nothing is in flight."""
-        return not self._queues and not self._busy
+        return not self._queues
 
     def next_attempt(  # noqa: PLR0913 - what an attempt is made of
         self,
@@ -287,19 +363,19 @@ class Outbox:
         secrets: Secrets,
         now: int,
         wall: int,
+        most: int = 1,
         plan_for: Callable[[Delivery], AttemptPlan | None] | None = None,
     ) -> tuple[Delivery, Attempt] | None:
         """Take the next delivery of an endpoint and make its attempt, signed; None when there is nothing to send.
 
-        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds; `plan_for` says what the faults of
+        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds; at `most` so many attempts of an
+        endpoint are in flight at a time; `plan_for` says what the faults of
         the moment do to a delivery's next attempt.
         """
         queue = self._queues.get(endpoint)
-        if queue is None or endpoint in self._busy:
+        if queue is None or not queue.ready(most):
             return None
-        delivery = queue.popleft()
-        if not queue:
-            del self._queues[endpoint]
+        delivery = queue.take()
         signed_at = (now if settings.sign_with == "sandbox_clock" else wall) // 1000
         plan = plan_for(delivery) if plan_for is not None else None
         name = settings.signature_header
@@ -315,7 +391,6 @@ class Outbox:
             faults=() if plan is None else tuple(plan.fired),
         )
         delivery.attempts += (attempt,)
-        self._busy[endpoint] = delivery
         return delivery, attempt
 
     def settle(
@@ -325,7 +400,9 @@ class Outbox:
         attempt.outcome = outcome
         if self.deliveries.get(delivery.id) is not delivery:
             return None  # a reset let it go while it was in flight
-        del self._busy[f"{attempt.url}{delivery.lane}"]
+        endpoint = f"{attempt.url}{delivery.lane}"
+        self._queues[endpoint].land(delivery)
+        self._drop_empty(endpoint)
         offsets = delivery.offsets or settings.offsets
         if delivery.most_attempts is not None:
             offsets = offsets[: delivery.most_attempts]
@@ -353,9 +430,18 @@ class Outbox:
         self._unsent.clear()
         self._settled.clear()
         self._queues.clear()
-        self._busy.clear()
         self.evicted = 0
         return count, waiting
+
+    def evict(self) -> Delivery | None:
+        """Remove the oldest delivery that has come to its end, and return it; None when all still wait."""
+        if not (self._settled or self._unsent):
+            return None
+        deliveries = self.deliveries
+        delivery = self._settled.popleft()
+        del deliveries[delivery.id]
+        self.evicted += 1
+        return delivery
 
     def finish(self, delivery: Delivery, status: DeliveryStatus) -> None:
         """Bring a delivery to its end; beyond the limit the oldest that has come to its end is let go."""
@@ -364,6 +450,10 @@ class Outbox:
         _ = self.deliveries  # those without an endpoint have come to their end before this one
         self._settled.append(delivery)
         self._bound()
+
+    def _drop_empty(self, endpoint: str) -> None:
+        if not self._queues[endpoint]:
+            del self._queues[endpoint]
 
     def _bound(self) -> None:
         while len(self._kept) + len(self._unsent) > self.limit and (self._settled or self._unsent):

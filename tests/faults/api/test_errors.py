@@ -117,8 +117,11 @@ _LATER, _EARLIER = START + 30_000, START - 30_000
     ],
     ids=str,
 )
-async def test_a_429_with_any_headers(shop: Caller, attributes: dict[str, Any], limits: tuple[str | None, ...]) -> None:
+async def test_a_429_with_any_headers(
+    client: Client, attributes: dict[str, Any], limits: tuple[str | None, ...]
+) -> None:
     """`rate_limit` answers one 429 with the documented headers, none, nonsense, or a reset that is over."""
+    shop = await caller(client, settings={"rate_limit": {"limit": 100, "clock": "sandbox_clock"}})
     shop.arm({"type": "rate_limit", **attributes}, times=1)
 
     seen, after = await shop.deposit(), await shop.deposit()
@@ -132,7 +135,7 @@ async def test_a_429_with_any_headers(shop: Caller, attributes: dict[str, Any], 
 @pytest.mark.parametrize(("unit", "reset"), [("delta_seconds", "30"), ("epoch_milliseconds", str(_LATER))])
 async def test_the_sandboxs_own_unit_holds(client: Client, unit: str, reset: str) -> None:
     """Without `reset_unit` an injected 429 counts as the sandbox's real quota does."""
-    shop = await caller(client, settings={"rate_limit": {"limit": 100, "reset_unit": unit}})
+    shop = await caller(client, settings={"rate_limit": {"limit": 100, "reset_unit": unit, "clock": "sandbox_clock"}})
     shop.arm("rate_limit")
 
     seen = await shop.deposit()

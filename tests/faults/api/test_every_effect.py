@@ -9,7 +9,8 @@ from drive import DEPOSITS
 from servers import Client
 from wires import Caller, Seen, caller
 
-from paydouble.faults.model import API_EFFECTS, PHASELESS, parse_fault
+from paydouble.faults.api_effects import OperationEffect
+from paydouble.faults.model import API_EFFECTS, parse_fault
 
 Fault = dict[str, Any]
 # Every effect, with every attribute and every value of those that have a few.
@@ -156,7 +157,7 @@ def _values(annotation: object) -> list[object]:
     return choices
 
 
-_PHASED = [effect for effect in WAYS if effect["type"] not in PHASELESS]
+_PHASED = [effect for effect in WAYS if not issubclass(API_EFFECTS[effect["type"]], OperationEffect)]
 # What goes on to the true answer has no retry that is new, and a stored error is there for the next.
 _BEFORE = [effect for effect in _PHASED if effect["type"] not in {"latency", "sticky_5xx"}]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from drive import DAY, DEPOSITS, Business, deposit_body, key, settled
 
-from paydouble.api.values import Call, Delayed, Joined
+from paydouble.api.calls import Call
+from paydouble.api.execution import Delayed, Joined
 from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
 
@@ -151,7 +152,7 @@ def test_a_failure_of_ours_leaves_nothing_behind() -> None:
     with pytest.raises(ZeroDivisionError):
         business.go_on(step)
 
-    assert business.sandbox.cause is None
+    assert business.sandbox.publisher.cause is None
 
 
 def test_a_joiner_is_judged_by_who_holds_the_key_now() -> None:
@@ -288,3 +289,15 @@ def test_a_payout_can_be_stale() -> None:
 
     assert now is not None
     assert stale != getattr(now, "status", None)
+
+
+def test_an_error_instead_of_a_replay_is_an_answer_of_its_own() -> None:
+    """What a fault says instead of a replay has the retry's id, in the header as in the body."""
+    business = Business()
+    first = business.post(DEPOSITS, deposit_body(), key=key(1))
+    _arm(business, "error", phase="after_commit", status=503)
+
+    again = business.post(DEPOSITS, deposit_body(), key=key(1))
+
+    assert again.request_id == json.loads(again.body)["error"]["request_id"]
+    assert again.request_id == business.sandbox.journal.requests.entries[-1].id != first.request_id

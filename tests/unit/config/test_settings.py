@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from paydouble.config import DisputeSettings, RateLimit, Real, Settings, WebhookSettings, load_settings
+from paydouble.config import (
+    CatalogueSettings,
+    DisputeSettings,
+    RateLimit,
+    Real,
+    RefundSettings,
+    Settings,
+    WebhookSettings,
+    load_settings,
+)
 from paydouble.core.errors import UsageError
 
 QUOTA = {"limit": 10, "window": "1m", "reset_unit": "delta_seconds", "headers": "always"}
@@ -33,6 +42,7 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "rate_limit.limit": (0, -1),
     "rate_limit.window": ("1h", "0s"),
     "rate_limit.reset_unit": ("epoch_milliseconds", "minutes"),
+    "rate_limit.clock": ("sandbox_clock", "sundial"),
     "rate_limit.headers": ("always", "never"),
     "retry_after": (True, "perhaps"),
     "idempotent_replayed": (True, "perhaps"),
@@ -46,16 +56,33 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "webhooks.require_https": (True, "perhaps"),
     "webhooks.allow_public_targets": (True, "perhaps"),
     "webhooks.response_limit": (0, -1),
+    "webhooks.in_flight": (2, 0),
     "disputes": ({"decision": "lost"}, []),
     "disputes.response_window": ("1d", "0s"),
     "disputes.review": ("0s", "-1s"),
     "disputes.decision": ("lost", "accepted"),
+    "auto_patience": ("0s", "601s"),
+    "catalogue": ({"shipped": False}, []),
+    "catalogue.shipped": (False, "perhaps"),
+    "catalogue.currencies": ({"XTS": {"digits": 4, "per_us_dollar": "2.5"}}, []),
+    "catalogue.payment_methods": (
+        {"CASH": {"counter": {"name": "Cash", "countries": ["NO"], "limits": {"NOK": ["1", "99.50"]}}}},
+        [],
+    ),
+    "pay_in_expires_in": ("1h", "59s"),
+    "list_order": ("oldest_first", "random"),
+    "refunds": ({"while_disputed": "allow"}, "allow"),
+    "refunds.while_disputed": ("allow", "perhaps"),
+    "duplicate_external_identifier": ("refuse", "warn"),
     "journal_limit": (1, 0),
+    "journal_bytes": (65_536, 65_535),
 }
 NESTED: dict[str, type[BaseModel]] = {
     "rate_limit": RateLimit,
     "webhooks": WebhookSettings,
     "disputes": DisputeSettings,
+    "refunds": RefundSettings,
+    "catalogue": CatalogueSettings,
 }
 
 
@@ -119,10 +146,10 @@ def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
         ({"allowed_addresses": ["x"]}, "settings.allowed_addresses.0: 'x' is neither an address nor a network such"),
         ({"webhooks": {"signature_header": ""}}, "settings.webhooks.signature_header: '' is not a header name"),
         ({"webhooks": {"signature_header": "Signätur"}}, "settings.webhooks.signature_header: 'Signätur' is not a"),
-        ({"allowed_addresses": "x"}, "settings.allowed_addresses: is a list"),
-        ([], "settings: is an object"),
-        (None, "settings: is an object"),
-        ({1: 2}, "settings.1: Keys should be strings"),
+        ({"allowed_addresses": "x"}, "settings.allowed_addresses: is text; send a list"),
+        ([], "settings: is a list; send an object"),
+        (None, "settings: is null; send an object"),
+        ({1: 2}, "settings.1: is the name of a member, and a name is a text"),
     ],
 )
 @pytest.mark.parametrize("base", [None, Settings()])
@@ -132,6 +159,20 @@ def test_a_refusal_says_what_and_where(data: object, message: str, base: Setting
         load_settings(data, base)
 
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "name", ["Host", "HOST", "Transfer-Encoding", "connection", "Content-Type", "Content-Length", "TE"]
+)
+def test_a_signature_goes_under_no_header_that_is_needed_otherwise(name: str) -> None:
+    """A name that HTTP itself uses is refused in any case, with a way out."""
+    with pytest.raises(UsageError) as caught:
+        load_settings({"webhooks": {"signature_header": name}})
+
+    assert str(caught.value) == (
+        f"settings.webhooks.signature_header: {name!r} is a header that HTTP or the webhook's own body needs; "
+        "choose another, such as X-Signature"
+    )
 
 
 def test_settings_are_laid_over_others_member_by_member() -> None:
@@ -183,5 +224,5 @@ def test_a_real_number_is_taken_from_any_number(given: object, taken: float) -> 
 @pytest.mark.parametrize("given", [True, "2.5", ""])
 def test_a_flag_or_a_text_is_no_real_number(given: object) -> None:
     """Neither true nor "2.5" is a rate."""
-    with pytest.raises(ValidationError, match="is a number"):
+    with pytest.raises(ValidationError, match="; send a number"):
         TypeAdapter(Real).validate_python(given)

@@ -1,9 +1,11 @@
 """Draws that depend on nothing but what they are for."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paydouble.core.draws import Draws
+from paydouble.core.draws import MADE_UP_BELOW, SEEDS, Draws, check_seed
+from paydouble.core.errors import UsageError
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=10)
 calls = st.tuples(words, words, st.integers(0, 10**6))
@@ -70,3 +72,29 @@ def test_blocks_are_draws_too(seed: int, one: tuple[str, str, int], other: tuple
 
     assert (len(block), block) == (size, Draws(seed).block(*one, size + 1)[:size])
     assert (block == draws.block(*other, size)) == (one == other)
+
+
+@given(st.integers(), words, st.integers(0, 10**6))
+def test_a_made_up_seed_can_be_given_back(seed: int, subject: str, n: int) -> None:
+    """It is exact in clients that keep numbers as binary floats, and one that may be given."""
+    made_up = Draws(seed).made_up_seed(subject, n)
+
+    assert 0 <= made_up < MADE_UP_BELOW
+    assert check_seed(made_up) == made_up
+
+
+@given(st.integers(), st.integers(0, 5), st.integers(0, 5), calls)
+def test_each_generation_draws_other_values(seed: int, one: int, other: int, call: tuple[str, str, int]) -> None:
+    """The first is that of the seed alone."""
+    first, second = Draws(seed, one), Draws(seed, other)
+
+    assert (first.digest(*call) == second.digest(*call)) == (one == other)
+    assert (first.block(*call, 24) == second.block(*call, 24)) == (one == other)
+    assert Draws(seed, 0).digest(*call) == Draws(seed).digest(*call)
+
+
+@pytest.mark.parametrize("seed", [SEEDS.start - 1, SEEDS.stop])
+def test_a_seed_that_no_answer_could_show_is_refused(seed: int) -> None:
+    """The bounds are those of a signed 64-bit integer."""
+    with pytest.raises(UsageError, match="is too large"):
+        check_seed(seed)

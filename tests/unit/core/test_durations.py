@@ -21,6 +21,15 @@ from paydouble.core.durations import LONGEST_MS, UNITS_MS, format_duration, pars
         (" 2s ", 2_000),
         ("1m1ms", 60_001),
         ("36600d", LONGEST_MS),
+        ("PT1H30M", 5_400_000),
+        ("P3D", 259_200_000),
+        ("P3DT12H", 302_400_000),
+        ("P1DT2H3M4.5S", 93_784_500),
+        ("P2W", 1_209_600_000),
+        ("PT0S", 0),
+        ("PT0.25S", 250),
+        ("PT72H", 259_200_000),
+        (" PT5M ", 300_000),
     ],
 )
 def test_a_duration_is_read(text: str, milliseconds: int) -> None:
@@ -57,6 +66,12 @@ def test_the_largest_units_come_first() -> None:
         (None, "a duration is a text with a unit, such as '2s' or '1h30m', not None"),
         ("10", "'10' is not a duration (did you mean '10s'?); write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("-1s", "'-1s' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("P", "'P' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("PT", "'PT' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("P3DT", "'P3DT' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("PT1M1H", "'PT1M1H' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("P1h", "'P1h' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
+        ("3D", "'3D' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("", "'' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("1h 30m", "'1h 30m' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("1w", "'1w' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
@@ -71,3 +86,10 @@ def test_what_is_no_duration_is_refused(wrong: object, message: str) -> None:
         parse_duration(wrong)
 
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("text", ["P1M", "P1Y", "P1Y2DT3H", "P1M2D"])
+def test_what_differs_in_length_is_no_duration(text: str) -> None:
+    """A year and a month of ISO 8601 have no one length, and the message says so."""
+    with pytest.raises(ValueError, match=f"^'{text}' is not a duration, since years and months differ in length; "):
+        parse_duration(text)

@@ -104,4 +104,13 @@ def test_references_go_in_steps_of_one_size(seed: int) -> None:
 
     places = [sum(digits.index(each) * 30**at for at, each in enumerate(reversed(text))) for text in made]
 
-    assert len({(later - earlier) % 30**8 for earlier, later in pairwise(places)}) == 1
+    high, low = ids._step  # noqa: SLF001 - the step whose size another test judges
+    assert {(later - earlier) % 30**8 for earlier, later in pairwise(places)} == {high * 30**4 + low}
+
+
+def test_both_halves_of_a_reference_change() -> None:
+    """One that is read out in half is mistaken for no other of the same hour."""
+    ids = Ids(Draws(1))
+    made = [ids.reference("PAY").split("-") for _ in range(50)]
+
+    assert all(one[1] != other[1] and one[2] != other[2] for one, other in pairwise(made))

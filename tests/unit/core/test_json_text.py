@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paydouble.core.json_text import JsonTextError, Number, canonical, loads, read
+from paydouble.core.json_text import DEEPEST, JsonTextError, Number, canonical, check_depth, loads, read
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 plain = st.recursive(
@@ -191,7 +191,7 @@ def refusal(reader: Callable[[bytes], Any], body: bytes) -> str | None:
 
 def strictly(body: bytes) -> None:
     """Take what `loads` takes and what can be written canonically."""
-    canonical(loads(body))
+    canonical(loads(body, deepest=DEEPEST))
 
 
 def spelled(value: Any) -> Any:  # noqa: ANN401 - JSON is any
@@ -254,3 +254,33 @@ def test_the_quick_reader_takes_what_only_the_other_can_read() -> None:
     digits = b"7" * 5_000
 
     assert read(b"[" + digits + b"]") == [Decimal(digits.decode())]
+
+
+@pytest.mark.parametrize(
+    ("body", "deepest", "where"),
+    [
+        (b"[[1], [2]]", 2, None),
+        (b"[[1], [[2]]]", 2, "line 1, column 8"),
+        (b'{"a": {"[{[{": "]\\"[[["}}', 2, None),
+        ('{"é":\n "ü", "b": [{}]}'.encode(), 2, "line 2, column 13"),
+        (b"[[[", 2, "line 1, column 3"),
+        (b'["\\', 0, "line 1, column 1"),
+    ],
+)
+def test_a_text_may_be_as_deep_as_its_reader_bears(body: bytes, deepest: int, where: str | None) -> None:
+    """Brackets in texts do not count; the place is that of the first list or object that is too deep."""
+    if where is None:
+        check_depth(body, deepest)
+        return
+
+    with pytest.raises(JsonTextError) as caught:
+        loads(body, deepest=deepest)
+
+    assert str(caught.value) == f"nested more than {deepest} levels deep at {where}"
+
+
+@pytest.mark.parametrize("body", [b"[" * 255 + b"]" * 255, b"[" * 100_000])
+def test_what_could_not_be_written_again_is_not_read(body: bytes) -> None:
+    """The refusal of what is nested too deeply says where."""
+    with pytest.raises(JsonTextError, match=r"^nested more than 254 levels deep at line 1, column 255$"):
+        read(body)

@@ -38,7 +38,7 @@ def test_no_binary_float_comes_between(minor: int, currency: str) -> None:
         kind="pay-in.created",
         api_version="v1",
         created_at="",
-        resource={"amount": json_amount(minor, currency)},
+        resource={"amount": json_amount(minor, MINOR_DIGITS[currency])},
         previous={},
         request_id=None,
         omit_request_id=True,

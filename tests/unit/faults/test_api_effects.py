@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 import pytest
@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 
 from paydouble.core import json_text
 from paydouble.core.draws import Draws
-from paydouble.faults.api_effects import ApiEffect, Latency
-from paydouble.faults.model import ApiFault, parse_fault
-from paydouble.faults.plan import Plan, Wire
+from paydouble.faults.api_effects import (
+    DistortionEffect,
+    Latency,
+    OperationEffect,
+    Phase,
+    PhasedEffect,
+)
+from paydouble.faults.model import API_EFFECTS, ApiFault, parse_fault
+from paydouble.faults.plan import Plan
 from paydouble.faults.roll import Roll
+from paydouble.faults.wire import Wire
 
 
 def _roll(number: int = 1, seed: int = 1) -> Roll:
@@ -66,10 +73,10 @@ def test_an_effect_notes_what_it_asks_for(effect: dict[str, Any], member: str, v
     assert getattr(_plan(**effect), member) == value
 
 
-@pytest.mark.parametrize(("kind", "speaks"), [("cut", True), ("length", True), ("drip", True), ("reset", False)])
-def test_some_wires_let_a_status_through(kind: Any, *, speaks: bool) -> None:  # noqa: ANN401 - a literal
+@pytest.mark.parametrize(("kind", "sent"), [("cut", True), ("length", True), ("drip", True), ("reset", False)])
+def test_some_wires_let_a_status_through(kind: Any, *, sent: bool) -> None:  # noqa: ANN401 - a literal
     """A client of those learns the status."""
-    assert Wire(kind).speaks is speaks
+    assert Wire(kind).sends_head is sent
 
 
 def test_a_plan_speaks_for_an_answer_or_a_wire() -> None:
@@ -92,12 +99,6 @@ def test_garbage_as_a_body() -> None:
 
     assert answer is not None
     assert len(base64.b64decode(answer.raw or b"")) == 48
-
-
-def test_the_base_does_nothing_of_its_own() -> None:
-    """An effect that forgets to say what it does is found at once."""
-    with pytest.raises(NotImplementedError):
-        ApiEffect().apply(Plan(), _roll())
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 500))
@@ -183,3 +184,13 @@ def test_unknown_members_leave_a_list_alone() -> None:
     rewrite(body)
 
     assert body == {"data": [], "x": 1}
+
+
+def test_every_effect_says_when_it_acts() -> None:
+    """Each is of exactly one of the three kinds, and has all that its kind asks for."""
+    kinds = (PhasedEffect, DistortionEffect, OperationEffect)
+
+    for name, effect in API_EFFECTS.items():
+        assert len([kind for kind in kinds if issubclass(effect, kind)]) == 1, name
+        assert not effect.__abstractmethods__, name
+        assert all(effect.summary(phase) for phase in (None, *get_args(Phase))), name

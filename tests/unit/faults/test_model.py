@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from paydouble.core.errors import UsageError
+from paydouble.faults.api_effects import OperationEffect
 from paydouble.faults.model import (
     API_EFFECTS,
-    PHASELESS,
     WEBHOOK_EFFECTS,
     ApiFault,
     WebhookFault,
@@ -24,7 +24,7 @@ def test_defaults_are_the_plainest_fault() -> None:
     """An effect alone is enough: it fires on everything, always, and alone."""
     fault = parse_fault({"effect": {"type": "connection_reset"}})
 
-    told = (fault.on, fault.enabled, fault.skip, fault.times, fault.probability, fault.ttl, fault.compose, fault.lane)
+    told = (fault.on, fault.enabled, fault.skip, fault.times, fault.probability, fault.ttl, fault.compose, fault.point)
     assert told == ("api", True, 0, None, 1.0, None, False, "before")
 
 
@@ -65,43 +65,58 @@ def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
             "match.event_type",
             'this member is not known on api; say "on": "webhooks"',
         ),
-        ({"effect": {"type": "latency", "lognormal": 5}}, "effect.lognormal", "is an object"),
+        ({"effect": {"type": "latency", "lognormal": 5}}, "effect.lognormal", "is the number 5; send an object"),
         ({"effect": {"type": 7}}, "effect.type", "a text"),
         ({"on": "api", "effect": {"type": "drop"}}, "effect.type", "'drop' is an effect on webhooks, not on api"),
         ({"on": "webhooks", "effect": ERROR}, "effect.type", "'error' is an effect on api, not on webhooks"),
         ({"on": "sockets", "effect": ERROR}, "on", "neither api nor webhooks"),
-        ({"effect": {"type": "error"}}, "effect.status", "required"),
-        ({"effect": {"type": "error", "status": 200}}, "effect.status", "greater than or equal to 400"),
+        ({"effect": {"type": "error"}}, "effect.status", "is missing"),
+        ({"effect": {"type": "error", "status": 200}}, "effect.status", "send at least 400"),
         ({"effect": {**ERROR, "colour": 1}}, "effect.colour", "this member is not known"),
         ({"effect": {**ERROR, "details": {"a": {1, 2}}}}, "effect.details.a", "is not JSON"),
         ({"effect": ERROR, "matches": {}}, "matches", "this member is not known"),
         ({"effect": ERROR, "match": {"event_type": "x"}}, "match.event_type", "this member is not known"),
         ({"effect": ERROR, "match": {"path": ""}}, "match.path", "at least 1 character"),
-        ({"effect": ERROR, "probability": 1.1}, "probability", "less than or equal to 1"),
-        ({"effect": ERROR, "probability": float("nan")}, "probability", "finite"),
-        ({"effect": ERROR, "times": 0}, "times", "greater than or equal to 1"),
-        ({"effect": ERROR, "skip": -1}, "skip", "greater than or equal to 0"),
+        ({"effect": ERROR, "probability": 1.1}, "probability", "send at most 1"),
+        ({"effect": ERROR, "probability": float("nan")}, "probability", "is the number nan; send a number"),
+        ({"effect": ERROR, "times": 0}, "times", "send at least 1"),
+        ({"effect": ERROR, "skip": -1}, "skip", "send at least 0"),
         ({"effect": ERROR, "ttl": "10"}, "ttl", "is not a duration"),
-        ({"effect": ERROR, "ttl": "0s"}, "ttl", "greater than or equal to 1"),
-        ({"effect": ERROR, "id": "no spaces"}, "id", "pattern"),
+        ({"effect": ERROR, "ttl": "0s"}, "ttl", "send a duration of at least 1ms"),
+        ({"effect": ERROR, "id": "no spaces"}, "id", "is 'no spaces'; send 1 to 64 letters"),
         ({"effect": ERROR, "phase": "later"}, "phase", "before_commit"),
         ({"effect": {"type": "lost_record"}, "phase": "after_commit"}, "phase", "leave phase out"),
         ({"effect": {"type": "latency"}}, "effect", "not none"),
         ({"effect": {"type": "latency", "fixed": "1"}}, "effect.fixed", "is not a duration"),
         ({"effect": {"type": "latency", "fixed": "1s", "uniform": ["1s", "2s"]}}, "effect", "not fixed and uniform"),
         ({"effect": {"type": "latency", "uniform": ["2s", "1s"]}}, "effect", "low is above high"),
-        ({"effect": {"type": "latency", "uniform": ["1s"]}}, "effect.uniform.1", "required"),
+        ({"effect": {"type": "latency", "uniform": ["1s"]}}, "effect.uniform.1", "is missing"),
         ({"effect": {"type": "latency", "lognormal": {"median": "1s", "sigma": 0, "max": "1s"}}},
-         "effect.lognormal.sigma", "greater than 0"),
+         "effect.lognormal.sigma", "send more than 0"),
         ({"effect": {"type": "truncate", "fraction": 1}}, "effect.fraction", "less than 1"),
         ({"effect": {"type": "wrong_content_length", "by": 0}}, "effect.by", "not 0"),
         ({"effect": {"type": "garbage", "bytes": "§"}}, "effect.bytes", "base64"),
-        ({"effect": {"type": "garbage", "bytes": 12345678}}, "effect.bytes", "string"),
-        ({"effect": {"type": "redirect", "to": "other"}}, "effect.to", "pattern"),
-        ({"effect": {"type": "redirect", "to": "http://x/\r\nA: b"}}, "effect.to", "pattern"),
+        ({"effect": {"type": "garbage", "bytes": 12345678}}, "effect.bytes", "send a text"),
+        ({"effect": {"type": "redirect", "to": "other"}}, "effect.to", "send a URL"),
+        ({"effect": {"type": "redirect", "to": "http://x/\r\nA: b"}}, "effect.to", "send a URL"),
         ({"effect": {"type": "redirect", "to": "http://x/", "status": 304}}, "effect.status", "301"),
         ({"effect": {"type": "unknown_members", "members": {}}}, "effect.members", "at least 1"),
-        ({"effect": {"type": "amount_drift"}}, "effect.by", "required"),
+        (
+            {"effect": ERROR, "phase": "after"},
+            "phase",
+            "is 'after'; did you mean 'after_commit'?",
+        ),
+        ({"effect": ERROR, "time": 1}, "time", "not known; did you mean 'times'?"),
+        (
+            {"effect": {**ERROR, "time": 1}},
+            "effect.time",
+            "not known; did you mean 'times', outside of effect?",
+        ),
+        ({"effect": {**ERROR, "opration": "*"}}, "effect.opration", "did you mean 'operation', of match?"),
+        ({"effect": {**ERROR, "mesage": "x"}}, "effect.mesage", "not known; did you mean 'message'?"),
+        ({"effect": {**ERROR, "xyz": 1}}, "effect.xyz", "not known"),
+        ({"effect": ERROR, "match": {"operatoin": "*"}}, "match.operatoin", "did you mean 'operation'?"),
+        ({"effect": {"type": "amount_drift"}}, "effect.by", "is missing"),
         ({"effect": {"type": "amount_drift", "by": 0}}, "effect.by", "other than 0"),
         ({"effect": {"type": "amount_drift", "by": "NaN"}}, "effect.by", "other than 0"),
         ({"effect": {"type": "amount_drift", "by": "much"}}, "effect.by", "other than 0"),
@@ -127,16 +142,16 @@ def test_exactly_one_shape_of_a_time() -> None:
         parse_fault({"effect": {"type": "delay"}})
 
 
-@pytest.mark.parametrize("kind", sorted(PHASELESS))
+@pytest.mark.parametrize("kind", [name for name, effect in API_EFFECTS.items() if issubclass(effect, OperationEffect)])
 def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
     """These are asked before the operation, and take no phase."""
     attributes = {"by": 1} if kind == "amount_drift" else {}
 
-    assert parse_fault({"effect": {"type": kind, **attributes}}).lane == "before"
+    assert parse_fault({"effect": {"type": kind, **attributes}}).point == "before"
 
 
 @pytest.mark.parametrize(
-    ("kind", "phase", "lane"),
+    ("kind", "phase", "point"),
     [
         ("connection_reset", None, "before"),
         ("connection_reset", "before_commit", "before"),
@@ -147,11 +162,11 @@ def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
         ("slow_body", "before_commit", "before"),
     ],
 )
-def test_the_phase_decides_when_it_is_asked(kind: str, phase: str | None, lane: str) -> None:
+def test_the_phase_decides_when_it_is_asked(kind: str, phase: str | None, point: str) -> None:
     """Without a phase most act before the commit; what distorts a body distorts the true one."""
     declared = {"effect": {"type": kind}} | ({"phase": phase} if phase else {})
 
-    assert parse_fault(declared).lane == lane
+    assert parse_fault(declared).point == point
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,22 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
+from paydouble.api.values import Request
 from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.faults import table as table_module
 from paydouble.faults.armed import Armed
 from paydouble.faults.base import Effect
-from paydouble.faults.model import parse_fault
+from paydouble.faults.model import ApiMatch, WebhookMatch, parse_fault
 from paydouble.faults.table import FaultTable
+from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import InProcess
+from paydouble.sandbox.publishing import EventContext
 
 NOW = 1_000_000
+AUTHORIZATION = basic_header("sandbox_key", "sandbox_secret")
 
 
 @dataclass
@@ -286,3 +292,38 @@ def test_the_index_finds_what_a_search_would(
                 if not armed.fault.compose:
                     break
         assert _fire(table, **members) == expected
+
+
+@pytest.mark.parametrize("member", ApiMatch.model_fields)
+def test_a_request_has_every_member_that_a_fault_may_match(member: str) -> None:
+    """A member that is not looked up would never match, unnoticed."""
+    double = InProcess()
+    box = double.sandbox
+    wanted = {"operation": "deposit-creation"}.get(member, "none")
+    armed = box.faults.add(parse_fault({"match": {member: wanted}, "effect": {"type": "empty_response"}}), box.now)
+
+    double.handle(Request("GET", "/api/v1/pay-in", CIMultiDict({"Authorization": AUTHORIZATION})))
+
+    assert armed.matched == 0
+
+
+@pytest.mark.parametrize("member", WebhookMatch.model_fields)
+def test_an_event_has_every_member_that_a_fault_may_match(member: str) -> None:
+    """As a request has."""
+    box = InProcess().sandbox
+    wanted = {"attempt": 1, "event_type": "pay-in.created"}.get(member, "none")
+    box.faults.add(parse_fault({"on": "webhooks", "match": {member: wanted}, "effect": {"type": "chunked"}}), box.now)
+
+    assert EventContext(box.publisher, "pay-in.created", "payin_none").value(member) in {
+        None,
+        "pay-in.created",
+        "payin_none",
+    }
+
+
+def test_a_member_that_nothing_has_is_no_silent_miss() -> None:
+    """A member of a match that is added and forgotten here ends with an error, not with a fault that never fires."""
+    box = InProcess().sandbox
+
+    with pytest.raises(KeyError):
+        EventContext(box.publisher, "pay-in.created", "payin_none").value("moon_phase")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paydouble.faults import words
-from paydouble.faults.model import API_EFFECTS, DISTORTING, PHASELESS, WEBHOOK_EFFECTS, document, parse_fault
+from paydouble.faults.api_effects import DistortionEffect, OperationEffect
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, document, parse_fault
 from paydouble.faults.webhook_effects import AttemptEffect
 
 NEEDED: dict[str, dict[str, Any]] = {
@@ -53,8 +54,21 @@ def test_a_request_is_said_to_be_done_or_not(effect: str, phase: str | None, sai
 
 def test_what_breaks_a_reply_says_more_than_its_name() -> None:
     """Effects that change the operation itself go by their own names; of all others it is said what they broke."""
-    assert {kind for kind in API_EFFECTS if words.to_request(declared(kind)) == kind} == PHASELESS
-    assert all(words.to_request(declared(kind)).startswith("reply ") for kind in DISTORTING)
+    said = {kind: words.to_request(declared(kind)) for kind in API_EFFECTS}
+
+    assert {kind for kind in said if said[kind] == kind} == _of_kind(OperationEffect)
+    assert all(said[kind].startswith("reply ") for kind in _of_kind(DistortionEffect))
+
+
+def _of_kind(base: type[object]) -> set[str]:
+    return {kind for kind, effect in API_EFFECTS.items() if issubclass(effect, base)}
+
+
+def test_an_effect_of_another_version_goes_by_its_name() -> None:
+    """The handle may talk to a newer server."""
+    newer = {"effect": {"type": "teleport"}}
+
+    assert [words.to_request(newer), words.to_event(newer), words.to_attempt(newer)] == ["teleport"] * 3
 
 
 @pytest.mark.parametrize(

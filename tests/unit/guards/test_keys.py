@@ -7,7 +7,7 @@ import json
 import pytest
 from drive import DAY, DEPOSITS, Business, deposit_body, key, settled
 
-from paydouble.api.values import Delayed
+from paydouble.api.execution import Delayed
 
 EVERYTHING = frozenset({"state", "deliveries", "requests", "clock"})
 

@@ -1,7 +1,11 @@
 """The books: what a command checks, what it changes, and what it tells of."""
 
+import json
+from contextlib import nullcontext
+
+import orjson
 import pytest
-from benches import DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid
+from benches import DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid, script
 
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Transaction
@@ -117,6 +121,121 @@ def test_a_dispute_is_about_at_most_what_was_paid(amount: int) -> None:
         box.open_dispute(pay_in, amount=amount)
 
     assert box.ledger.count(Dispute) == 0
+
+
+def test_money_is_not_disputed_twice() -> None:
+    """Open, lost and accepted disputes are together about no more than was paid; what was won may be disputed again."""
+    box = bench()
+    pay_in = paid(box)
+    first = box.open_dispute(pay_in, amount=3000)
+    second = box.open_dispute(pay_in)
+
+    for amount in (None, 1, 4990):
+        with pytest.raises(ApiError, match=r"No more than 0\.00 EUR of payin_\w+ can be disputed; .* force: true"):
+            box.open_dispute(pay_in, amount=amount)
+    assert (first.amount, second.amount, box.ledger.count(Dispute)) == (3000, 1990, 2)
+
+    box.accept_dispute(first)
+    box.force_transition(second, "won")
+    with pytest.raises(ApiError, match=r"No more than 19\.90 EUR"):
+        box.open_dispute(pay_in, amount=1991)
+    assert box.open_dispute(pay_in, amount=1990).amount == 1990
+
+
+def test_the_same_money_is_disputed_twice_when_forced() -> None:
+    """The provider's mistake; a single dispute is never about more than was paid."""
+    box = bench()
+    pay_in = paid(box)
+
+    assert [box.open_dispute(pay_in, force=True).amount for _ in range(2)] == [4990, 4990]
+    with pytest.raises(ApiError, match="at most the amount"):
+        box.open_dispute(pay_in, amount=4991, force=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [("needs_response", 1990), ("under_review", 1990), ("lost", 1990), ("accepted", 1990), ("won", 4990)],
+)
+def test_disputed_money_is_not_refunded(state: str, left: int) -> None:
+    """Neither what an open dispute is about nor what was charged back; what was won is the merchant's again."""
+    box = bench()
+    pay_in = paid(box)
+    dispute = box.open_dispute(pay_in, amount=3000)
+    if state != "needs_response":
+        box.force_transition(dispute, state)
+
+    with pytest.raises(ApiError) as caught:
+        box.create_refund(pay_in, amount=left + 1, reason=None, external_identifier=None)
+    refund = box.create_refund(pay_in, amount=None, reason=None, external_identifier=None)
+
+    assert refund.amount == left
+    assert ("30.00 EUR is disputed or charged back" in caught.value.message) == (state != "won")
+
+
+def test_disputed_money_is_refunded_where_the_setting_says_so() -> None:
+    """Some services leave the care to the merchant."""
+    box = bench(refunds={"while_disputed": "allow"})
+    pay_in = paid(box)
+    box.open_dispute(pay_in)
+
+    assert box.create_refund(pay_in, amount=None, reason=None, external_identifier=None).amount == 4990
+    with pytest.raises(ApiError) as caught:
+        box.create_refund(pay_in, amount=None, reason=None, external_identifier=None)
+    assert caught.value.message == f"Nothing is left to refund of {pay_in.id}; pending refunds count."
+
+
+def test_refunded_money_can_be_disputed() -> None:
+    """It happens: the payer has the money back and disputes the payment all the same."""
+    box = bench()
+    pay_in = paid(box)
+    box.create_refund(pay_in, amount=2000, reason=None, external_identifier=None)
+
+    assert box.open_dispute(pay_in).amount == 4990
+    with pytest.raises(ApiError, match="Nothing is left"):
+        box.create_refund(pay_in, amount=1, reason=None, external_identifier=None)
+
+
+def test_the_money_of_a_pay_in() -> None:
+    """What was refunded, what will be, what is disputed and what was charged back, each for itself."""
+    box = bench()
+    pay_in = paid(box)
+    nothing = box.ledger.money(pay_in)
+    for amount in (100, 20):
+        box.create_refund(pay_in, amount=amount, reason=None, external_identifier=None)
+    advance(box, 60 * SECOND)
+    failed = box.create_refund(pay_in, amount=1, reason=None, external_identifier=None)
+    box.force_transition(failed, "failed")
+    box.create_refund(pay_in, amount=3, reason=None, external_identifier=None)
+    box.accept_dispute(box.open_dispute(pay_in, amount=1000))
+    box.open_dispute(pay_in, amount=500)
+
+    assert {name: json.loads(orjson.dumps(amount)) for name, amount in nothing.items()} == dict.fromkeys(nothing, 0)
+    assert {name: orjson.dumps(amount).decode() for name, amount in box.ledger.money(pay_in).items()} == {
+        "refunded_amount": "1.20",
+        "refund_pending_amount": "0.03",
+        "disputed_amount": "5.00",
+        "charged_back_amount": "10.00",
+    }
+
+
+@pytest.mark.parametrize(("early", "refused"), [(1, False), (0, True), (-DAY, True)])
+def test_evidence_is_due_by_an_instant(early: int, refused: bool) -> None:
+    """From `evidence_due_by` on it is refused, also where a script keeps the dispute open; nothing changes then."""
+    box = bench(url=None, scenarios=script("happy-path", dispute=[{"after": "60d", "to": "lost"}]))
+    advance(box, SECOND)
+    pay_in = deposit(box)
+    for status in ("pending", "processing", "succeeded"):
+        box.force_transition(pay_in, status)
+    dispute = box.open_dispute(pay_in)
+    advance(box, dispute.evidence_due_by - early - box.now)
+
+    late = rf"Evidence for {dispute.id} was due by 2026-01-08T00:00:01\.000Z; it comes too late\."
+    with pytest.raises(ApiError, match=late) if refused else nullcontext():
+        box.submit_evidence(dispute, {"receipt": "r"})
+
+    assert (dispute.status, dispute.evidence) == (
+        ("needs_response", {}) if refused else ("under_review", {"receipt": "r"})
+    )
 
 
 def test_a_dispute_says_by_when_evidence_is_due() -> None:

@@ -1,10 +1,12 @@
 """The lifecycle tables, against the assumptions written out by hand."""
 
 from itertools import product
+from typing import get_args
 
 import pytest
 
 from paydouble.core.errors import IllegalTransition
+from paydouble.payments import lifecycle
 from paydouble.payments.lifecycle import TABLES, check, is_final
 
 # Copied from the table of the assumptions, arrow by arrow.
@@ -88,3 +90,31 @@ def test_not_even_force_invents_a_state(kind: str) -> None:
 def test_a_state_without_arrows_is_final(kind: str, state: str) -> None:
     """A state is final exactly when no arrow leaves it."""
     assert is_final(TABLES[kind], state) == (not any(start == state for start, _ in TRUTH[kind]))
+
+
+@pytest.mark.parametrize(
+    ("states", "table"),
+    [
+        (lifecycle.PayInState, lifecycle.PAY_IN),
+        (lifecycle.RefundState, lifecycle.REFUND),
+        (lifecycle.DisputeState, lifecycle.DISPUTE),
+        (lifecycle.PayoutState, lifecycle.PAYOUT),
+    ],
+)
+def test_every_state_has_its_row(states: object, table: lifecycle.Table) -> None:
+    """A state that is named in the type alone could be asked for, and never be reached."""
+    assert get_args(states) == tuple(table)
+
+
+def test_what_follows_from_the_tables() -> None:
+    """The states that others ask for by what they mean."""
+    assert [lifecycle.first(table) for table in lifecycle.TABLES.values()] == [
+        "created",
+        "created",
+        "needs_response",
+        "created",
+    ]
+    assert lifecycle.UNPAID == ("created", "pending")
+    assert lifecycle.UNSUCCESSFUL == ("failed", "cancelled")
+    assert lifecycle.unfinished(lifecycle.DISPUTE) == ("needs_response", "under_review")
+    assert lifecycle.finals(lifecycle.DISPUTE) == ("won", "lost", "accepted")

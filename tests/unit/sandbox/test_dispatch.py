@@ -82,7 +82,7 @@ def test_released_on_its_way_it_goes_on_as_if_never_held(status: int, expected: 
     delivery, attempt = _flying(business)
     business.sandbox.hold(delivery)
     business.sandbox.release(delivery)
-    queued = business.sandbox.outbox.idle_endpoints()
+    queued = business.sandbox.ready_endpoints()
     business.sandbox.settle(delivery, attempt, outcome(status, business.wall))
     state = delivery.status
     business.advance(MINUTE)

@@ -1,7 +1,9 @@
 """How a dispute ends: by its deadline, by a review, by giving in, or by a script."""
 
 import pytest
-from benches import DAY, advance, bench, paid, script, timeline
+from benches import DAY, advance, bench, bodies, deposit, paid, script, timeline
+
+from paydouble.payments.resources import Dispute, Refund
 
 
 def test_a_dispute_without_evidence_is_lost_when_it_is_due() -> None:
@@ -32,8 +34,8 @@ def test_a_dispute_with_evidence_is_decided(decision: str) -> None:
     assert timeline(box)[-2:] == [(6_000 + 6 * DAY, "dispute.updated"), (6_000 + 9 * DAY, "dispute.closed")]
 
 
-def test_new_evidence_begins_the_review_again() -> None:
-    """The decision comes three days after the last evidence, once."""
+def test_more_evidence_does_not_move_the_decision() -> None:
+    """The decision comes three days after the first evidence, once."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))
     box.submit_evidence(dispute, {"receipt": "r"})
@@ -43,7 +45,62 @@ def test_new_evidence_begins_the_review_again() -> None:
     advance(box, 30 * DAY)
 
     closed = [at for at, kind in timeline(box) if kind == "dispute.closed"]
-    assert closed == [6_000 + 5 * DAY]
+    assert closed == [6_000 + 3 * DAY]
+
+
+def test_an_update_from_the_provider_does_not_move_the_decision() -> None:
+    """A dispute that is under review already, and is put there again, is decided when it was to be."""
+    box = bench(url=None)
+    dispute = box.open_dispute(paid(box))
+    box.submit_evidence(dispute, {"receipt": "r"})
+    advance(box, 2 * DAY)
+
+    box.force_transition(dispute, "under_review")
+    advance(box, 30 * DAY)
+
+    closed = [at for at, kind in timeline(box) if kind == "dispute.closed"]
+    assert closed == [6_000 + 3 * DAY]
+
+
+def test_a_dispute_that_is_reopened_late_takes_evidence() -> None:
+    """It says by when, in its event as well."""
+    box = bench(url=None)
+    dispute = box.open_dispute(paid(box))
+    advance(box, 8 * DAY)
+
+    box.force_transition(dispute, "needs_response", force=True)
+    box.submit_evidence(dispute, {"receipt": "r"})
+
+    assert dispute.evidence_due_by == box.now + 7 * DAY
+    reopened = bodies(box)[-2]["data"]
+    assert reopened["previous_attributes"]["evidence_due_by"] != reopened["object"]["evidence_due_by"]
+    assert dispute.status == "under_review"
+
+
+def test_a_scripted_dispute_is_about_what_none_is_about_yet() -> None:
+    """A second one takes the rest; with nothing left none arrives, and the script ends."""
+    steps = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
+    disputes = [{"after": "1s", "dispute": each} for each in ({"amount": "60%"}, {"amount": "60%"}, {}, {})]
+    box = bench(url=None, scenarios=script("disputed", pay_in=[*steps, *disputes]))
+    pay_in = deposit(box, 1000, scenario="disputed")
+    advance(box, 60_000)
+
+    assert [each.amount for each in box.ledger.newest_first(Dispute)] == [400, 600]
+    assert box.ledger.disputed(pay_in) == 1000
+
+
+@pytest.mark.parametrize(("while_disputed", "refunded"), [("refuse", [400]), ("allow", [1000])])
+def test_a_scripted_refund_leaves_disputed_money(while_disputed: str, refunded: list[int]) -> None:
+    """As for the merchant's own refunds, the setting says whether it does."""
+    steps = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
+    rest = [{"after": "1s", "dispute": {"amount": "60%"}}, {"after": "1s", "refund": {}}]
+    box = bench(
+        url=None, scenarios=script("disputed", pay_in=[*steps, *rest]), refunds={"while_disputed": while_disputed}
+    )
+    deposit(box, 1000, scenario="disputed")
+    advance(box, 60_000)
+
+    assert [each.amount for each in box.ledger.newest_first(Refund)] == refunded
 
 
 def test_an_accepted_dispute_rests() -> None:

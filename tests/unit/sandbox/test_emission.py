@@ -113,7 +113,7 @@ def test_an_emitted_event_meets_faults_like_any_other() -> None:
 
     delivery = box.outbox.deliveries[f"dlv_{event.id[4:]}"]
     assert (delivery.status, delivery.faults) == ("dropped", ("fault-2",))
-    assert box.overtaking == []
+    assert box.publisher.overtaking == []
 
 
 def test_a_sample_has_no_order_to_match_by() -> None:

@@ -16,7 +16,9 @@ from paydouble.sandbox.business import Identity
 
 def box(sandbox_id: str = "one", key: str = "key", secret: str = "s3:cret") -> Sandbox:
     """Return a sandbox with these credentials."""
-    return Sandbox(Identity(sandbox_id, 1, key, secret, "whsec"), Settings(), lambda: Clock(lambda: 0, mode="manual"))
+    return Sandbox(
+        Identity(sandbox_id, 1, key, secret, "whsec"), Settings(), lambda: Clock(lambda: 0, start=0, mode="manual")
+    )
 
 
 def coded(text: str) -> str:

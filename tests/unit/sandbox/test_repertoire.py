@@ -99,7 +99,7 @@ def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
     box = bench()
     box.scenarios.upload(script("happy-path")["happy-path"])
     before = deposit(box)
-    box.reset(ALL)
+    box.reset(ALL, same_ids=True)
 
     after = paid(box)
     box.create_refund(after, amount=1, reason=None, external_identifier=None)

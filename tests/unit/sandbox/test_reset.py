@@ -8,6 +8,7 @@ from paydouble.core.errors import UsageError
 from paydouble.journal import RequestEntry
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.resetting import check_scope
 from paydouble.webhooks.deliveries import Outcome
 
 ALL = frozenset({"state", "requests", "deliveries", "clock"})
@@ -33,16 +34,71 @@ def fail(box: Sandbox) -> None:
 
 
 def test_a_reset_of_everything_is_a_new_beginning() -> None:
-    """Afterwards the same commands give the same bytes as in a sandbox that was never used."""
+    """With the same ids, the same commands then give the same bytes as in a sandbox that was never used."""
     box, fresh = busy(), bench()
 
-    box.reset(ALL)
+    box.reset(ALL, same_ids=True)
     deposit(box)
     deposit(fresh)
 
     assert (box.now, box.idle, len(box.timers)) == (START, fresh.idle, len(fresh.timers))
     assert [event.body for event in box.journal.events.entries] == [fresh.journal.events.entries[0].body]
     assert box.secrets == fresh.secrets
+
+
+def ids_after(*resets: bool, scope: frozenset[str] = ALL) -> set[str]:
+    """Return the ids and the reference of a deposit that comes after resets, each with `same_ids` or not."""
+    box = busy()
+    for same_ids in resets:
+        box.reset(scope, same_ids=same_ids)
+    pay_in = deposit(box)
+    event = box.journal.events.entries[-1]
+    return {pay_in.id, pay_in.reference, event.id, box.ids.make("req"), box.ids.derive("payin", "sample", 0)}
+
+
+@pytest.mark.parametrize("scope", [ALL, frozenset({"state"})])
+def test_a_reset_begins_new_ids(scope: frozenset[str]) -> None:
+    """A receiver that remembers meets none twice; the seed and the number of resets say which they are."""
+    generations = [ids_after(*[False] * resets, scope=scope) for resets in range(4)]
+
+    assert len(set.union(*generations)) == 4 * 5
+    assert generations == [ids_after(*[False] * resets, scope=scope) for resets in range(4)]
+
+
+def test_a_reset_gives_the_same_ids_when_asked() -> None:
+    """Such a reset does not count: ids begin again as they did after the last one that did."""
+    assert ids_after(False, True, True) == ids_after(False)
+    assert ids_after(True, False) == ids_after(False)
+
+
+def test_rates_and_faults_do_not_change_with_a_reset() -> None:
+    """They are drawn from the seed alone."""
+    box = bench()
+    before = box.draws.whole("rate", "EUR-USD", 1)
+
+    box.reset(ALL)
+
+    assert box.draws.whole("rate", "EUR-USD", 1) == before
+
+
+@pytest.mark.parametrize(
+    ("scope", "same_ids", "message"),
+    [
+        ({"clock"}, False, "scope: the clock can only be reset together with the state, which lies in its past"),
+        ({"faults"}, True, "same_ids: ids begin again with the state, which this scope does not name"),
+        (
+            {"state", "books"},
+            False,
+            "scope: 'books' is no part of a sandbox; there are: state, faults, requests, deliveries, clock, scenarios",
+        ),
+    ],
+)
+def test_a_reset_that_makes_no_sense_is_refused(scope: set[str], same_ids: bool, message: str) -> None:
+    """The message says what is wrong with which member."""
+    with pytest.raises(UsageError) as caught:
+        check_scope(frozenset(scope), same_ids=same_ids)
+
+    assert str(caught.value) == message
 
 
 def test_a_reset_says_what_it_removed() -> None:
@@ -108,13 +164,14 @@ def test_state_can_be_forgotten_alone() -> None:
     assert [taken[1].number for taken in retried if taken] == [1, 1, 1, 1, 1, 1, 2]
 
 
-def test_what_is_kept_keeps_its_id_to_itself() -> None:
+@pytest.mark.parametrize("same_ids", [False, True])
+def test_what_is_kept_keeps_its_id_to_itself(same_ids: bool) -> None:
     """Events and requests that come after a reset of the state get no id that an earlier one still has."""
     box = busy()
     events = {event.id for event in box.journal.events.entries}
     requests = {entry.id for entry in box.journal.requests.entries}
 
-    box.reset(frozenset({"state"}))
+    box.reset(frozenset({"state"}), same_ids=same_ids)
     for _ in range(9):
         deposit(box)
 

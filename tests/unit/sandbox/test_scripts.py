@@ -14,8 +14,8 @@ PAID = [{"after": "2s", "to": "pending"}, {"after": "1s", "to": "processing"}, {
 
 
 def played(*, amount: int = 4990, currency: str = "EUR", **lifecycle: Any) -> tuple[Sandbox, PayIn]:  # noqa: ANN401
-    """Return a sandbox in which a pay-in has just begun a life, and the pay-in."""
-    box = bench(url=None, scenarios=script(**lifecycle))
+    """Return a sandbox in which a pay-in has just begun a life, and the pay-in; disputed money can be refunded."""
+    box = bench(url=None, scenarios=script(**lifecycle), refunds={"while_disputed": "allow"})
     return box, deposit(box, amount, currency, scenario="scripted")
 
 

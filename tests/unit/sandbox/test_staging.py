@@ -11,7 +11,7 @@ from benches import HOUR, MINUTE, SECOND, advance, bench, deposit
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
-from paydouble.config import Settings
+from paydouble.config import Settings, load_settings
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.faults import stages
 from paydouble.guards.credentials import basic_header
@@ -278,6 +278,40 @@ def test_a_forgotten_upload_takes_its_settings_with_it() -> None:
     assert (shop.box.settings.envelope, shop.box.overlay.laid) == ("by_layer", None)
     shop.box.activate_scenario(None)
     assert shop.box.active_scenario is None
+
+
+def test_settings_that_do_not_fit_change_nothing() -> None:
+    """What was laid stays laid, and its own scenario can still take it back."""
+    fits = scenario("fits", settings={"envelope": "A"})
+    contradicts = scenario("contradicts", settings={"webhooks": {"repeat_last": True}})
+    shop = Shop(fits, contradicts, settings=load_settings({"webhooks": {"schedule": ["0s"], "repeat_last": False}}))
+    shop.box.activate_scenario("fits")
+    before = shop.box.settings
+
+    with pytest.raises(UsageError, match="the last delay is repeated"):
+        shop.box.activate_scenario("contradicts")
+
+    assert (shop.box.settings, shop.box.overlay.laid, shop.box.active_scenario) == (before, fits, "fits")
+    with pytest.raises(UsageError, match="there is no scenario"):
+        shop.box.activate_scenario("unknown")
+    assert shop.box.overlay.laid is fits
+    shop.box.activate_scenario(None)
+    assert shop.box.settings.envelope == "by_layer"
+
+
+def test_settings_that_do_not_fit_the_own_scenario_are_refused_whole() -> None:
+    """A change of the settings that the active scenario contradicts changes nothing."""
+    shop = Shop(scenario("repeats", settings={"webhooks": {"repeat_last": True}}))
+    shop.box.activate_scenario("repeats")
+    shop.box.activate_scenario(None)
+    before = shop.box.settings
+
+    with pytest.raises(UsageError, match="the last delay is repeated"):
+        shop.box.apply(
+            load_settings({"scenario": "repeats", "webhooks": {"schedule": ["0s"], "repeat_last": False}}, before)
+        )
+
+    assert (shop.box.settings, shop.box.overlay.laid) == (before, None)
 
 
 # Choice

@@ -3,8 +3,9 @@
 import pytest
 from benches import DAY, SECOND, START, URL, Wall, advance, bench, deposit, script, timeline
 
-from paydouble.core.clock import Clock
+from paydouble.core.clock import Clock, ClockMode
 from paydouble.core.errors import UsageError
+from paydouble.journal import RequestEntry
 from paydouble.sandbox.commands import MakeAttempt, PlayStep
 from paydouble.webhooks.deliveries import Outcome
 
@@ -139,3 +140,15 @@ def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
     box.life.fire(MakeAttempt(pay_in.id), START)
 
     assert (pay_in.status, len(box.journal.events.entries)) == ("created", 1)
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("auto", ["key", "/target"]), ("manual", []), ("real", [])])
+def test_an_auto_clock_knows_whose_retry_to_wait_for(mode: ClockMode, expected: list[str]) -> None:
+    """A faulted answer is noted by the key of its request, or by its target; a good answer to the same ends that."""
+    box = bench(mode=mode)
+
+    for key, target, faults in (("key", "/a", ("f",)), (None, "/target", ("f",)), ("other", "/b", ("f",))):
+        box.note_answer(RequestEntry("req", START, "POST", target, None, b"", b"", key=key, faults=faults))
+    box.note_answer(RequestEntry("req", START, "POST", "/b", None, b"", b"", key="other"))
+
+    assert list(box.awaited) == expected

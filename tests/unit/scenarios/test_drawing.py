@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from benches import DAY, deposit
 from rehearsals import PAID, fault, scenario
 
+from paydouble.inprocess import InProcess
 from paydouble.scenarios.drawing import draw, usual_length
 from paydouble.scenarios.library import read_named, shipped_files
 from paydouble.scenarios.model import Scenario
@@ -146,6 +148,11 @@ EXPIRY = "+1d cancelled, as nobody has paid in time"
     [
         ([], ["+0s created", EXPIRY]),
         ([PAID[0]], ["+0s created", "+2s pending", EXPIRY]),
+        ([{"after": "24h", "to": "pending"}], ["+0s created", EXPIRY, "+1d pending"]),
+        (
+            [{"after": "1h", "to": "pending"}, {"after": "23h", "to": "processing"}],
+            ["+0s created", "+1h pending", EXPIRY, "+1d processing"],
+        ),
         (
             [{"after": "25h", "to": "processing", "force": True}],
             ["+0s created", EXPIRY, "+1d1h processing (forced)"],
@@ -163,6 +170,21 @@ EXPIRY = "+1d cancelled, as nobody has paid in time"
 def test_a_pay_in_that_nobody_pays_expires(pay_in: list[dict[str, Any]], rows: list[str]) -> None:
     """The day on which it is cancelled stands where it comes, unless something else was decided before."""
     assert [" ".join(line.split()) for line in lane(scenario(pay_in))] == rows
+
+
+@pytest.mark.parametrize("steps", [[(24, "pending")], [(1, "pending"), (23, "processing")]])
+def test_a_step_of_the_instant_of_expiry_comes_too_late(steps: list[tuple[int, str]]) -> None:
+    """As it is drawn, so it is played."""
+    life = scenario([{"after": f"{hours}h", "to": state} for hours, state in steps])
+    double = InProcess()
+    double.sandbox.scenarios.upload(life)
+    double.sandbox.activate_scenario(life.name)
+    deposit(double.sandbox, scenario=life.name)
+    double.advance(by=2 * DAY)
+
+    played = [event.type.partition(".")[2] for event in double.sandbox.journal.events.entries]
+    drawn = [line.split()[1].rstrip(",") for line in lane(life)]
+    assert played == drawn[:-1] == ["created", *(state for _, state in steps[:-1]), "cancelled"]
 
 
 def test_a_deposit_may_set_when_it_expires() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from paydouble.core.errors import UsageError
 from paydouble.core.json_text import Number
-from paydouble.scenarios.findings import render
+from paydouble.scenarios.diagnostics import render
 from paydouble.scenarios.reading import check_file, parse_scenario, parse_text, read_scenario, read_text
 from paydouble.scenarios.tree import LARGEST_TEXT
 
@@ -155,6 +155,6 @@ def test_nothing_can_be_added_to_what_has_no_tree() -> None:
     """A text that is no YAML has no members to complain of."""
     reading = read_text("a: [")
 
-    reading.complain([])
+    reading.report([])
 
     assert len(reading.findings) == 1

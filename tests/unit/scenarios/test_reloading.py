@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,27 @@ def test_hidden_folders_and_packages_hold_no_scenarios(tmp_path: Path) -> None:
     library, _ = open_library([tmp_path])
 
     assert {"mine", "hidden", "packaged"} & set(library.names()) == {"mine"}
+
+
+def test_only_files_are_read(tmp_path: Path) -> None:
+    """A pipe without a writer is told of and stops nobody; a folder that is called like a file is a folder."""
+    write(tmp_path / "deep.yaml", "mine")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    library = Library([tmp_path])
+
+    changes = library.look()
+
+    problem = f"{tmp_path}/pipe.yaml:1:1: this cannot be read (is a pipe, not a regular file)"
+    assert (changes.changed, changes.problems, library.look().problems) == (["mine"], [problem], [])
+
+
+def test_a_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its name and the reason."""
+
+    def broken(self: Path, pattern: str) -> list[Path]:
+        raise OSError(5, "Input/output error", f"{self}/deep")
+
+    monkeypatch.setattr(Path, "rglob", broken)
+
+    with pytest.raises(UsageError, match=r"--scenarios: .*/deep cannot be read \(Input/output error\)"):
+        open_library([tmp_path])

@@ -13,7 +13,7 @@ PAID = [{"after": "1s", "to": status} for status in ("pending", "processing", "s
 DISPUTED = [*PAID, {"after": "30d", "dispute": {}}]
 
 
-def _complaints(**members: Any) -> dict[str, str]:  # noqa: ANN401 - members of a file
+def _diagnostics(**members: Any) -> dict[str, str]:  # noqa: ANN401 - members of a file
     """Return what is complained of, by member."""
     data = {"name": "mine", "summary": "x", "expect": [], **members}
     return {each.member: each.message for each in broken(parse_scenario(data))}
@@ -39,7 +39,7 @@ def _to(status: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - members o
 )
 def test_a_script_that_can_be_played_is_right(script: list[Any]) -> None:
     """Each step has a state from which it can be taken, on one side of a branch at least."""
-    assert _complaints(lifecycle={"pay_in": script}) == {}
+    assert _diagnostics(lifecycle={"pay_in": script}) == {}
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_script_that_can_be_played_is_right(script: list[Any]) -> None:
 )
 def test_a_step_that_can_never_be_taken_is_found(script: list[Any], place: str, message: str) -> None:
     """It is told at its place, and what follows is judged as if it had been taken."""
-    assert _complaints(lifecycle={"pay_in": script}) == {f"lifecycle.pay_in.{place}": message}
+    assert _diagnostics(lifecycle={"pay_in": script}) == {f"lifecycle.pay_in.{place}": message}
 
 
 def test_each_script_has_its_own_table() -> None:
     """Refunds and disputes go their own ways."""
-    found = _complaints(
+    found = _diagnostics(
         lifecycle={"refund": [_to("succeeded")], "dispute": [_to("under_review"), _to("needs_response"), _to("won")]}
     )
 
@@ -110,7 +110,7 @@ def test_each_script_has_its_own_table() -> None:
 )
 def test_an_event_that_can_come_may_be_expected(members: dict[str, Any]) -> None:
     """By the script, by what the merchant does, or by itself."""
-    assert _complaints(**members) == {}
+    assert _diagnostics(**members) == {}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_an_event_that_can_come_may_be_expected(members: dict[str, Any]) -> None
 )
 def test_an_event_that_never_comes_is_found(members: dict[str, Any], place: str) -> None:
     """In what a scenario expects, or one of its cases."""
-    found = _complaints(**members)
+    found = _diagnostics(**members)
 
     assert list(found) == [place]
     assert found[place].endswith(" never comes here")
@@ -145,7 +145,7 @@ def test_a_scenario_that_expects_nothing_is_asked_whether_it_means_it() -> None:
     scenario = parse_scenario({"name": "mine", "summary": "x"})
 
     assert [(each.member, each.warning) for each in broken(scenario)] == [("expect", True)]
-    assert _complaints(expect=[]) == {}
+    assert _diagnostics(expect=[]) == {}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_scenario_that_expects_nothing_is_asked_whether_it_means_it() -> None:
 )
 def test_an_amount_must_fit_its_currency(members: dict[str, Any], place: str, message: str) -> None:
     """Unless it is expected that the API refuses it."""
-    found = _complaints(**members)
+    found = _diagnostics(**members)
 
     assert list(found) == ([place] if place else [])
     assert found.get(place, "").startswith(message)
@@ -199,15 +199,15 @@ def test_a_dispute_that_never_arrives_cannot_be_answered() -> None:
     """Evidence and surrender need one."""
     merchant = [{"after": "1s", "evidence": {"note": "x"}}, {"after": "1s", "accept": True}]
 
-    assert _complaints(merchant=merchant) == {
+    assert _diagnostics(merchant=merchant) == {
         "merchant.0.evidence": "no dispute ever arrives here",
         "merchant.1.accept": "no dispute ever arrives here",
     }
-    assert _complaints(lifecycle={"pay_in": DISPUTED}, merchant=merchant) == {}
+    assert _diagnostics(lifecycle={"pay_in": DISPUTED}, merchant=merchant) == {}
 
 
 def test_cases_have_names_of_their_own() -> None:
     """A person tells them apart by their names."""
     cases: list[Any] = [{"name": name, "expect": []} for name in ("a", "b", "a")]
 
-    assert _complaints(cases=cases) == {"cases.2.name": "another case is called 'a' already"}
+    assert _diagnostics(cases=cases) == {"cases.2.name": "another case is called 'a' already"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paydouble.core.json_text import Number
-from paydouble.scenarios.findings import Span
+from paydouble.scenarios.diagnostics import Span
 from paydouble.scenarios.tree import Node, read_tree
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paydouble.api.values import Reply
-from paydouble.faults.plan import Wire
+from paydouble.faults.wire import Wire
 from paydouble.testing import ReplyLost, ReplyTimeout
 from paydouble.testing.perceive import perceive
 

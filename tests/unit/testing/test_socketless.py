@@ -41,6 +41,49 @@ def test_a_request_is_answered_at_once() -> None:
     assert [name for name, _ in box.requests[0].headers] == ["Authorization", "Content-Type", "Idempotency-Key"]
 
 
+def test_the_newest_of_a_kind() -> None:
+    """By the same name as of a server's sandbox; what no business has sent is apart."""
+    box = Sandbox()
+    with pytest.raises(NotAsExpected, match="there are no requests at all"):
+        _ = box.requests.last
+    _deposit(box)
+    _deposit(box)
+    box.handle("GET", "/pay-in", headers={"Authorization": basic_header("other", "secret")})
+
+    assert box.requests.last == box.requests[1]
+    assert (box.events.last, box.deliveries.last) == (box.events[1], box.deliveries[1])
+    assert (box.unclaimed_requests.last.business_key, len(box.unclaimed_requests)) == ("other", 1)
+
+
+def test_everything_has_its_place_in_one_order() -> None:
+    """Requests as they arrive, events as they are made, attempts as they are sent, faults as they are armed."""
+    box = Sandbox(receiver=lambda _: 200)
+    box.handle("GET", "/unknown")
+    fault = box.faults.add("reorder", window=2, each="sandbox", times=2)
+    for _ in range(2):
+        _deposit(box)
+    box.deliver()
+
+    first, second = box.deliveries
+    assert [each.sequence for each in box.requests] == [1, 3, 5]
+    assert fault.document["sequence"] == 2
+    assert [each.sequence for each in box.events] == [4, 6]
+    assert [first.attempts[0].sequence, second.attempts[0].sequence] == [8, 7]
+
+
+@pytest.mark.parametrize(("scope", "sequence"), [(("requests",), 4), (("requests", "deliveries", "faults"), 1)])
+def test_the_order_begins_anew_when_nothing_of_it_is_left(scope: tuple[str, ...], sequence: int) -> None:
+    """What is kept keeps its place, so nothing that comes later may get one before it."""
+    box = Sandbox(receiver=lambda _: 200)
+    _deposit(box)
+    box.deliver()
+    box.core.sandbox.reset(frozenset(scope))
+
+    box.handle("GET", "/pay-in")
+
+    assert box.requests[0].sequence == sequence
+
+
 def test_what_is_given_is_not_added_to() -> None:
     """A key replays, headers of one's own hold, bytes go as they are, and a ready request is taken whole."""
     box = Sandbox()
@@ -90,6 +133,18 @@ def test_two_runs_can_be_the_same_to_the_byte() -> None:
         return [(each.id, attempt.headers, attempt.body) for each in box.deliveries for attempt in each.attempts]
 
     assert run() == run()
+
+
+def test_a_reset_forgets_what_it_is_told() -> None:
+    """Everything, or what is named; new ids begin unless the same ones are asked for."""
+    box = Sandbox()
+    first = _deposit(box)
+
+    assert box.reset("requests") == {"requests": 1}
+    assert box.reset(same_ids=True)["pay_ins"] == 1
+    assert _deposit(box) == first
+    assert box.reset("state")["pay_ins"] == 1
+    assert _deposit(box) != first
 
 
 def test_a_receiver_fails_as_one_does() -> None:
@@ -178,10 +233,15 @@ def test_outcomes_are_forced() -> None:
     [
         (lambda: Sandbox({"envelop": "A"}), "settings.envelop: this member is not known"),
         (lambda: Sandbox(scenario="none"), "there is no scenario 'none'"),
+        (lambda: Sandbox(seed=2**63), "seed: 9223372036854775808 is too large"),
+        (lambda: Sandbox().reset("books"), "scope.0: is 'books'; send 'state'"),
         (lambda: Sandbox(start="now"), "start: 'now' is not an instant"),
         (lambda: Sandbox().faults.add("nope"), "effect.type: 'nope' is not known"),
         (lambda: Sandbox().faults.get("nope"), "There is no fault 'nope'"),
-        (lambda: Sandbox().clock.advance("1h", until_idle=True), "by: give exactly one of by, to, until_idle"),
+        (
+            lambda: Sandbox().clock.advance("1h", until_idle=True),
+            "by: by and until_idle contradict each other; give exactly one of by, to, until_idle",
+        ),
         (lambda: Sandbox().clock.advance("soon"), "by: 'soon' is not"),
         (lambda: Sandbox().clock.advance(to="2025-01-01T00:00:00Z"), "to: that is in the past"),
     ],

@@ -9,6 +9,7 @@ import itertools
 import pytest
 from drive import DAY, HOUR, MINUTE, START, URL, Business, outcome, settings
 
+from paydouble.core.clock import Clock, ClockMode
 from paydouble.webhooks.deliveries import Attempt, Delivery
 
 OTHER = "http://127.0.0.1:9/other"
@@ -117,9 +118,112 @@ def test_an_endpoint_has_one_attempt_in_flight() -> None:
     first = _take(business)
 
     assert business.sandbox.next_attempt(URL, business.wall) is None
-    assert business.sandbox.outbox.idle_endpoints() == [OTHER]
+    assert business.sandbox.ready_endpoints() == [OTHER]
     business.sandbox.settle(*first, outcome(200, START))
-    assert set(business.sandbox.outbox.idle_endpoints()) == {URL, OTHER}
+    assert set(business.sandbox.ready_endpoints()) == {URL, OTHER}
+
+
+def _events(*order: int) -> tuple[Business, list[Delivery]]:
+    """Return a business that has up to two attempts in flight, and its deliveries: so many events of each object."""
+    business = _quiet(webhooks={"in_flight": 2})
+    objects = [business.deposit() for _ in range(max(order) + 1)]
+    business.sandbox.reset(frozenset({"deliveries"}))
+    for number in order:
+        business.sandbox.emit_event("pay-in.created", business.pay_in(objects[number]))
+    return business, list(business.sandbox.outbox.deliveries.values())
+
+
+def _left(business: Business) -> list[Delivery]:
+    """Take all that may leave."""
+    taken = []
+    while (due := business.sandbox.next_attempt(URL, business.wall)) is not None:
+        taken.append(due[0])
+    return taken
+
+
+def _answer(business: Business, delivery: Delivery, status: int = 200) -> None:
+    business.sandbox.settle(delivery, delivery.attempts[-1], outcome(status, business.wall))
+
+
+def test_with_two_in_flight_a_slow_answer_holds_up_its_own_object_alone() -> None:
+    """The next event of the object waits for the one before, those of others pass it, and all keep their order."""
+    business, (a1, a2, b1, a3, c1) = _events(0, 0, 1, 0, 2)
+
+    assert _left(business) == [a1, b1]
+    assert business.sandbox.ready_endpoints() == []
+    _answer(business, b1)
+    assert _left(business) == [c1]
+    _answer(business, c1)
+    assert _left(business) == []
+    _answer(business, a1, 500)  # a failed one holds up nothing
+    assert _left(business) == [a2]
+    _answer(business, a2)
+    assert _left(business) == [a3]
+    _answer(business, a3)
+    assert business.sandbox.outbox.quiet
+
+
+def test_what_waits_behind_its_object_can_be_held_and_released() -> None:
+    """A delivery whose turn has come, but not its object's, leaves its queue like any other."""
+    business, (a1, a2, a3, b1) = _events(0, 0, 0, 1)
+    assert _left(business) == [a1, b1]
+    _answer(business, b1)
+    assert _left(business) == []
+
+    business.sandbox.hold(a2)
+    business.sandbox.hold(a3)
+    business.sandbox.release(a3)
+    business.sandbox.release(a2)
+    _answer(business, a1)
+
+    assert _left(business) == [a3]
+    _answer(business, a3)
+    assert _left(business) == [a2]
+
+
+def test_what_waits_behind_its_object_can_be_sent_elsewhere() -> None:
+    """Another URL takes it over in its order; what is on its way ends at the old one."""
+    business, (a1, a2, a3, b1) = _events(0, 0, 0, 1)
+    assert _left(business) == [a1, b1]
+    _answer(business, b1)
+    assert _left(business) == []
+
+    business.sandbox.set_notification_url(OTHER)
+    first = business.sandbox.next_attempt(OTHER, business.wall)
+    blocked = business.sandbox.next_attempt(OTHER, business.wall)
+    _answer(business, a1)
+    _answer(business, a2)
+    second = business.sandbox.next_attempt(OTHER, business.wall)
+
+    assert (first is not None and first[0], blocked, second is not None and second[0]) == (a2, None, a3)
+
+
+def test_what_waits_behind_its_object_is_not_queued_twice() -> None:
+    """To send a delivery once more, while it waits for its object's turn, changes nothing."""
+    business, (a1, a2, b1) = _events(0, 0, 1)
+    assert _left(business) == [a1, b1]
+    _answer(business, b1)
+    assert _left(business) == []
+
+    business.sandbox.redeliver(a2)
+    _answer(business, a1)
+    assert _left(business) == [a2]
+    _answer(business, a2)
+
+    assert (_left(business), len(a2.attempts)) == ([], 1)
+
+
+@pytest.mark.parametrize(("mode", "chosen", "most"), [
+    ("real", None, 8), ("manual", None, 1), ("auto", None, 1), ("real", 1, 1), ("manual", 3, 3),
+])  # fmt: skip
+def test_how_many_are_in_flight_goes_by_the_clock(mode: ClockMode, chosen: int | None, most: int) -> None:
+    """Eight where time goes by itself, one where a test moves it, and what the setting says before that."""
+    business = _quiet(webhooks={"in_flight": chosen})
+    business.sandbox.set_clock(Clock(lambda: 0, start=business.sandbox.now, mode=mode))
+    for _ in range(10):
+        _deposit(business)
+
+    assert len(_left(business)) == most
 
 
 def test_a_failed_delivery_does_not_block_those_behind_it() -> None:

@@ -231,6 +231,26 @@ def test_a_body_written_anew_by_pythons_json_is_always_found(
     assert diagnosis.cause != "wrong-secret"
 
 
+@given(tree=JSON_TREES, indent=st.sampled_from([None, 2]))
+def test_a_body_that_was_signed_with_escapes_is_found_as_well(tree: object, indent: int | None) -> None:
+    """Whoever signs may escape what is not ASCII, and the receiver's parser writes it as it is."""
+    original = json.dumps(tree, ensure_ascii=True, separators=(",", ":")).encode()
+    received = json.dumps(tree, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
+
+    diagnosis = diagnose(received, sign(original, SECRET, AT), SECRET, now=AT)
+
+    assert diagnosis.verified == (received == original)
+    assert diagnosis.cause != "wrong-secret"
+
+
+def test_escapes_in_what_was_signed_are_named() -> None:
+    """The JSON is the same, and other bytes."""
+    signed = _dumped({"first_name": "Zoë"}, ensure_ascii=True, separators=(",", ":"))
+    received = _dumped({"first_name": "Zoë"}, ensure_ascii=False, separators=(",", ":"))
+
+    assert diagnose(received, sign(signed, SECRET, AT), SECRET, now=AT).cause == "reserialised-body"
+
+
 @given(
     body=st.binary() | JSON_TREES.map(lambda tree: json.dumps(tree).encode()),
     header=st.text(st.characters(exclude_categories=())) | st.from_regex(r"(t=[0-9]{9,14}|v[01]=[0-9a-f]+)(,v1=.*)?"),

@@ -5,33 +5,51 @@ from __future__ import annotations
 import base64
 import binascii
 from decimal import Decimal
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from paydouble.api.values import Call
+from paydouble.api.calls import Call
 from paydouble.core.errors import ApiError
-from paydouble.core.money import MINOR_DIGITS, to_minor
+from paydouble.core.money import to_minor
 from paydouble.payments.resources import Document, Resource
+
+if TYPE_CHECKING:
+    from paydouble.payments.ledger import Named
+    from paydouble.sandbox import Sandbox
 
 R = TypeVar("R", bound=Resource)
 DEFAULT_PAGE = 20
 
 
-def minor_units(amount: Decimal, currency: str, member: str = "amount") -> int:
-    """Return an amount's minor units: 422 for a currency that is none, 400 for digits that the currency has not."""
-    digits = MINOR_DIGITS.get(currency)
+def digits_of(sandbox: Sandbox, currency: str) -> int:
+    """Return a currency's minor digits; 422 for one that the service does not know."""
+    digits = sandbox.catalogue.digits.get(currency)
     if digits is None:
         raise ApiError("VALIDATION_ERROR", f"currency: {currency} is not supported.")
+    return digits
+
+
+def minor_units(amount: Decimal, currency: str, digits: int, member: str = "amount") -> int:
+    """Return an amount's minor units: 400 for digits that the currency does not have."""
     try:
         return to_minor(amount, digits)
     except ValueError as error:
         raise ApiError("INVALID_INPUT", f"{member}: {error} ({currency} has {digits}).") from None
 
 
-def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
-    """Return one page of a list, newest first.
+def refuse_duplicate(sandbox: Sandbox, kind: type[Named], external_identifier: str | None) -> None:
+    """Raise 422 for an external identifier that an earlier resource of the kind has, where the settings say so."""
+    if external_identifier is None or sandbox.rules.duplicate_external_identifier == "allow":
+        return
+    holder = sandbox.ledger.holder(kind, external_identifier)
+    if holder is not None:
+        raise ApiError("VALIDATION_ERROR", f"external_identifier: {external_identifier!r} is {holder}'s already.")
 
-    The cursor holds the place of the last item, not a count, so that what is created between two pages is neither
-    repeated nor skipped.
+
+def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
+    """Return one page of a list, in the order of the setting `list_order`.
+
+    The cursor names the kind of the list and holds the place of the last item, not a count, so that what is created
+    between two pages is neither repeated nor skipped. The filters are not part of it.
     """
     queries = call.queries
     limit = _limit(queries.get("limit"))
@@ -39,11 +57,14 @@ def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
     stamp = call.sandbox.ledger.stamp
     items: list[Document] = []
     last = 0
-    for resource in call.sandbox.ledger.newest_first(kind, _place(queries.get("cursor"))):
+    place = _place(queries.get("cursor"), kind.OBJECT)
+    ledger = call.sandbox.ledger
+    newest_first = call.sandbox.rules.list_order == "newest_first"
+    for resource in ledger.newest_first(kind, place) if newest_first else ledger.oldest_first(kind, place):
         if any(getattr(resource, name) != value for name, value in wanted.items()):
             continue
         if len(items) == limit:
-            return {"items": items, "next_cursor": _cursor(last)}
+            return {"items": items, "next_cursor": _cursor(last, kind.OBJECT)}
         items.append(resource.document(stamp))
         last = resource.sequence
     return {"items": items, "next_cursor": None}
@@ -57,11 +78,11 @@ def _limit(text: str | None) -> int:
     return int(text)
 
 
-def _cursor(sequence: int) -> str:
-    return base64.urlsafe_b64encode(f"after:{sequence}".encode()).decode().rstrip("=")
+def _cursor(sequence: int, kind: str) -> str:
+    return base64.urlsafe_b64encode(f"{kind}:{sequence}".encode()).decode().rstrip("=")
 
 
-def _place(cursor: str | None) -> int | None:
+def _place(cursor: str | None, kind: str) -> int | None:
     if cursor is None:
         return None
     try:
@@ -69,6 +90,6 @@ def _place(cursor: str | None) -> int | None:
     except (binascii.Error, ValueError):
         text = ""
     word, _, number = text.partition(":")
-    if word != "after" or not number.isdecimal() or len(number) > 18:  # noqa: PLR2004 - no list is longer
+    if word != kind or not number.isdecimal() or len(number) > 18:  # noqa: PLR2004 - no list is longer
         raise ApiError("INVALID_INPUT", "cursor: is not a next_cursor of this list.")
     return int(number)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from paydouble.api.calls import Call
 from paydouble.api.handlers import page
 from paydouble.api.schemas import EvidenceRequest
-from paydouble.api.values import Call
 from paydouble.payments.resources import Dispute, Document
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from orjson import Fragment
 
-from paydouble.api.handlers import minor_units, page
+from paydouble.api.calls import Call
+from paydouble.api.handlers import digits_of, minor_units, page, refuse_duplicate
 from paydouble.api.schemas import DepositRequest, MethodsRequest, PaymentMethodChoice, RatesRequest
-from paydouble.api.values import Call
 from paydouble.core.errors import ApiError, UsageError
-from paydouble.core.money import json_amount, write_amount
+from paydouble.core.money import json_amount, write_minor
 from paydouble.core.tuples import maker
-from paydouble.payments.catalogue import Catalogue, Method, convert, load_catalogue, rate
+from paydouble.payments.catalogue import Catalogue, Method, convert, rate
 from paydouble.payments.resources import Customer, Document, Order, PayIn
 
 if TYPE_CHECKING:
@@ -28,20 +28,25 @@ _customer = maker(Customer)
 
 def create_deposit(call: Call) -> Document:
     """Create a deposit; emits pay-in.created."""
-    return open_deposit(call.sandbox, call.payload, call.life or _chosen(call), call.plan)
+    return open_deposit(call.sandbox, call.payload, call.scenario or _chosen(call), call.plan)
 
 
 def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, plan: Plan | None = None) -> Document:
     """Open a deposit that plays a scenario, and return it as it is shown."""
     # As a mapping, since a model is slow to read and this is the service's busiest way.
     members = vars(wanted)
-    currency = intern(members["currency"])
-    amount = minor_units(members["amount"], currency)
+    catalogue = sandbox.catalogue
+    digits = digits_of(sandbox, members["currency"])
+    currency = intern(members["currency"])  # one of those that there are, so not many
+    amount = minor_units(members["amount"], currency, digits)
     if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
-    method = _choose(load_catalogue(), members["payment_method"], currency, members["country"], amount)
+    method = _choose(catalogue, members["payment_method"], currency, members["country"], amount)
     if plan is not None and _removed(plan, method):
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
+    if sandbox.rules.duplicate_external_identifier != "allow":
+        refuse_duplicate(sandbox, PayIn, members["external_identifier"])
+    seconds = members["expires_in"]
     order = _order(
         (
             members["external_identifier"],
@@ -49,10 +54,11 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
             currency,
             method.named,
             _customer(vars(members["customer"]).values()),
-            members["expires_in"] * 1000,
+            sandbox.rules.pay_in_expires_in if seconds is None else seconds * 1000,
             members["return_url"],
             members["notification_url"],
             members["metadata"],
+            digits,
         )
     )
     pay_in, document = sandbox.create_pay_in(scenario, order)
@@ -82,23 +88,23 @@ def cancel(call: Call) -> Document:
 def exchange_rates(call: Call) -> Document:
     """Quote rates, and convert an amount with them."""
     wanted: RatesRequest = call.payload
-    catalogue = load_catalogue()
+    catalogue = call.sandbox.catalogue
     source = wanted.source_currency
     for currency in filter(None, (source, wanted.target_currency)):
         if currency not in catalogue.per_dollar:
             raise ApiError("VALIDATION_ERROR", f"There is no exchange rate for {currency}.")
     targets = [wanted.target_currency] if wanted.target_currency else [c for c in catalogue.per_dollar if c != source]
-    amount = None if wanted.amount is None else minor_units(wanted.amount, source)
+    amount = None if wanted.amount is None else minor_units(wanted.amount, source, catalogue.digits[source])
     return {"rates": [_quote(call, catalogue, source, target, amount) for target in targets]}
 
 
 def payment_methods(call: Call) -> Document:
     """List the payment methods for a currency, a country and an amount."""
     wanted: MethodsRequest = call.payload
-    catalogue = load_catalogue()
+    catalogue = call.sandbox.catalogue
     currency = wanted.currency
     _supported(catalogue, currency)
-    amount = None if wanted.amount is None else minor_units(wanted.amount, currency)
+    amount = None if wanted.amount is None else minor_units(wanted.amount, currency, catalogue.digits[currency])
     offered = [
         method
         for method in catalogue.methods
@@ -112,8 +118,8 @@ def payment_methods(call: Call) -> Document:
                 "name": method.name,
                 "currencies": list(method.limits),
                 "countries": list(method.countries),
-                "min_amount": json_amount(method.limits[currency][0], currency),
-                "max_amount": json_amount(method.limits[currency][1], currency),
+                "min_amount": json_amount(method.limits[currency][0], catalogue.digits[currency]),
+                "max_amount": json_amount(method.limits[currency][1], catalogue.digits[currency]),
             }
             for method in offered
         ]
@@ -124,16 +130,16 @@ def _choose(
     catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None, amount: int
 ) -> Method:
     chosen = vars(choice)  # see `open_deposit`
-    for method in catalogue.takers.get((chosen["type"], chosen["code"], currency), ()):
-        low, high = method.limits[currency]
-        if low <= amount <= high and method.serves(country):
+    for method in catalogue.by_choice.get((chosen["type"], chosen["code"]), ()):
+        limits = method.limits.get(currency)
+        if limits is not None and limits[0] <= amount <= limits[1] and method.serves(country):
             return method
     raise _unsuitable(catalogue, choice, currency, country)
 
 
 def _unsuitable(catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None) -> ApiError:
     _supported(catalogue, currency)
-    named = catalogue.called(choice.type, choice.code)
+    named = catalogue.by_choice.get((choice.type, choice.code))
     if not named:
         name = f"{choice.type} {choice.code}" if choice.code else choice.type
         return ApiError("VALIDATION_ERROR", f"payment_method: there is no {name}.")
@@ -142,7 +148,7 @@ def _unsuitable(catalogue: Catalogue, choice: PaymentMethodChoice, currency: str
         return ApiError("VALIDATION_ERROR", f"payment_method: {method.name} does not take {currency}.")
     if not method.serves(country):
         return ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available in {country}.")
-    low, high = (write_amount(limit, currency) for limit in method.limits[currency])
+    low, high = (write_minor(limit, catalogue.digits[currency]) for limit in method.limits[currency])
     return ApiError("VALIDATION_ERROR", f"amount: {method.name} takes from {low} to {high} {currency}.")
 
 
@@ -167,8 +173,10 @@ def _quote(call: Call, catalogue: Catalogue, source: str, target: str, amount: i
         "expires_at": call.sandbox.ledger.stamp(expires_at),
     }
     if amount is not None:
-        quote["source_amount"] = json_amount(amount, source)
-        quote["target_amount"] = json_amount(convert(amount, value, source, target), target)
+        quote["source_amount"] = json_amount(amount, catalogue.digits[source])
+        quote["target_amount"] = json_amount(
+            convert(catalogue, amount, value, source, target), catalogue.digits[target]
+        )
     return quote
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paydouble.api.handlers import minor_units, page
+from paydouble.api.calls import Call
+from paydouble.api.handlers import minor_units, page, refuse_duplicate
 from paydouble.api.schemas import RefundRequest
-from paydouble.api.values import Call
 from paydouble.payments.resources import Document, PayIn, Refund
 
 
@@ -12,7 +12,8 @@ def create(call: Call) -> Document:
     """Start a refund of a succeeded pay-in; emits refund.created."""
     wanted: RefundRequest = call.payload
     pay_in = call.sandbox.ledger.get(PayIn, wanted.payin_id)
-    amount = None if wanted.amount is None else minor_units(wanted.amount, pay_in.currency)
+    amount = None if wanted.amount is None else minor_units(wanted.amount, pay_in.currency, pay_in.digits)
+    refuse_duplicate(call.sandbox, Refund, wanted.external_identifier)
     refund = call.sandbox.create_refund(
         pay_in, amount=amount, reason=wanted.reason, external_identifier=wanted.external_identifier
     )

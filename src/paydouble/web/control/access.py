@@ -8,32 +8,30 @@ another origin is refused.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from paydouble.web.addresses import Addresses
 from paydouble.web.control.values import ControlError
 
 
 class Access:
     """The rules of one server."""
 
-    def __init__(self, token: str | None, allowed_hosts: Collection[str] = ()) -> None:
-        """Demand a token, or none; accept further host names."""
+    def __init__(self, token: str | None, addresses: Addresses) -> None:
+        """Demand a token, or none, and one of the server's own host names."""
         self._token = token
-        self._allowed = frozenset(name.lower() for name in allowed_hosts)
+        self._addresses = addresses
 
     def check(self, request: web.BaseRequest, *, open_to_all: bool = False) -> None:
         """Raise `ControlError` for a call that may not be made; `open_to_all` ones need no token."""
-        host = request.headers.get("Host", "")
-        name = _name(host)
-        if not self._known(name):
-            message = f"Host {host[:100]!r} is not one of this server's; allow it with --allowed-host {name or 'NAME'}."
+        host = self._addresses.host_of(request.headers, request.remote)
+        if not self._addresses.knows(host):
+            message = f"Host {host[:100]!r} is not one of this server's; allow it with --allowed-host NAME."
             raise ControlError(403, "foreign_host", message)
         origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _authority(origin) != host.lower():
             raise ControlError(403, "foreign_origin", f"Origin {origin[:100]!r} may not make control calls here.")
         if self._token is None or open_to_all:
             return
@@ -43,21 +41,9 @@ class Access:
             message = f"The control token {what}; send Authorization: Bearer with the token that serve was given."
             raise ControlError(401, "unauthorized", message)
 
-    def _known(self, name: str) -> bool:
-        if not name:
-            return False
-        single_label = "." not in name and ":" not in name
-        if single_label or name in self._allowed or name == "host.docker.internal":
-            return True
-        try:
-            ip_address(name.partition("%")[0])
-        except ValueError:
-            return False
-        return True
 
-
-def _name(host: str) -> str:
+def _authority(origin: str) -> str:
     try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # such as of `http://[`
         return ""

@@ -3,244 +3,228 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from paydouble.webhooks.deliveries import DELIVERY_STATUSES
-
-Schema = dict[str, Any]
-REF: Final = "#/components/schemas/"
-_TEXT: Final[Schema] = {"type": "string"}
-_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
-_TIME: Final[Schema] = {"type": "string", "format": "date-time"}
-_FLAG: Final[Schema] = {"type": "boolean"}
-_ANY: Final[Schema] = {}
-_BYTES: Final[Schema] = {
-    "description": "Text, or an object with `base64` where the bytes are no UTF-8.",
-    "anyOf": [
-        _TEXT,
-        {"type": "object", "required": ["base64"], "properties": {"base64": _TEXT}, "additionalProperties": False},
-    ],
-}
-_HEADERS: Final[Schema] = {
-    "type": "array",
-    "items": {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2},
-    "description": "Names and values as they were sent, in their order.",
-}
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _list(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": REF + name}
-
-
-def _object(required: Mapping[str, Schema], **optional: Schema) -> Schema:
-    return {"type": "object", "required": list(required), "properties": {**required, **optional}}
+from paydouble.api.openapi_dialect import portable
+from paydouble.core.json_schema import (
+    ANYTHING,
+    COUNT,
+    FLAG,
+    TEXT,
+    TIME,
+    Schema,
+    described,
+    list_of,
+    object_of,
+    or_null,
+    reference,
+)
+from paydouble.records import (
+    SEQUENCE,
+    Attempt,
+    Delivery,
+    Event,
+    Request,
+    UnclaimedRequest,
+    schema,
+    schemas_inside,
+)
 
 
 def _listing(items: str) -> Schema:
-    return _object({"items": _list(_ref(items)), "next_cursor": _or_null(_TEXT), "evicted": _COUNT})
+    return object_of({"items": list_of(reference(items)), "next_cursor": or_null(TEXT), "evicted": COUNT})
 
 
-_SOURCE: Final[Schema] = {"type": "string", "description": "`shipped`, `uploaded`, or the path of its file."}
-_SCENARIO: Final = {"name": _TEXT, "summary": _TEXT, "source": _SOURCE, "active": _FLAG}
-_DELIVERY: Final = {
-    "id": _TEXT,
-    "event_id": _TEXT,
-    "event_type": _TEXT,
-    "object_id": _TEXT,
-    "target": _or_null(_TEXT),
-    "status": {"enum": list(DELIVERY_STATUSES)},
-    "next_due_at": _or_null(_TIME),
-    "faults": _list(_TEXT),
-    "attempts": _list(_ref("Attempt")),
+_SOURCE: Final = described("`shipped`, `uploaded`, or the path of its file.", TEXT)
+_SCENARIO: Final = {"name": TEXT, "summary": TEXT, "source": _SOURCE, "active": FLAG}
+_AMOUNT: Final[Schema] = {"type": "number", "minimum": 0}
+_MONEY: Final = {
+    "refunded_amount": described("What was given back.", _AMOUNT),
+    "refund_pending_amount": described("What refunds that are not done yet will give back.", _AMOUNT),
+    "disputed_amount": described("What open disputes are about.", _AMOUNT),
+    "charged_back_amount": described("What lost and accepted disputes took.", _AMOUNT),
 }
-COMPONENTS: Final[Mapping[str, Schema]] = {
-    "Attempt": _object(
-        {
-            "number": _COUNT,
-            "due_at": _TIME,
-            "sent_at": _or_null(_TIME),
-            "signed_at": _COUNT,
-            "headers": _HEADERS,
-            "body": _BYTES,
-            "status": _or_null(_COUNT),
-            "error": _or_null(_object({"kind": _TEXT, "message": _TEXT})),
-            "latency_ms": _or_null({"type": "number", "minimum": 0}),
-            "response_body": _or_null(_BYTES),
-            "faults": _list(_TEXT),
-        }
+_MODE: Final[Schema] = {"type": "string", "enum": ["real", "manual", "auto"]}
+_RECORDS: Final = (Attempt, Delivery, Event, Request)
+_COMPONENTS: Final[Mapping[str, Schema]] = {
+    **{kind.__name__: schema(kind) for kind in _RECORDS},
+    **{name: inner for kind in _RECORDS for name, inner in schemas_inside(kind).items()},
+    "Base64": {**object_of({"base64": TEXT}), "additionalProperties": False},
+    "Bytes": described(
+        "Text, or an object with `base64` where the bytes are not UTF-8.", {"anyOf": [TEXT, reference("Base64")]}
     ),
-    "Clock": _object(
+    "Clock": object_of(
         {
-            "mode": {"enum": ["real", "manual", "auto"]},
-            "now": _TIME,
+            "mode": _MODE,
+            "now": TIME,
             "rate": {"type": "number"},
-            "next_due_at": _or_null(_TIME),
-            "pending": _COUNT,
-            "idle": _FLAG,
+            "next_due_at": or_null(TIME),
+            "pending": COUNT,
+            "idle": FLAG,
         }
     ),
-    "Delivery": _object(_DELIVERY),
-    "Refusal": _object({"error": _object({"code": _TEXT, "message": _TEXT}, member=_TEXT)}),
-    "Event": _object(
+    "Difference": object_of(
         {
-            "id": _TEXT,
-            "type": _TEXT,
-            "object_id": _TEXT,
-            "created_at": _TIME,
-            "request_id": _or_null(_TEXT),
-            "body": _BYTES,
+            "member": described("The member, with its path where it is inside of a body: `body.customer.email`.", TEXT),
+            "wanted": ANYTHING,
+            "got": described("What it was; absent members are null.", ANYTHING),
         }
     ),
-    "Fault": _object(
+    "Fault": object_of(
         {
-            "id": _TEXT,
-            "on": {"enum": ["api", "webhooks"]},
-            "enabled": _FLAG,
-            "skip": _COUNT,
+            "id": TEXT,
+            "on": {"type": "string", "enum": ["api", "webhooks"]},
+            "enabled": FLAG,
+            "skip": COUNT,
             "probability": {"type": "number"},
-            "compose": _FLAG,
-            "match": {"type": "object"},
-            "effect": _object({"type": _TEXT}),
-            "times_matched": _COUNT,
-            "times_fired": _COUNT,
-            "created_at": _TIME,
-            "expires_at": _or_null(_TIME),
-            "active": _FLAG,
+            "compose": FLAG,
+            "match": {"type": "object", "additionalProperties": True},
+            "effect": {**object_of({"type": TEXT}), "additionalProperties": True},
+            "times_matched": COUNT,
+            "times_fired": COUNT,
+            "created_at": TIME,
+            "sequence": SEQUENCE,
+            "order": {
+                **or_null(TEXT),
+                "description": "The external identifier of the order for which a scenario has armed it.",
+            },
+            "expires_at": or_null(TIME),
+            "active": FLAG,
         },
-        name=_TEXT,
-        phase={"enum": ["before_commit", "after_commit"]},
-        times=_COUNT,
-        ttl=_TEXT,
+        name=TEXT,
+        phase={"type": "string", "enum": ["before_commit", "after_commit"]},
+        times=COUNT,
+        ttl=TEXT,
     ),
-    "Request": _object(
-        {
-            "id": _TEXT,
-            "at": _TIME,
-            "method": _TEXT,
-            "path": _TEXT,
-            "target": _TEXT,
-            "operation": _or_null(_TEXT),
-            "headers": _HEADERS,
-            "body": _BYTES,
-            "status": _or_null(_COUNT),
-            "response_body": _BYTES,
-            "idempotency": _object(
-                {
-                    "key": _or_null(_TEXT),
-                    "verdict": {"enum": ["new", "replay", "joined", "conflict", "none"]},
-                    "bytes_differ": _FLAG,
-                }
-            ),
-            "faults": _list(_TEXT),
-            "events": _list(_TEXT),
-        }
+    "NearMiss": described(
+        "A record that came close: what identifies it, and what was not as wanted.",
+        object_of(
+            {"id": TEXT, "differences": list_of(reference("Difference"))},
+            **dict.fromkeys(("at", "method", "target", "event_type", "object_id"), TEXT),
+        ),
     ),
-    "Resource": _object({"id": _TEXT, "object": _TEXT, "status": _TEXT}),
-    "Sandbox": _object(
+    "Refusal": object_of({"error": reference("RefusalReason")}),
+    "RefusalReason": object_of(
         {
-            "id": _TEXT,
-            "base_url": _TEXT,
-            "business_key": _TEXT,
-            "business_secret": _TEXT,
-            "webhook_secret": _TEXT,
-            "notification_url": _or_null(_TEXT),
+            "code": described("A stable name.", TEXT),
+            "message": described("For a person: what is wrong, and how to fix it.", TEXT),
+        },
+        member=described("The member that it is about.", TEXT),
+    ),
+    "PayIn": described(
+        "A pay-in with all its members, as the API shows it, and what was refunded and disputed.",
+        {
+            **object_of({"id": TEXT, "object": TEXT, "status": TEXT, **_MONEY}),
+            "additionalProperties": True,
+        },
+    ),
+    "Resource": described(
+        "A resource with all its members, as the API shows it.",
+        {**object_of({"id": TEXT, "object": TEXT, "status": TEXT}), "additionalProperties": True},
+    ),
+    "Sandbox": object_of(
+        {
+            "id": TEXT,
+            "base_url": TEXT,
+            "business_key": TEXT,
+            "business_secret": TEXT,
+            "webhook_secret": TEXT,
+            "notification_url": or_null(TEXT),
             "seed": {"type": "integer"},
-            "clock": _ref("Clock"),
-            "scenario": _TEXT,
-            "settings": {"type": "object"},
+            "clock": reference("Clock"),
+            "scenario": TEXT,
+            "settings": {"type": "object", "additionalProperties": True},
         }
     ),
-    "ScenarioSummary": _object(_SCENARIO),
-    "WholeScenario": {
-        **_object(_SCENARIO),
-        "description": "What it is, where it is from, and every member of its file that is given.",
-    },
-    "Verdict": _object(
-        {
-            "passed": _FLAG,
-            "count": _COUNT,
-            "expected": _TEXT,
-            "closest": _list(
-                _object(
-                    {"id": _TEXT, "differences": _list(_object({"member": _TEXT, "wanted": _ANY, "got": _ANY}))},
-                )
-            ),
-            "evicted": _COUNT,
-        },
-        note=_TEXT,
-        timed_out=_FLAG,
+    "ScenarioSummary": object_of(_SCENARIO),
+    "WholeScenario": described(
+        "What it is, where it is from, and every member of its file that is given.",
+        {**object_of(_SCENARIO), "additionalProperties": True},
     ),
-    "Webhook": _object(
+    "UnclaimedRequest": described(
+        "As a request of a sandbox's journal, and the business key that it came with. Of its headers the first "
+        "16 KiB are kept, of its body the first 4 KiB, and nothing that authenticates.",
+        schema(UnclaimedRequest),
+    ),
+    "Verdict": object_of(
         {
-            "notification_url": _or_null(_TEXT),
-            "secret": _TEXT,
-            "previous_secret": _or_null(_TEXT),
-            "previous_valid_until": _or_null(_TIME),
-            "signature_header": _TEXT,
+            "passed": FLAG,
+            "count": COUNT,
+            "expected": TEXT,
+            "closest": described("Up to three near misses, when it did not pass.", list_of(reference("NearMiss"))),
+            "evicted": COUNT,
+        },
+        note=TEXT,
+        timed_out=FLAG,
+    ),
+    "Webhook": object_of(
+        {
+            "notification_url": or_null(TEXT),
+            "secret": TEXT,
+            "previous_secret": or_null(TEXT),
+            "previous_valid_until": or_null(TIME),
+            "signature_header": TEXT,
         }
     ),
 }
-_MOVED: Final = _object({"now": _TIME, "fired": _COUNT, "attempts": _COUNT, "idle": _FLAG})
-_REMOVED: Final = {"type": "object", "additionalProperties": _COUNT}
+COMPONENTS: Final[Mapping[str, Schema]] = {name: portable(schema) for name, schema in sorted(_COMPONENTS.items())}
+_MOVED: Final = object_of({"now": TIME, "fired": COUNT, "attempts": COUNT, "idle": FLAG})
+_REMOVED: Final = {"type": "object", "additionalProperties": COUNT}
 # Name of a route -> what it answers.
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "health": _object({"status": _TEXT, "version": _TEXT, "uptime_seconds": {"type": "number"}, "sandboxes": _COUNT}),
-    "sandbox-create": _ref("Sandbox"),
+_ANSWERS: Final[Mapping[str, Schema]] = {
+    "health": object_of({"status": TEXT, "version": TEXT, "uptime_seconds": {"type": "number"}, "sandboxes": COUNT}),
+    "sandbox-create": reference("Sandbox"),
     "sandbox-list": _listing("Sandbox"),
-    "sandbox-read": _ref("Sandbox"),
-    "sandbox-change": _ref("Sandbox"),
-    "sandbox-delete": _object({"deleted": _TEXT}),
-    "sandbox-reset": _object({"scope": _list(_TEXT), "removed": _REMOVED}),
-    "clock-read": _ref("Clock"),
-    "clock-set": _ref("Clock"),
+    "sandbox-read": reference("Sandbox"),
+    "sandbox-change": reference("Sandbox"),
+    "sandbox-delete": object_of({"deleted": TEXT}),
+    "sandbox-reset": object_of({"scope": list_of(TEXT), "removed": _REMOVED}),
+    "clock-read": reference("Clock"),
+    "clock-set": reference("Clock"),
     "clock-advance": _MOVED,
     "fault-list": _listing("Fault"),
-    "fault-add": _ref("Fault"),
-    "fault-clear": _object({"deleted": _COUNT}),
-    "fault-read": _ref("Fault"),
-    "fault-change": _ref("Fault"),
-    "fault-remove": _object({"deleted": _TEXT, "times_fired": _COUNT}),
-    "quota-set": _object({"limit": _COUNT, "window": _TEXT, "reset_unit": _TEXT, "headers": _TEXT}),
-    "quota-clear": _object({"deleted": _TEXT}),
+    "fault-add": reference("Fault"),
+    "fault-clear": object_of({"deleted": COUNT}),
+    "fault-read": reference("Fault"),
+    "fault-change": reference("Fault"),
+    "fault-remove": object_of({"deleted": TEXT, "times_fired": COUNT}),
+    "quota-set": object_of({"limit": COUNT, "window": TEXT, "reset_unit": TEXT, "clock": TEXT, "headers": TEXT}),
+    "quota-clear": object_of({"deleted": TEXT}),
     "request-list": _listing("Request"),
-    "request-forget": _object({"removed": _COUNT}),
-    "request-verify": _ref("Verdict"),
-    "request-wait": _ref("Verdict"),
+    "request-forget": object_of({"removed": COUNT}),
+    "request-verify": reference("Verdict"),
+    "request-wait": reference("Verdict"),
+    "unclaimed-request-list": _listing("UnclaimedRequest"),
     "event-list": _listing("Event"),
-    "event-read": _ref("Event"),
-    "event-emit": _ref("Event"),
+    "event-read": reference("Event"),
+    "event-emit": reference("Event"),
     "delivery-list": _listing("Delivery"),
-    "delivery-read": _ref("Delivery"),
-    "delivery-verify": _ref("Verdict"),
-    "delivery-wait": _ref("Verdict"),
-    "delivery-redeliver-failed": _object({"redelivered": _list(_TEXT)}),
-    "delivery-redeliver": _ref("Delivery"),
-    "delivery-hold": _ref("Delivery"),
-    "delivery-release": _ref("Delivery"),
-    "webhook-read": _ref("Webhook"),
-    "webhook-change": _ref("Webhook"),
-    "webhook-rotate": _ref("Webhook"),
-    "webhook-test": _ref("Event"),
-    "pay-in-transition": _ref("Resource"),
-    "refund-transition": _ref("Resource"),
-    "dispute-transition": _ref("Resource"),
-    "payout-transition": _ref("Resource"),
-    "dispute-open": _ref("Resource"),
+    "delivery-read": reference("Delivery"),
+    "delivery-verify": reference("Verdict"),
+    "delivery-wait": reference("Verdict"),
+    "delivery-redeliver-failed": object_of({"redelivered": list_of(TEXT)}),
+    "delivery-redeliver": reference("Delivery"),
+    "delivery-hold": reference("Delivery"),
+    "delivery-release": reference("Delivery"),
+    "webhook-read": reference("Webhook"),
+    "webhook-change": reference("Webhook"),
+    "webhook-rotate": reference("Webhook"),
+    "webhook-test": reference("Event"),
+    "pay-in-list": _listing("PayIn"),
+    "pay-in-read": reference("PayIn"),
+    "pay-in-transition": reference("PayIn"),
+    "refund-transition": reference("Resource"),
+    "dispute-transition": reference("Resource"),
+    "payout-transition": reference("Resource"),
+    "dispute-open": reference("Resource"),
     "scenario-list": _listing("ScenarioSummary"),
-    "scenario-add": _ref("WholeScenario"),
-    "scenario-active": _object({"name": _or_null(_TEXT)}),
-    "scenario-read": _ref("WholeScenario"),
-    "scenario-activate": _ref("ScenarioSummary"),
-    "scenario-deactivate": _object({"deleted": _or_null(_TEXT)}),
-    "scenario-play": _ref("Resource"),
+    "scenario-add": reference("WholeScenario"),
+    "scenario-active": object_of({"name": or_null(TEXT)}),
+    "scenario-read": reference("WholeScenario"),
+    "scenario-activate": reference("ScenarioSummary"),
+    "scenario-deactivate": object_of({"deleted": or_null(TEXT)}),
+    "scenario-play": reference("PayIn"),
 }
+ANSWERS: Final[Mapping[str, Schema]] = {name: portable(schema) for name, schema in _ANSWERS.items()}
 # Those whose answer is no JSON document.
 OTHER_TYPES: Final[Mapping[str, str]] = {"metrics": "text/plain", "stream": "text/event-stream"}

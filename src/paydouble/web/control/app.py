@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Callable
 from typing import Any, Final
 
 from aiohttp import web
@@ -14,43 +15,56 @@ from paydouble.config import explain
 from paydouble.core import json_text
 from paydouble.core.errors import ApiError, IllegalTransition, UnknownThing, UsageError
 from paydouble.runtime.host import Host
-from paydouble.web import api
+from paydouble.web.addresses import CONTROL_PREFIX, Addresses, Reached
+from paydouble.web.bodies import read_body
 from paydouble.web.control.access import Access
-from paydouble.web.control.door import PREFIX
 from paydouble.web.control.rendering import reply
 from paydouble.web.control.routes import ROUTES
 from paydouble.web.control.values import Answer, ControlCall, ControlError, ControlRoute, Document
-from paydouble.web.documents import Documents
+from paydouble.web.targets import origin_form, parse_query
 
+FindPage = Callable[[str, str, str | None, str], web.Response | None]
+"""Returns the page for a method, a target, an `Authorization` and the URL of the API, or None."""
 _LOG = logging.getLogger("paydouble.control")
 # Whole numbers beyond these are kept as they are written: the JSON of the answers has no others.
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**64 - 1
+BODY_LIMIT: Final = 8 * 1024 * 1024
+"""Bytes of a control call's body. The largest that is needed is a scenario's text, 1 MiB before it is escaped."""
+DEEPEST: Final = 100
+"""Lists and objects in one another. What takes a body apart does so by recursion, and must not run out of stack."""
+MOST_VALUES: Final = 50_000
+"""Values of a body. A model tells everything that is wrong with a body, so many wrong members take long."""
+
+_BELOW_PREFIX: Final = Routes(ROUTES, "")
 
 
 class Control:
     """The control side of one server."""
 
-    def __init__(self, host: Host, access: Access, documents: Documents) -> None:
-        """Steer a host, for those whom the access rules let in."""
+    def __init__(self, host: Host, access: Access, pages: FindPage, addresses: Addresses) -> None:
+        """Steer a host, for those whom the access rules let in; `pages` finds what is no control call."""
         self._host = host
         self._access = access
-        self._documents = documents
-        self._routes = Routes(ROUTES, PREFIX)
+        self._pages = pages
+        self._addresses = addresses
+        self._routes = Routes(ROUTES, CONTROL_PREFIX)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Return the answer to a control call."""
-        target, _, query = api.origin_form(request).partition("?")
+        target, _, query = origin_form(request).partition("?")
+        method = "GET" if request.method == "HEAD" else request.method  # aiohttp leaves the body of the answer out
         try:
-            page = self._documents.find(request.method, target)
-            found = _found(self._routes, request.method, target)
+            reached = self._addresses.reached(request.headers, request.remote, at_control=True)
+            page = self._pages(method, target, request.headers.get("Authorization"), reached.api)
+            found = _found(self._routes, method, target)
             self._access.check(request, open_to_all=page is not None or (found is not None and found[0].open_to_all))
             if page is not None:
                 return page
             if found is None:
-                return self._unknown(request.method, target)
+                return self._unknown(method, target)
             route, params = found
-            document = await self._run(request, route, params, query)
+            document = await self._run(request, route, params, query, reached)
             return document if isinstance(document, web.StreamResponse) else reply(route.status, document)
         except ControlError as error:
             return reply(error.status, error.document())
@@ -58,37 +72,73 @@ class Control:
             _LOG.exception("%s %s failed", request.method, target)
             return reply(500, ControlError(500, "internal", "The double failed; its log says why.").document())
 
-    async def _run(self, request: web.BaseRequest, route: ControlRoute, params: dict[str, str], query: str) -> Answer:
-        body, problem = await api.read_body(request)
+    async def _run(
+        self, request: web.BaseRequest, route: ControlRoute, params: dict[str, str], query: str, reached: Reached
+    ) -> Answer:
+        body, problem = await read_body(request, BODY_LIMIT, self._host.bodies)
         if problem:
             raise ControlError(400, "invalid", problem)
-        queries = _queries(route, query)
-        try:
-            named = self._host.registry.get(params["s"]) if "s" in params else None
-            call = ControlCall(self._host, params, queries, _payload(route, request, body), request, named)
-            answer = route.handler(call)
-            return await answer if inspect.isawaitable(answer) else answer
-        except UnknownThing as error:
-            raise ControlError(404, "not_found", str(error)) from None
-        except UsageError as error:
-            raise ControlError(400, "invalid", _sentence(str(error)), error.member) from None
-        except IllegalTransition as error:
-            raise ControlError(
-                409, "illegal_transition", f"{error} Add force: true to do it all the same.", "to"
-            ) from None
-        except ApiError as error:
-            status = {"NOT_FOUND": 404, "VALIDATION_ERROR": 409}.get(error.code, 400)
-            raise ControlError(status, error.code.lower(), error.message) from None
+        given = request.headers.get("Content-Type", "application/json")
+        content_type = given.partition(";")[0].strip().lower()
+        return await carry_out(
+            self._host,
+            (route, params),
+            query=query,
+            body=body,
+            content_type=content_type,
+            reached=reached,
+            request=request,
+        )
 
     def _unknown(self, method: str, target: str) -> web.Response:
-        methods = sorted({row.method for row in ROUTES if _found(Routes((row,), PREFIX), row.method, target)})
+        methods = sorted({row.method for row in ROUTES if _found(Routes((row,), CONTROL_PREFIX), row.method, target)})
         if methods:
             text = f"{target[:200]} takes {', '.join(methods)}, not {method[:16]}."
             refusal = reply(405, ControlError(405, "wrong_method", text).document())
-            refusal.headers["Allow"] = ", ".join(methods)
+            refusal.headers["Allow"] = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
             return refusal
-        text = f"There is no control call {method[:16]} {target[:200]}; see {PREFIX}/docs."
+        text = f"There is no control call {method[:16]} {target[:200]}; see {CONTROL_PREFIX}/docs."
         return reply(404, ControlError(404, "not_found", text).document())
+
+
+async def carry_out(  # noqa: PLR0913 - what a call is made of
+    host: Host,
+    found: tuple[ControlRoute, dict[str, str]],
+    *,
+    query: str,
+    body: bytes,
+    reached: Reached,
+    content_type: str = "application/json",
+    request: web.BaseRequest | None = None,
+) -> Answer:
+    """Return the answer to a call whose route has been found; `ControlError` for one that is refused.
+
+    `request` is there when the call came by HTTP.
+    """
+    route, params = found
+    queries = _queries(route, query)
+    try:
+        named = host.registry.get(params["s"]) if "s" in params else None
+        call = ControlCall(host, params, queries, _payload(route, content_type, body), request, reached, named)
+        answer = route.handler(call)
+        return await answer if inspect.isawaitable(answer) else answer
+    except UnknownThing as error:
+        raise ControlError(404, "not_found", str(error)) from None
+    except UsageError as error:
+        raise ControlError(400, "invalid", _sentence(str(error)), error.member) from None
+    except IllegalTransition as error:
+        raise ControlError(409, "illegal_transition", f"{error} Add force: true to do it all the same.", "to") from None
+    except ApiError as error:
+        status = {"NOT_FOUND": 404, "VALIDATION_ERROR": 409}.get(error.code, 400)
+        raise ControlError(status, error.code.lower(), error.message) from None
+
+
+def find(method: str, path: str) -> tuple[ControlRoute, dict[str, str]]:
+    """Return the route of a call by its path below the prefix, with the path's variables."""
+    found = _found(_BELOW_PREFIX, method, path)
+    if found is None:
+        raise ControlError(404, "not_found", f"There is no control call {method[:16]} {path[:200]}.")
+    return found
 
 
 def _found(routes: Routes[ControlRoute], method: str, target: str) -> tuple[ControlRoute, dict[str, str]] | None:
@@ -102,7 +152,7 @@ def _found(routes: Routes[ControlRoute], method: str, target: str) -> tuple[Cont
 
 
 def _queries(route: ControlRoute, query: str) -> dict[str, str]:
-    queries = api.parse_query(query)
+    queries = parse_query(query)
     unknown = next((name for name in queries if name not in route.queries), None)
     if unknown is not None:
         known = f"; there are: {', '.join(route.queries)}" if route.queries else ""
@@ -111,25 +161,24 @@ def _queries(route: ControlRoute, query: str) -> dict[str, str]:
     return queries
 
 
-def _payload(route: ControlRoute, request: web.BaseRequest, body: bytes) -> BaseModel | Document | None:
+def _payload(route: ControlRoute, content_type: str, body: bytes) -> BaseModel | Document | None:
     if route.payload is None:
         if body:
             raise ControlError(400, "invalid", "This call takes no body.")
         return None
-    given = request.headers.get("Content-Type", "application/json")
-    content_type = given.partition(";")[0].strip().lower()
     # Without a body many clients send a Content-Type of their own.
     if body and content_type != "application/json":
         raise ControlError(400, "invalid", f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
+    model = route.payload if issubclass(route.payload, BaseModel) else None
     try:
-        parsed = _plain(json_text.loads(body)) if body else {}
+        parsed = _Plain().of(json_text.loads(body, deepest=DEEPEST)) if body else {}
         json_text.canonical(parsed)
         if isinstance(parsed, dict):
-            return route.payload.model_validate(parsed) if issubclass(route.payload, BaseModel) else parsed
+            return parsed if model is None else model.model_validate(parsed)
     except json_text.JsonTextError as error:
         raise ControlError(400, "invalid", f"The body is not valid JSON: {error}.") from None
     except ValidationError as error:
-        place, message = explain(error)
+        place, message = explain(error, model)
         raise ControlError(400, "invalid", _sentence(f"{place or 'The body'}: {message}"), place) from None
     raise ControlError(400, "invalid", "The body must be a JSON object.")
 
@@ -139,13 +188,21 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    """Return JSON with whole numbers as int; others stay exact."""
-    if isinstance(value, json_text.Number):
-        whole = value.lexeme.lstrip("-").isdecimal() and _SMALLEST <= value <= _LARGEST
-        return int(value) if whole else value
-    if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [_plain(member) for member in value]
-    return value
+class _Plain:
+    """Makes whole numbers ints; others stay exact."""
+
+    def __init__(self) -> None:
+        self._values = 0
+
+    def of(self, value: Any) -> Any:  # noqa: ANN401 - JSON is any
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise ControlError(400, "invalid", f"The body has more than {MOST_VALUES} values.")
+        if isinstance(value, json_text.Number):
+            whole = value.lexeme.lstrip("-").isdecimal() and _SMALLEST <= value <= _LARGEST
+            return int(value) if whole else value
+        if isinstance(value, dict):
+            return {name: self.of(member) for name, member in value.items()}
+        if isinstance(value, list):
+            return [self.of(member) for member in value]
+        return value

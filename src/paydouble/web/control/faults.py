@@ -31,6 +31,8 @@ def show(armed: Armed, now: int) -> Document:
         "times_matched": armed.matched,
         "times_fired": armed.fired,
         "created_at": write_instant(armed.created_at),
+        "sequence": armed.armed_at,
+        "order": None if armed.stage is None else armed.stage[0],
         "expires_at": None if expires is None else write_instant(expires),
         "active": armed.alive(now),
     }
@@ -51,7 +53,8 @@ def add(call: ControlCall) -> Document:
     """Arm a fault."""
     box = call.sandbox
     now = box.tick()
-    return _note(box, "added", show(box.faults.add(fault_models().parse_fault(call.body), now), now))
+    armed = box.faults.add(fault_models().parse_fault(call.body), now, box.journal.next())
+    return _note(box, "added", show(armed, now))
 
 
 def read(call: ControlCall) -> Document:

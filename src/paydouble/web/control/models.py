@@ -18,8 +18,10 @@ from pydantic import (
 )
 
 from paydouble.api.schemas import WebUrl
-from paydouble.config import Duration, Flag, Real, Whole
+from paydouble.config import Duration, Flag, Real, RealDuration, SomeDuration, Whole
+from paydouble.core.draws import SEEDS
 from paydouble.core.instants import parse_instant
+from paydouble.core.refusals import sentence
 from paydouble.faults.names import EventTypePattern, OperationPattern
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.webhooks.deliveries import DeliveryStatus
@@ -29,7 +31,7 @@ Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type":
 
 def _no_text(value: object) -> object:
     if isinstance(value, str):
-        message = "is a number, not a text"
+        message = sentence("decimal_type", value, {}, "")
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     return value
 
@@ -60,6 +62,12 @@ class ClockBody(Body):
 
 
 ClockChoice = Literal["real", "manual", "auto"] | ClockBody
+Amount = Annotated[
+    Decimal,
+    Field(gt=0),  # before the other, so that the schema has it too
+    BeforeValidator(_no_text),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
 SandboxId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Credential = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x39\x3b-\x7e]+$")]
 # The pattern: nothing can be signed with a blank secret.
@@ -70,7 +78,7 @@ class CreateSandbox(Body):
     """A new, isolated business."""
 
     id: SandboxId | None = None
-    seed: Whole | None = Field(None, ge=-(2**63), lt=2**63)
+    seed: Whole | None = Field(None, ge=SEEDS.start, lt=SEEDS.stop)
     clock: ClockChoice | None = None
     notification_url: WebUrl | None = None
     scenario: str | None = None
@@ -89,9 +97,10 @@ class ChangeSandbox(Body):
 
 
 class Reset(Body):
-    """What to forget; everything when absent."""
+    """What to forget; everything when absent. Ids go on as new ones, unless the same ones are asked for."""
 
     scope: tuple[Literal["state", "faults", "requests", "deliveries", "clock", "scenarios"], ...] | None = None
+    same_ids: Flag = False
 
 
 class Advance(Body):
@@ -131,19 +140,21 @@ class Transition(Body):
     force: Flag = False
 
 
-class OpenDispute(Body):
-    """A dispute that arrives from the provider; about the whole amount when none is given."""
+class NewDispute(Body):
+    """A dispute that arrives from the provider; about what no dispute is about yet when no amount is given."""
 
-    amount: Annotated[Decimal, BeforeValidator(_no_text), Field(gt=0)] | None = None
+    amount: Amount | None = None
     reason: str = Field("fraudulent", min_length=1, max_length=500)
+    force: Flag = False
 
 
 class Quota(Body):
     """A real quota."""
 
     limit: Whole = Field(ge=0, le=1_000_000_000)
-    window: Duration = Field(60_000, ge=1)
+    window: SomeDuration = 60_000
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
+    clock: Literal["wall_clock", "sandbox_clock"] | None = None
     headers: Literal["on_429", "always"] | None = None
 
 
@@ -168,6 +179,7 @@ class DeliveryMatch(Body):
     # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
     event_type: Annotated[EventTypePattern | None, Field(validation_alias=AliasChoices("event_type", "type"))] = None
     object_id: str | None = None
+    external_identifier: str | None = None
     status: DeliveryStatus | None = None
     attempt_count: Whole | None = Field(None, ge=0)
 
@@ -178,7 +190,7 @@ class _Question(Body):
     count: Whole | None = Field(None, ge=0)
     at_least: Whole | None = Field(None, ge=0)
     at_most: Whole | None = Field(None, ge=0)
-    timeout: Annotated[Duration, Field(le=600_000)] = 5000
+    timeout: RealDuration = 5000
 
     @field_validator("at_least", "at_most")
     @classmethod

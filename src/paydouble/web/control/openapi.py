@@ -6,15 +6,16 @@ import re
 from typing import Any, Final
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from paydouble.core.durations import format_duration
+from paydouble.api.openapi_dialect import components
+from paydouble.core.json_schema import REF
 from paydouble.faults.model import ApiFault, WebhookFault
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.schema import attribute_docs, with_members
 from paydouble.version import __version__
-from paydouble.web.control.answers import ANSWERS, COMPONENTS, OTHER_TYPES, REF
-from paydouble.web.control.door import PREFIX
+from paydouble.web.addresses import CONTROL_PREFIX
+from paydouble.web.control.answers import ANSWERS, COMPONENTS, OTHER_TYPES
 from paydouble.web.control.routes import ROUTES
 from paydouble.web.control.scenario_bodies import ScenarioText
 from paydouble.web.control.values import ControlRoute
@@ -34,6 +35,7 @@ _PARAMETERS: Final = {
     "type": "Only events of this type.",
     "event_type": "Only deliveries of events of this type.",
     "object_id": "Only those about this object.",
+    "external_identifier": "Only those about this order: its pay-in, and refunds and disputes of that.",
     "status": "Only deliveries in this state.",
 }
 _ADVICE: Final = {
@@ -60,27 +62,38 @@ _ADVICE: Final = {
         "what is no longer kept is told by an event `gap` with the count. The stream ends with the sandbox."
     ),
 }
+_TAGS: Final = {
+    "sandbox": "Isolated businesses.",
+    "clock": "The time of a sandbox.",
+    "fault": "What goes wrong on purpose.",
+    "quota": "A real rate limit.",
+    "request": "The journal of the API's requests.",
+    "event": "What has happened to objects.",
+    "delivery": "Events on their way to a receiver.",
+    "webhook": "Where events go, and the secret that signs them.",
+    "pay-in": "Pay-ins, forced on.",
+    "refund": "Refunds, forced on.",
+    "dispute": "Disputes, opened and forced on.",
+    "payout": "Payouts, forced on.",
+    "scenario": "Scenarios, and which is played.",
+    "stream": "Everything that happens, as it happens.",
+    "server": "The server itself.",
+}
 # What may come besides the answer; 403 is about Host and Origin, 401 about the token.
 _REFUSALS: Final = {"400": "Bad call.", "401": "No token, or a wrong one.", "403": "Foreign Host or Origin."}
-
-
-class _Plain(GenerateJsonSchema):
-    """Without a title on each member, which would only repeat its name."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
-        return False
 
 
 def document(*, server_url: str = "/") -> Document:
     """Return the document as plain JSON data; `server_url` is where the control API is reached, without its prefix."""
     paths: Document = {}
     for route in ROUTES:
-        paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(CONTROL_PREFIX + route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.1",
         "info": {"title": "paydouble: control", "version": __version__, "description": _INTRODUCTION},
         "servers": [{"url": server_url}],
         "security": [{"token": []}, {}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": dict(sorted({**COMPONENTS, **_models()}.items())),
@@ -93,7 +106,7 @@ def document(*, server_url: str = "/") -> Document:
 
 def _operation(route: ControlRoute) -> Document:
     variables = re.findall(r"\{(\w+)\}", route.path)
-    described: Document = {"operationId": route.name, "summary": route.summary, "tags": [route.name.partition("-")[0]]}
+    described: Document = {"operationId": route.name, "summary": route.summary, "tags": [_tag(route)]}
     if route.name in _ADVICE:
         described["description"] = _ADVICE[route.name]
     described["parameters"] = [
@@ -116,6 +129,10 @@ def _operation(route: ControlRoute) -> Document:
     if route.name == "metrics":
         described["responses"]["404"] = _refusal("The extra is not installed.")
     return described
+
+
+def _tag(route: ControlRoute) -> str:
+    return next((tag for tag in _TAGS if f"{route.name}-".startswith(f"{tag}-")), "server")
 
 
 def _parameter(name: str, place: str, schema: Document) -> Document:
@@ -144,11 +161,10 @@ def _is_required(route: ControlRoute) -> bool:
 def _body(route: ControlRoute) -> Document:
     if route.payload is not None and issubclass(route.payload, BaseModel):
         return {"$ref": REF + route.payload.__name__}
-    if route.name == "fault-change":
-        return {"$ref": REF + "FaultChange"}
-    if route.name == "scenario-add":
-        return {"anyOf": [{"$ref": REF + "Scenario"}, {"$ref": REF + "ScenarioText"}]}
-    return {"anyOf": [{"$ref": REF + "ApiFault"}, {"$ref": REF + "WebhookFault"}]}
+    return {
+        "$ref": REF
+        + {"fault-add": "NewFault", "fault-change": "FaultChange", "scenario-add": "NewScenario"}[route.name]
+    }
 
 
 def _answer(route: ControlRoute) -> Document:
@@ -166,22 +182,57 @@ def _models() -> Document:
     for route in ROUTES:
         if route.payload is not None and issubclass(route.payload, BaseModel):
             models.add(route.payload)
-    _, made = models_json_schema(
-        [(model, "validation") for model in sorted(models, key=lambda model: model.__name__)],
-        ref_template=REF + "{model}",
-        schema_generator=_Plain,
-    )
-    found: Document = made["$defs"]
-    for schema in found.values():
-        schema.pop("title", None)
-        for member in schema.get("properties", {}).values():
-            if member.get("type") == "string" and isinstance(member.get("default"), int):
-                member["default"] = format_duration(member["default"])  # inside, durations are milliseconds
-    # All but the id, which stays.
-    members = {**found["WebhookFault"]["properties"], **found["ApiFault"]["properties"]}
-    for name in ("effect", "match", "on"):
-        sides = [found[side]["properties"][name] for side in ("ApiFault", "WebhookFault")]
-        members[name] = {"anyOf": sides}
+    found = components((model, "validation") for model in sorted(models, key=lambda model: model.__name__))
+    for model in with_members(models):
+        for member, text in attribute_docs(model).items():
+            if member in model.model_fields:
+                shown = found[model.__name__]["properties"][model.model_fields[member].alias or member]
+                shown["description"] = " ".join(f"{text} {shown.get('description', '')}".split())
+    return {**found, **_faults(found), **_scenarios(found)}
+
+
+def _faults(found: Document) -> Document:
+    """Return what faults are besides their models: the unions by name, and what PATCH lays over one."""
+    sides = {"Api": found["ApiFault"]["properties"], "Webhook": found["WebhookFault"]["properties"]}
+    unions: Document = {}
+    for side, own in sides.items():
+        unions[f"{side}Effect"] = own["effect"]
+        own["effect"] = {"$ref": f"{REF}{side}Effect"}
+    # All but the id, which stays; what is absent stays as well, so that no default is spoken of.
+    texts = attribute_docs(ApiFault) | attribute_docs(WebhookFault)
+    members: Document = {}
+    for name, member in (each for side in reversed(sides.values()) for each in side.items()):
+        members[name] = {keyword: value for keyword, value in member.items() if keyword != "description"}
+        if name in texts:
+            members[name]["description"] = " ".join(texts[name].split())
     del members["id"]
-    found["FaultChange"] = {"type": "object", "properties": members, "additionalProperties": False}
-    return found
+    for name in ("effect", "match"):
+        members[name] = {"anyOf": [side[name] for side in sides.values()]}
+    members["on"] = {"type": "string", "enum": [side["on"]["const"] for side in sides.values()]}
+    return {
+        **unions,
+        "NewFault": {
+            "description": "A fault to arm. Of an effect that only one side has, `on` may be left out.",
+            "anyOf": [{"$ref": f"{REF}ApiFault"}, {"$ref": f"{REF}WebhookFault"}],
+        },
+        "FaultChange": {
+            "description": "The members of a fault to change.",
+            "type": "object",
+            "properties": members,
+            "additionalProperties": False,
+        },
+    }
+
+
+def _scenarios(found: Document) -> Document:
+    """Return what a scenario is to a call."""
+    # These two have readers of their own, of which pydantic knows no schema.
+    members = found["Scenario"]["properties"]
+    members["settings"] = {"type": ["object", "null"], "description": members["settings"]["description"]}
+    members["faults"] |= {"type": "array", "items": {"$ref": f"{REF}NewFault"}}
+    return {
+        "NewScenario": {
+            "description": "A scenario, or the text of its file.",
+            "anyOf": [{"$ref": f"{REF}Scenario"}, {"$ref": f"{REF}ScenarioText"}],
+        }
+    }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from paydouble.core.instants import write_instant
-from paydouble.core.money import MINOR_DIGITS, to_minor
+from paydouble.core.money import to_minor
 from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
-from paydouble.web.control.models import ChangeWebhook, OpenDispute, RotateSecret, Transition
+from paydouble.web.control import views
+from paydouble.web.control.models import ChangeWebhook, NewDispute, RotateSecret, Transition
 from paydouble.web.control.values import ControlCall, ControlError, Document
 
 
@@ -43,6 +44,22 @@ def rotate_secret(call: ControlCall) -> Document:
     return webhook(call)
 
 
+def list_pay_ins(call: ControlCall) -> Document:
+    """List the pay-ins, with what was refunded and disputed."""
+    box = call.sandbox
+    box.tick()
+    return views.listing(
+        tuple(box.ledger.newest_first(PayIn))[::-1], lambda each: views.pay_in(box, each, call.reached), call.queries
+    )
+
+
+def read_pay_in(call: ControlCall) -> Document:
+    """Show a pay-in, with what was refunded and disputed."""
+    box = call.sandbox
+    box.tick()
+    return views.pay_in(box, box.ledger.get(PayIn, call.params["id"]), call.reached)
+
+
 def move_pay_in(call: ControlCall) -> Document:
     """Force a pay-in's state."""
     return _move(call, PayIn)
@@ -65,12 +82,14 @@ def move_payout(call: ControlCall) -> Document:
 
 def open_dispute(call: ControlCall) -> Document:
     """A dispute arrives from the provider."""
-    wanted: OpenDispute = call.body
+    wanted: NewDispute = call.body
     box = call.sandbox
     box.tick()
     pay_in = box.ledger.get(PayIn, call.params["id"])
-    amount = None if wanted.amount is None else _minor(wanted.amount, pay_in.currency)
-    dispute = call.host.act(box, lambda: box.open_dispute(pay_in, amount=amount, reason=wanted.reason))
+    amount = None if wanted.amount is None else _minor(wanted.amount, pay_in.digits)
+    dispute = call.host.act(
+        box, lambda: box.open_dispute(pay_in, amount=amount, reason=wanted.reason, force=wanted.force)
+    )
     return dispute.document(box.ledger.stamp)
 
 
@@ -88,11 +107,13 @@ def _move(call: ControlCall, kind: type[Living]) -> Document:
         raise ControlError(400, "invalid", "failure: only what goes to failed has one.", "failure")
     failure = Failure(wanted.failure.code, wanted.failure.message) if wanted.failure else None
     call.host.act(box, lambda: box.force_transition(resource, wanted.to, failure=failure, force=wanted.force))
+    if isinstance(resource, PayIn):
+        return views.pay_in(box, resource, call.reached)
     return resource.document(box.ledger.stamp)
 
 
-def _minor(amount: Decimal, currency: str) -> int:
+def _minor(amount: Decimal, digits: int) -> int:
     try:
-        return to_minor(amount, MINOR_DIGITS[currency])
+        return to_minor(amount, digits)
     except ValueError as error:
         raise ControlError(400, "invalid", f"amount: {error}.", "amount") from None

@@ -7,7 +7,7 @@ from typing import Final
 
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.payments.resources import Dispute, Living, PayIn, Refund
-from paydouble.web.control import views
+from paydouble.records import show_delivery, show_event
 from paydouble.web.control.models import EmitEvent, Redeliver, TestWebhook
 from paydouble.web.control.values import ControlCall, Document
 
@@ -19,7 +19,7 @@ def redeliver(call: ControlCall) -> Document:
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     call.host.act(box, lambda: box.redeliver(delivery))
-    return views.delivery(delivery)
+    return show_delivery(delivery)
 
 
 def redeliver_failed(call: ControlCall) -> Document:
@@ -37,7 +37,7 @@ def hold(call: ControlCall) -> Document:
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     box.hold(delivery)
-    return views.delivery(delivery)
+    return show_delivery(delivery)
 
 
 def release(call: ControlCall) -> Document:
@@ -45,7 +45,7 @@ def release(call: ControlCall) -> Document:
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     call.host.act(box, lambda: box.release(delivery))
-    return views.delivery(delivery)
+    return show_delivery(delivery)
 
 
 def emit(call: ControlCall) -> Document:
@@ -59,7 +59,7 @@ def emit(call: ControlCall) -> Document:
         raise UnknownThing(f"There is no object {wanted.object_id!r} in sandbox {box.identity.id}.")
     if not isinstance(resource, _FAMILY[name]):
         raise UsageError(f"{wanted.object_id} is no {name}, which {wanted.type} is about", member="object_id")
-    return views.event(call.host.act(box, lambda: box.emit_event(wanted.type, resource)))
+    return show_event(call.host.act(box, lambda: box.emit_event(wanted.type, resource)))
 
 
 def test_webhook(call: ControlCall) -> Document:
@@ -67,4 +67,4 @@ def test_webhook(call: ControlCall) -> Document:
     wanted: TestWebhook = call.body
     box = call.sandbox
     box.tick()
-    return views.event(call.host.act(box, lambda: box.send_test_webhook(wanted.type)))
+    return show_event(call.host.act(box, lambda: box.send_test_webhook(wanted.type)))

@@ -24,7 +24,7 @@ from paydouble.web.control.models import (
     CreateSandbox,
     DeliveryQuestion,
     EmitEvent,
-    OpenDispute,
+    NewDispute,
     Quota,
     Redeliver,
     RequestQuestion,
@@ -93,6 +93,14 @@ ROUTES: Final = (
         verification.wait_requests,
         RequestQuestion,
     ),
+    Row(
+        "unclaimed-request-list",
+        "GET",
+        "/unclaimed-requests",
+        "The newest requests that no sandbox has claimed.",
+        records.unclaimed,
+        queries=_PAGE,
+    ),
     Row("event-list", "GET", _BOX + "/events", "The events.", records.events, queries=("type", "object_id", *_PAGE)),
     Row("event-read", "GET", _BOX + "/events/{id}", "One event, with its exact body.", records.event),
     Row(
@@ -110,7 +118,7 @@ ROUTES: Final = (
         _BOX + "/deliveries",
         "The deliveries.",
         records.deliveries,
-        queries=("event_type", "object_id", "status", *_PAGE),
+        queries=("event_type", "object_id", "external_identifier", "status", *_PAGE),
     ),
     Row("delivery-read", "GET", _BOX + "/deliveries/{id}", "One delivery, with every attempt.", records.delivery),
     Row(
@@ -161,6 +169,8 @@ ROUTES: Final = (
         TestWebhook,
         201,
     ),
+    Row("pay-in-list", "GET", _BOX + "/pay-ins", "List the pay-ins.", outcomes.list_pay_ins, queries=_PAGE),
+    Row("pay-in-read", "GET", _BOX + "/pay-ins/{id}", "Show a pay-in and its money.", outcomes.read_pay_in),
     Row(
         "pay-in-transition",
         "POST",
@@ -199,7 +209,7 @@ ROUTES: Final = (
         _BOX + "/pay-ins/{id}/disputes",
         "A dispute arrives.",
         outcomes.open_dispute,
-        OpenDispute,
+        NewDispute,
         201,
     ),
     Row(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from paydouble.config import load_settings
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import write_instant
-from paydouble.runtime.host import RESET_SCOPES, ClockSpec, SandboxSpec
+from paydouble.runtime.host import ClockSpec, SandboxSpec
+from paydouble.sandbox.resetting import RESET_SCOPES
 from paydouble.web.control import views
 from paydouble.web.control.models import Advance, ChangeSandbox, ClockBody, ClockChoice, CreateSandbox, Reset
 from paydouble.web.control.values import ControlCall, ControlError, Document
@@ -27,17 +28,17 @@ def create(call: ControlCall) -> Document:
         business_secret=wanted.business_secret,
         webhook_secret=wanted.webhook_secret,
     )
-    return views.sandbox(call.host, call.host.create(spec))
+    return views.sandbox(call.host.create(spec), call.reached)
 
 
 def list_all(call: ControlCall) -> Document:
     """List the sandboxes."""
-    return views.listing(call.host.registry, lambda box: views.sandbox(call.host, box), call.queries)
+    return views.listing(call.host.registry, lambda box: views.sandbox(box, call.reached), call.queries)
 
 
 def read(call: ControlCall) -> Document:
     """Show a sandbox."""
-    return views.sandbox(call.host, call.sandbox)
+    return views.sandbox(call.sandbox, call.reached)
 
 
 def change(call: ControlCall) -> Document:
@@ -51,7 +52,7 @@ def change(call: ControlCall) -> Document:
         call.host.act(box, lambda: box.apply(load_settings(settings, box.settings)))
     if "notification_url" in wanted.model_fields_set:
         call.host.act(box, lambda: box.set_notification_url(wanted.notification_url))
-    return views.sandbox(call.host, box)
+    return views.sandbox(box, call.reached)
 
 
 async def delete(call: ControlCall) -> Document:
@@ -64,7 +65,8 @@ async def reset(call: ControlCall) -> Document:
     """Forget everything, or what the scope names; pending work is cancelled."""
     wanted: Reset = call.body
     scope = frozenset(RESET_SCOPES if wanted.scope is None else wanted.scope)
-    return {"scope": sorted(scope), "removed": await call.host.reset(call.sandbox, scope)}
+    removed = await call.host.reset(call.sandbox, scope, same_ids=wanted.same_ids)
+    return {"scope": sorted(scope), "removed": removed}
 
 
 def read_clock(call: ControlCall) -> Document:

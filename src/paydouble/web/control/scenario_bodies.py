@@ -17,12 +17,13 @@ from paydouble.api.schemas import (
     Name,
     PaymentMethodChoice,
 )
+from paydouble.core.refusals import sentence
 from paydouble.web.control.models import Body
 
 
 def _exact(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        message = "is a number"
+        message = sentence("decimal_type", value, {}, "")
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     # Control bodies have whole numbers as int, and a strict Decimal takes none.
     return Decimal(value) if isinstance(value, int) else value

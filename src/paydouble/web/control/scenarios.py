@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from paydouble.core.errors import ApiError, UnknownThing, UsageError
-from paydouble.payments.resources import Document
+from paydouble.core.likeness import hint
+from paydouble.payments.resources import Document, PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text, validated
@@ -73,13 +74,14 @@ def play(call: ControlCall) -> Document:
         member, _, message = error.message.partition(": ")
         raise UsageError(message, member=f"deposit.{member}") from None
     box.scenarios.plays = number
-    return document
+    return views.pay_in(box, box.ledger.get(PayIn, document["id"]), call.reached)
 
 
 def _known(call: ControlCall) -> str:
     name, box = call.params["name"], call.sandbox
     if name not in box.scenarios.names():
-        message = f"There is no scenario {name[:64]!r} in sandbox {box.identity.id}."
+        meant = hint(name, box.scenarios.names())
+        message = f"There is no scenario {name[:64]!r} in sandbox {box.identity.id}{meant or '.'}"
         raise UnknownThing(message)
     return name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
@@ -11,21 +11,24 @@ from aiohttp_sse import EventSourceResponse
 from paydouble.core import json_text
 from paydouble.core.instants import write_instant
 from paydouble.feed import Note
+from paydouble.records import show_attempt, show_event, show_request, show_summary
 from paydouble.sandbox import Sandbox
-from paydouble.web.control import views
 from paydouble.web.control.values import ControlCall, ControlError, Document
 
 # A line now and then, so that a proxy does not take a quiet stream for a dead one.
 PING_SECONDS = 15.0
+_SERVER: Final = {"Server": "paydouble"}
 
 
 async def follow(call: ControlCall) -> web.StreamResponse:
     """Send notes until the client goes or the sandbox is deleted."""
     box = call.sandbox
     signal = call.host.feed(box)
-    seen = _start(call.request, box)
-    response = EventSourceResponse(headers={"Server": "paydouble"}, ping_interval=PING_SECONDS)
-    await response.prepare(call.request)
+    seen = _start(call.http, box)
+    if call.http.method == "HEAD":  # which ends where a stream begins
+        return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
+    response = EventSourceResponse(headers=_SERVER, ping_interval=PING_SECONDS)
+    await response.prepare(call.http)
     async with response:
         while response.is_connected():
             changed = signal.changed()
@@ -74,13 +77,13 @@ def document(note: Note) -> Document:
     record: Any = note.record
     match note.kind:
         case "request":
-            return views.request(record)
+            return show_request(record)
         case "event":
-            return views.event(record)
+            return show_event(record)
         case "attempt":
-            return {**views.summary(record), "attempt": views.attempt(note.detail)}
+            return {**show_summary(record), "attempt": show_attempt(note.detail)}
         case "delivery":
-            return views.summary(record)
+            return show_summary(record)
         case "clock":
             return {"now": write_instant(record)}
         case "fault" | "reset":

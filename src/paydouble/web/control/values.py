@@ -10,6 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from paydouble.core.errors import PaydoubleError
+from paydouble.web.addresses import Reached
 
 if TYPE_CHECKING:
     from paydouble.runtime.host import Host
@@ -44,7 +45,10 @@ class ControlCall:
     params: Mapping[str, str]
     queries: Mapping[str, str]
     body: Any
-    request: web.BaseRequest
+    request: web.BaseRequest | None
+    """The HTTP request that it came by, if it came by one."""
+    reached: Reached
+    """Where the caller reaches the server."""
     named: Sandbox | None = None
 
     @property
@@ -54,6 +58,13 @@ class ControlCall:
             message = "this call's path names no sandbox"
             raise RuntimeError(message)
         return self.named
+
+    @property
+    def http(self) -> web.BaseRequest:
+        """Return the HTTP request, of a call whose answer is a stream."""
+        if self.request is None:
+            raise ControlError(400, "invalid", "A stream is followed over HTTP; here read events and deliveries.")
+        return self.request
 
 
 class ControlRoute(NamedTuple):

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import orjson
 from pydantic import BaseModel
 
+from paydouble.core import json_text
 from paydouble.core.instants import write_instant
 from paydouble.journal import RequestEntry
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.publishing import pay_in_of
 from paydouble.verification import Criterion, Expectation, Verdict, verify, verify_sequence
 from paydouble.web.control.models import DeliveryMatch, DeliveryQuestion, RequestMatch, RequestQuestion
-from paydouble.web.control.values import ControlCall, ControlError, Document
+from paydouble.web.control.values import ControlCall, Document
 from paydouble.webhooks.deliveries import Delivery
 
 T = TypeVar("T")
+_DEEPEST = 100
+"""Lists and objects in one another that an answer shows of a journalled body."""
 
 
 def _body(entry: RequestEntry) -> Any:  # noqa: ANN401 - JSON is any
     try:
-        return orjson.loads(entry.body)
-    except orjson.JSONDecodeError:
+        return json_text.read(entry.body)
+    except json_text.JsonTextError:
         return None
 
 
@@ -34,7 +37,9 @@ def _headers(entry: RequestEntry) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in entry.headers}
 
 
-_REQUEST: Mapping[str, tuple[Callable[[RequestEntry], Any], bool]] = {
+_Members = Mapping[str, tuple[Callable[[T], Any], bool]]
+"""How to read each member of a match, and whether that is costly."""
+_REQUEST: _Members[RequestEntry] = {
     "operation": (lambda entry: entry.operation, False),
     "method": (lambda entry: entry.method, False),
     "path": (lambda entry: entry.target.partition("?")[0], False),
@@ -46,7 +51,7 @@ _REQUEST: Mapping[str, tuple[Callable[[RequestEntry], Any], bool]] = {
     "headers": (_headers, True),
     "body": (_body, True),
 }
-_DELIVERY: Mapping[str, tuple[Callable[[Delivery], Any], bool]] = {
+_DELIVERY: _Members[Delivery] = {
     "event_type": (lambda delivery: delivery.event.type, False),
     "object_id": (lambda delivery: delivery.event.object_id, False),
     "status": (lambda delivery: delivery.status, False),
@@ -57,8 +62,6 @@ _DELIVERY: Mapping[str, tuple[Callable[[Delivery], Any], bool]] = {
 def request_criteria(match: RequestMatch) -> list[Criterion[RequestEntry]]:
     """Return what a match asks of a request."""
     given = _given(match)
-    if "body" in given:
-        given["body"] = _plain(given["body"])
     if "headers" in given:
         given["headers"] = {name.lower(): value for name, value in given["headers"].items()}
     if "idempotency_key" in given:
@@ -66,23 +69,30 @@ def request_criteria(match: RequestMatch) -> list[Criterion[RequestEntry]]:
     return [Criterion(name, wanted, *_REQUEST[name]) for name, wanted in given.items()]
 
 
-def delivery_criteria(match: DeliveryMatch) -> list[Criterion[Delivery]]:
+def delivery_criteria(match: DeliveryMatch, box: Sandbox) -> list[Criterion[Delivery]]:
     """Return what a match asks of a delivery."""
-    return [Criterion(name, wanted, *_DELIVERY[name]) for name, wanted in _given(match).items()]
+    members: _Members[Delivery] = {**_DELIVERY, "external_identifier": (partial(order_of, box), False)}
+    return [Criterion(name, wanted, *members[name]) for name, wanted in _given(match).items()]
 
 
 def _given(match: BaseModel) -> dict[str, Any]:
     return {name: value for name, value in match if value is not None}
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    # A journalled body is read with floats, so what it is compared with must be floats too: 49.90 is 49.9.
+def order_of(box: Sandbox, delivery: Delivery) -> str | None:
+    """Return the `external_identifier` of the pay-in that an event is about, or whose refund or dispute it is."""
+    pay_in = pay_in_of(box.ledger, delivery.event.object_id)
+    return None if pay_in is None else pay_in.external_identifier
+
+
+def _exact(value: Any) -> Any:  # noqa: ANN401 - JSON is any
+    """Return JSON whose numbers will be written with the digits that they were read with."""
     if isinstance(value, Decimal):
-        return float(value)
+        return value if isinstance(value, json_text.Number) else json_text.Number(str(value))
     if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
+        return {name: _exact(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_plain(member) for member in value]
+        return [_exact(member) for member in value]
     return value
 
 
@@ -135,8 +145,9 @@ def _ask_requests(call: ControlCall) -> Document:
 
 def _ask_deliveries(call: ControlCall) -> Document:
     wanted: DeliveryQuestion = call.body
-    steps = None if wanted.sequence is None else [delivery_criteria(each) for each in wanted.sequence]
-    return _ask(call.sandbox, _DELIVERIES, delivery_criteria(wanted.match), steps, wanted)
+    box = call.sandbox
+    steps = None if wanted.sequence is None else [delivery_criteria(each, box) for each in wanted.sequence]
+    return _ask(box, _DELIVERIES, delivery_criteria(wanted.match, box), steps, wanted)
 
 
 def _ask(
@@ -162,7 +173,7 @@ def _show(verdict: Verdict[T], journal: _Journal[T], evicted: int) -> Document:
             {
                 **journal.name(miss.record),
                 "differences": [
-                    {"member": member, "wanted": wanted, "got": _printable(got)}
+                    {"member": member, "wanted": _exact(wanted), "got": _printable(_exact(got))}
                     for member, wanted, got in miss.differences
                 ],
             }
@@ -173,30 +184,28 @@ def _show(verdict: Verdict[T], journal: _Journal[T], evicted: int) -> Document:
     if evicted:
         document["note"] = (
             f"The journal has let {evicted} older entries go, and what you ask about may have been among them; "
-            "raise the setting journal_limit."
+            "raise the settings journal_limit and journal_bytes."
         )
     return document
 
 
 def _printable(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    text = orjson.dumps(value, default=str)
+    try:
+        text = json_text.dumps(value)
+        json_text.check_depth(text, _DEEPEST)
+    except (orjson.JSONEncodeError, json_text.JsonTextError):
+        return "(nested too deeply to be shown)"  # the journal keeps what the API refuses
     return value if len(text) <= 2000 else text[:2000].decode("utf-8", "replace")  # noqa: PLR2004 - a page of it
 
 
 async def _wait(call: ControlCall, timeout_ms: int, ask: Callable[[], Document]) -> Document:
-    # Bounded by real time: whoever waits for a manual clock would wait for ever.
-    loop = asyncio.get_running_loop()
-    end = loop.time() + timeout_ms / 1000
-    feed = call.host.feed(call.sandbox)
-    while True:
-        changed = feed.changed()
-        answer = ask()
-        left = end - loop.time()
-        if answer["passed"] or left <= 0:
-            changed.cancel()
-            return answer if answer["passed"] else {**answer, "timed_out": True}
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await changed
-        if feed.closed:
-            raise ControlError(404, "not_found", f"Sandbox {call.sandbox.identity.id!r} has gone meanwhile.")
+    # Bounded by real time: on a manual clock nothing might ever happen.
+    answer: Document = {}
+
+    def holds() -> bool:
+        answer.clear()
+        answer.update(ask())
+        return bool(answer["passed"])
+
+    held = await call.host.until(call.sandbox, holds, timeout_ms / 1000)
+    return answer if held else {**answer, "timed_out": True}

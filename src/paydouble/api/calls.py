@@ -1,0 +1,40 @@
+"""What a handler sees of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from paydouble.api.bodies import Body, parse
+
+if TYPE_CHECKING:
+    from paydouble.api.values import Request
+    from paydouble.faults.plan import Plan
+    from paydouble.sandbox import Sandbox
+    from paydouble.scenarios.model import Scenario
+
+
+@dataclass(slots=True)
+class Call:
+    """A request to an operation, checked and parsed. What the pipeline keeps besides is in `execution.Execution`."""
+
+    request: Request
+    sandbox: Sandbox
+    params: dict[str, str]
+    payload: Any = None
+    plan: Plan | None = None
+    """What faults do to it before the commit, or to the operation itself."""
+    scenario: Scenario | None = None
+    """The usual scenario, where nothing in the request asks for another, until the request has been kept waiting."""
+    body_read: Body | None = None
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """Return the query's members."""
+        return self.request.query()
+
+    def body(self) -> Body:
+        """Return the request's body, parsed once."""
+        if self.body_read is None:
+            self.body_read = parse(self.request, self.sandbox.rules)
+        return self.body_read

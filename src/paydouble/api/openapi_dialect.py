@@ -1,0 +1,135 @@
+"""JSON Schemas as pydantic makes them, rewritten so that generators of clients agree on what they mean.
+
+All of it is valid before, but generators differ in what they make of it:
+
+- A member with a `default` is required to openapi-typescript, also in a request, so the default moves into the text.
+- `anyOf` of a type and null is a class of its own to some; a list of two types is a nullable member to all.
+- A number without a format is a `float32` in Go, which turns 131072.99 into 131072.98.
+- A whole number without a format is 32 bits wide in Java.
+- A discriminator that may be absent tells nothing apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+
+from paydouble.core.durations import format_duration
+from paydouble.core.json_schema import REF, Schema
+
+_NULL: Final[Schema] = {"type": "null"}
+_INT32: Final = 2**31
+_OF_MEMBERS: Final = frozenset({"properties", "patternProperties"})
+_OF_SCHEMAS: Final = frozenset({"anyOf", "oneOf", "allOf"})
+_A_SCHEMA: Final = frozenset({"items", "additionalProperties", "propertyNames", "not"})
+# Constraints that pydantic cannot give to a type with a validator of its own keep its names.
+_RENAMED: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+
+
+class _Plain(GenerateJsonSchema):
+    """Without a title on each member, which would only repeat its name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
+        return False
+
+
+def components(models: Iterable[tuple[type[BaseModel], JsonSchemaMode]]) -> dict[str, Schema]:
+    """Return the schemas of models and of all that they hold, by the names of their classes."""
+    _, made = models_json_schema(list(dict.fromkeys(models)), ref_template=REF + "{model}", schema_generator=_Plain)
+    found: dict[str, Schema] = made["$defs"]
+    # pydantic tells two classes of one name apart by their modules, and the name that everybody uses leads nowhere.
+    if doubled := [name for name in found if "__" in name]:
+        message = f"two models share a name: {', '.join(doubled)}"
+        raise ValueError(message)
+    return {name: portable(schema) for name, schema in found.items()}
+
+
+def portable(schema: Schema) -> Schema:
+    """Return a schema that accepts the same and that generators understand alike."""
+    made: Schema = {}
+    for keyword, value in schema.items():
+        if keyword in _OF_MEMBERS:
+            made[keyword] = {name: portable(member) for name, member in value.items()}
+        elif keyword in _OF_SCHEMAS:
+            made[keyword] = [portable(each) for each in value]
+        elif keyword in _A_SCHEMA and isinstance(value, dict):
+            made[keyword] = portable(value)
+        elif keyword == "prefixItems":
+            made |= _items_of(value)
+        elif keyword == "pattern":
+            made[keyword] = re.sub(r"\?P<\w+>", "", value)  # groups with names are Python's alone
+        elif keyword not in {"title", "default"}:
+            made[_RENAMED.get(keyword, keyword)] = value
+    if "default" in schema:
+        _tell_default(made, schema["default"])
+    if isinstance(made.get("const"), str):
+        made.setdefault("type", "string")
+    _fold_null(made)
+    _widen(made)
+    _require_the_name(made)
+    return made
+
+
+def _items_of(places: list[Schema]) -> Schema:
+    """Return the keyword for a list whose places are all alike, as a pair of durations; its length stands beside it."""
+    first = places[0]
+    if any(each != first for each in places):
+        message = "a list with places of different kinds has no portable schema"
+        raise ValueError(message)
+    return {"items": portable(first)}
+
+
+def _tell_default(made: Schema, default: Any) -> None:  # noqa: ANN401 - JSON is any
+    if default is None or default in ({}, []) or isinstance(default, dict) or made.get("const") == default:
+        return
+    if made.get("type") == "string" and isinstance(default, int):
+        default = format_duration(default)  # inside, durations are milliseconds
+    text = f"`{json.dumps(default, ensure_ascii=False)}` when absent."
+    made["description"] = f"{made['description']} {text}" if "description" in made else text
+
+
+def _fold_null(made: Schema) -> None:
+    options = [each for each in made.get("anyOf", ()) if each != _NULL]
+    if len(options) == len(made.get("anyOf", ())) or len(options) != 1:
+        return
+    (only,) = options
+    if isinstance(only.get("type"), str) and not {"enum", "const"} & only.keys():
+        del made["anyOf"]
+        made |= {**only, **made, "type": [only["type"], "null"]}
+
+
+def _widen(made: Schema) -> None:
+    kinds = made.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "number" in kinds:
+        made.setdefault("format", "double")
+    if "integer" in kinds and not _fits_32_bits(made.get("minimum"), made.get("maximum")):
+        made.setdefault("format", "int64")
+
+
+def _fits_32_bits(low: int | None, high: int | None) -> bool:
+    return low is not None and high is not None and low >= -_INT32 and high < _INT32
+
+
+def _require_the_name(made: Schema) -> None:
+    """Require the member that tells the members of a union apart; a model may have a default for it."""
+    kind = made.get("properties", {}).get("type", {})
+    if "const" in kind and "type" not in made.get("required", ()):
+        made["required"] = ["type", *made.get("required", ())]
+
+
+def not_null(member: Schema) -> Schema:
+    """Return the schema of a member that is left out where another says null."""
+    kinds = member.get("type")
+    if isinstance(kinds, list):
+        (only,) = (kind for kind in kinds if kind != "null")
+        return {**member, "type": only}
+    options = [each for each in member.get("anyOf", ()) if each != _NULL]
+    if len(options) != 1:
+        return member
+    return {**options[0], **{name: value for name, value in member.items() if name != "anyOf"}}

@@ -1,0 +1,114 @@
+"""`paydouble webhook test`: send a sample event from a running server, and say what became of it.
+
+Exit status: 0 delivered, 1 not delivered, 2 a server, a sandbox or arguments that cannot be used.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from paydouble.cli.options import control_token_option, server_option
+from paydouble.payments.events import EVENT_TYPES
+
+if TYPE_CHECKING:
+    from paydouble.cli.terminal import Terminal
+    from paydouble.cli.trigger_server import Box, Document, Stream
+
+# What a server needs beside the time that the receiver may take.
+_SPARE_SECONDS: Final = 5.0
+_UNSENT: Final = {
+    "no_endpoint": "the sandbox has no notification URL; start the server with --notification-url, or set one with "
+    "PATCH /_paydouble/sandboxes/{sandbox}/webhook",
+    "held": "a fault holds it back",
+    "dropped": "a fault has dropped it",
+}
+
+
+@click.group()
+def webhook() -> None:
+    """Send sample webhooks."""
+
+
+@webhook.command(short_help="Send a sample event, and print its result.")
+@server_option()
+@control_token_option()
+@click.option("--sandbox", default="default", show_default=True, help="The sandbox that sends it.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(list(EVENT_TYPES)),
+    metavar="TYPE",
+    default="pay-in.succeeded",
+    show_default=True,
+    help="The type of the event, such as refund.failed.",
+)
+@click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
+def test(*, url: str, token: str | None, sandbox: str, kind: str, no_color: bool) -> int:
+    """Send a sample event to a sandbox's notification URL, and print the attempt and its result.
+
+    Its object exists in the event alone. Exits with 0 when it was delivered, with 1 when not; then the server tries
+    again on its schedule, as with any other event.
+    """
+    from contextlib import closing
+
+    from paydouble.cli.terminal import Terminal
+    from paydouble.cli.trigger_server import Box
+
+    out = Terminal(no_color=no_color)
+    box = Box(url, token, sandbox)
+    with closing(box.follow()) as stream:
+        sent = box.control("POST", "/webhook/test", {"type": kind})
+        told = _wait(stream, sent["id"], time.monotonic() + _patience(box))
+    if told is None:
+        told = _delivery(box, sent)
+    out.say(f"{kind}  {sent['id']}" + (f"  to {told['target']}" if told["target"] else ""))
+    return _judge(told, sandbox, out)
+
+
+def _patience(box: Box) -> float:
+    from paydouble.core.durations import parse_duration
+
+    return parse_duration(box.control("GET", "")["settings"]["webhooks"]["timeout"]) / 1000 + _SPARE_SECONDS
+
+
+def _wait(stream: Stream, event_id: str, end: float) -> Document | None:
+    """Return what the stream tells of an event's first attempt, or that there will be none; None when nothing comes."""
+    while (note := stream.take(end - time.monotonic())) is not None:
+        kind, told = note
+        ours = kind in {"attempt", "delivery"} and told["event_id"] == event_id
+        if ours and (kind == "attempt" or told["status"] in _UNSENT):
+            return told
+    return None
+
+
+def _delivery(box: Box, event: Document) -> Document:
+    """Return the delivery of an event, as it is now."""
+    listed = box.control("GET", f"/deliveries?object_id={event['object_id']}")["items"]
+    found: dict[str, Any] = next(each for each in listed if each["event_id"] == event["id"])
+    return found
+
+
+def _judge(told: Document, sandbox: str, out: Terminal) -> int:
+    """Print what became of the event; returns the exit status."""
+    from paydouble.cli.demo_timeline import succeeded
+    from paydouble.cli.phrases import took
+
+    attempt = told.get("attempt")
+    if attempt is None:
+        due = f", due at {told['next_due_at']} on the sandbox's clock" if told["next_due_at"] else ""
+        why = _UNSENT.get(told["status"], f"its delivery is {told['status']}{due}").format(sandbox=sandbox)
+        out.say(out.red(f"{out.bad} not sent: {why}"))
+        return 1
+    latency = took(float(attempt["latency_ms"]))
+    if succeeded(attempt):
+        out.say(out.green(f"{out.good} {attempt['status']} {latency}"))
+        return 0
+    error = attempt["error"]
+    result = f"{error['kind']} {latency}: {error['message']}" if error else f"{attempt['status']} {latency}"
+    out.say(out.red(f"{out.bad} {result}"))
+    if told["next_due_at"]:
+        out.say(f"  again at {told['next_due_at']} on the sandbox's clock")
+    return 1

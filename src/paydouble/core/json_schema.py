@@ -1,0 +1,45 @@
+"""The few words of JSON Schema in which answers are described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Schema = dict[str, Any]
+REF: Final = "#/components/schemas/"
+ANYTHING: Final[Schema] = {}
+TEXT: Final[Schema] = {"type": "string"}
+COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+TIME: Final[Schema] = {"type": "string", "format": "date-time"}
+FLAG: Final[Schema] = {"type": "boolean"}
+
+
+def described(text: str, schema: Schema) -> Schema:
+    """Return a schema with a description of its own; without a text, the schema as it is."""
+    return {"description": text, **schema} if text else schema
+
+
+def one_of(meanings: Mapping[Any, str]) -> Schema:
+    """Return the schema of a name, each explained."""
+    listed = "; ".join(f"`{name}`: {meaning}" for name, meaning in meanings.items())
+    return {"type": "string", "enum": list(meanings), "description": f"{listed}."}
+
+
+def or_null(schema: Schema) -> Schema:
+    """Return the schema of a value that may be null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def list_of(items: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
+def reference(name: str) -> Schema:
+    """Return a reference to a component of the document."""
+    return {"$ref": REF + name}
+
+
+def object_of(required: Mapping[str, Schema], **optional: Schema) -> Schema:
+    """Return the schema of an object: members that are always there, and others that may be."""
+    return {"type": "object", "required": list(required), "properties": {**required, **optional}}

@@ -1,0 +1,274 @@
+"""From a change that the ledger tells of to an event with frozen bytes, and on to its delivery.
+
+Faults on events act here: on the event when it is made, and on each attempt to deliver it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+from weakref import ref
+
+from paydouble.core.ids import Ids
+from paydouble.core.tuples import maker
+from paydouble.faults.bodies import set_path
+from paydouble.faults.mischief import AttemptPlan, EventPlan
+from paydouble.payments import events
+from paydouble.payments.ledger import Emit, Ledger
+from paydouble.payments.resources import Document, Living, PayIn
+from paydouble.sandbox.trimming import DELIVERY_BYTES, EVENT_BYTES
+from paydouble.webhooks.deliveries import Delivery
+
+if TYPE_CHECKING:
+    from paydouble.config import Settings
+    from paydouble.faults.base import Effect
+    from paydouble.faults.roll import Roll
+    from paydouble.faults.table import FaultTable
+    from paydouble.faults.webhook_effects import Point, WebhookEffect
+    from paydouble.feed import Feed
+    from paydouble.journal import Journal, RequestEntry
+    from paydouble.sandbox.dispatch import Dispatch
+    from paydouble.sandbox.trimming import Trimmer
+    from paydouble.webhooks.deliveries import Outbox
+
+P = TypeVar("P", EventPlan, AttemptPlan)
+_event = maker(events.Event)
+
+
+class Publisher:
+    """Makes the events of one sandbox."""
+
+    __slots__ = (
+        "__weakref__",
+        "_dispatch",
+        "_faults",
+        "_feed",
+        "_outbox",
+        "_trimmer",
+        "cause",
+        "ids",
+        "journal",
+        "ledger",
+        "notification_url",
+        "overtaking",
+        "rules",
+        "stories",
+    )
+
+    def __init__(  # noqa: PLR0913 - what an event passes on its way
+        self,
+        *,
+        journal: Journal,
+        trimmer: Trimmer,
+        feed: Feed,
+        faults: FaultTable,
+        outbox: Outbox,
+        dispatch: Dispatch,
+        rules: Settings,
+        notification_url: str | None,
+    ) -> None:
+        """Work on a sandbox's records; `start` comes before the first event."""
+        self._dispatch = dispatch
+        self._faults = faults
+        self._feed = feed
+        self._outbox = outbox
+        self._trimmer = trimmer
+        self.journal = journal
+        self.rules = rules
+        self.notification_url = notification_url
+        """Where the events go whose pay-in names no URL of its own."""
+        self.cause: RequestEntry | None = None
+        """The request that is being carried out."""
+        self.overtaking: list[tuple[Delivery, int]] = []
+        """Deliveries that must arrive before the reply of that request, and their lead."""
+
+    def start(self, ids: Ids, ledger: Ledger) -> None:
+        """Begin with another ledger and its identifiers."""
+        self.ids = ids
+        self.ledger = ledger
+        self.stories: dict[str, list[str]] = {}
+        """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
+
+    def publish(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> events.Event:
+        """Record an event and send it on its way."""
+        cause = self.cause
+        settings = self.rules
+        own = self._own_url(resource)
+        target = own or self.notification_url
+        plan = (
+            self._plan(kind, resource.id, now, has_endpoint=target is not None)
+            if "event" in self._faults.asked
+            else None
+        )
+        created_at, livemode = (now, settings.livemode) if plan is None else self._as_planned(plan, resource, now)
+        event_id = self.ids.make("evt")
+        body = events.freeze(
+            event_id=event_id,
+            kind=kind,
+            api_version=settings.api_version,
+            created_at=self.ledger.stamp(created_at),
+            resource=document,
+            previous=previous,
+            request_id=cause.id if cause else None,
+            omit_request_id=settings.event_request_id == "omit",
+            livemode=livemode,
+        )
+        request_id = cause.id if cause else None
+        event = _event((event_id, kind, resource.id, created_at, request_id, body, self.journal.next()))
+        self.journal.events.add(event)
+        self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
+        if cause:
+            cause.events += (event_id,)
+        self._feed.add(event)
+        if self.stories:
+            self._note(kind, resource)
+        if plan is not None and plan.foreign is not None and target is not None:
+            self._post_foreign(event, plan.foreign, target, follows_sandbox=own is None, now=now)
+        delay = settings.webhooks.offsets[0]
+        if target is not None:
+            delivery = self._dispatch.post(
+                event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan
+            )
+        elif plan is not None:
+            delivery = self._outbox.post(event, target=None, follows_sandbox=True, now=now, delay=delay)
+            delivery.faults = tuple(plan.fired)
+        else:
+            self._feed.add(self._outbox.leave(event, now + delay if delay else now))
+            return event
+        if delivery.status != "waiting":
+            self._feed.add(delivery)
+        if plan is not None and plan.lead_ms is not None:
+            self.overtaking.append((delivery, plan.lead_ms))
+        return event
+
+    def _note(self, kind: str, resource: Living) -> None:
+        story = self.stories.get(getattr(resource, "payin_id", resource.id))
+        if story is not None:
+            story.append(kind)
+
+    def _as_planned(self, plan: EventPlan, resource: Living, now: int) -> tuple[int, bool]:
+        created_at = (_last_event_at(self.journal, resource.id) or now) if plan.tie else now
+        return created_at, self.rules.livemode if plan.livemode is None else plan.livemode
+
+    def plan_attempt(self, delivery: Delivery, now: int) -> AttemptPlan | None:
+        """Return what faults do to the attempt that a delivery is about to make."""
+        if "attempt" not in self._faults.asked:
+            return None
+        context = EventContext(self, delivery.event.type, delivery.event.object_id, len(delivery.attempts) + 1)
+        return self._collect("attempt", context, AttemptPlan(), now)
+
+    def _plan(self, kind: str, object_id: str, now: int, *, has_endpoint: bool) -> EventPlan | None:
+        return self._collect("event", EventContext(self, kind, object_id, has_endpoint=has_endpoint), EventPlan(), now)
+
+    def _collect(self, point: Point, context: EventContext, plan: P, now: int) -> P | None:
+        fired = self._faults.fire(point, context, now)
+        for armed, roll in fired:
+            plan.fired.append(armed.id)
+            armed.fault.effect.apply(plan, roll)  # type: ignore[arg-type]  # a point has the effects of its own plan
+        return plan if fired else None
+
+    def _own_url(self, resource: Living) -> str | None:
+        # A deposit's own notification_url wins for its events and for those of its refunds and disputes.
+        pay_in = resource if isinstance(resource, PayIn) else pay_in_of(self.ledger, resource.id)
+        return pay_in.notification_url if pay_in else None
+
+    def _post_foreign(self, event: events.Event, roll: Roll, target: str, *, follows_sandbox: bool, now: int) -> None:
+        # Another business's fact, in the same form: nothing in it is known here but the secret that signs it.
+        mark = roll.text("foreign")
+        body = event.body
+        object_id = _other_id(event.object_id, mark)
+        for own_id in (event.object_id, getattr(self.ledger.find(event.object_id), "payin_id", None)):
+            if own_id:
+                body = body.replace(own_id.encode(), _other_id(own_id, mark).encode())
+        foreign_id = self.ids.derive("evt", f"{event.id} foreign", roll.number)
+        body = set_path(body, "id", foreign_id)
+        for path, value in (
+            ("request_id", None),
+            ("data.object.reference", f"{event.type[:3].upper()}-{mark[24:28].upper()}-{mark[28:32].upper()}"),
+            ("data.object.external_identifier", f"foreign-{mark[32:40]}"),
+        ):
+            if f'"{path.rpartition(".")[2]}"'.encode() in body:
+                body = set_path(body, path, value)
+        foreign = events.Event(foreign_id, event.type, object_id, event.created_at, None, body, self.journal.next())
+        self.journal.events.add(foreign)
+        self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
+        self._feed.add(foreign)
+        delivery = self._outbox.post(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
+        delivery.faults += (roll.fault_id,)
+
+
+class EventContext:
+    """What an event, or an attempt to deliver it, is for the matching of faults."""
+
+    __slots__ = ("_kind", "_object_id", "_publisher", "attempt", "has_endpoint")
+
+    def __init__(
+        self, publisher: Publisher, kind: str, object_id: str, attempt: int | None = None, *, has_endpoint: bool = True
+    ) -> None:
+        """Describe an event; `attempt` is the number of the attempt that is about to be made.
+
+        `has_endpoint` is whether it goes anywhere.
+        """
+        self._publisher = publisher
+        self._kind = kind
+        self._object_id = object_id
+        self.attempt = attempt
+        self.has_endpoint = has_endpoint
+
+    def value(self, member: str) -> str | int | None:
+        """Return a member of `match`."""
+        match member:
+            case "event_type":
+                return self._kind
+            case "object_id":
+                return self._object_id
+            case "attempt":
+                return self.attempt
+            case "external_identifier" | "scenario":
+                pay_in = pay_in_of(self._publisher.ledger, self._object_id)
+                return getattr(pay_in, member) if pay_in else None
+            case _:
+                raise KeyError(member)
+
+    def relevant(self, effect: Effect) -> bool:
+        """Return whether the effect has something to act on."""
+        return cast("WebhookEffect", effect).can_act(self)
+
+    @property
+    def in_a_request(self) -> bool:
+        """Return whether a request that has not been answered yet causes the event."""
+        return self._publisher.cause is not None
+
+    def follows_another(self) -> bool:
+        """Return whether the object has had an event before."""
+        return _last_event_at(self._publisher.journal, self._object_id) is not None
+
+
+def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:
+    """Return the pay-in that an object is, or belongs to."""
+    resource = ledger.find(object_id)
+    pay_in = ledger.find(getattr(resource, "payin_id", object_id))
+    return pay_in if isinstance(pay_in, PayIn) else None
+
+
+def _last_event_at(journal: Journal, object_id: str) -> int | None:
+    """Return when an object's latest event was made, if it has one that is still kept."""
+    return next((each.created_at for each in reversed(journal.events.entries) if each.object_id == object_id), None)
+
+
+def publishing(publisher: ref[Publisher]) -> Emit:
+    """Return what the ledger tells of its events.
+
+    It holds its publisher weakly. A publisher that held itself, through its ledger, would only be given back by a full
+    collection, which a server that keeps a hundred megabytes of journals had better not wait for.
+    """
+
+    def publish(kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
+        found = publisher()
+        if found is not None:  # nobody is left who could ask for the event of a ledger that somebody has kept
+            found.publish(kind, resource, document, previous, now)
+
+    return publish
+
+
+def _other_id(own_id: str, mark: str) -> str:
+    return f"{own_id.partition('_')[0]}_{mark[:24]}"

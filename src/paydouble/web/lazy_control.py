@@ -1,0 +1,60 @@
+"""The control API and the documents, loaded when they are first asked for; health is answered without them.
+
+The control API has more models than everything else together. A container that is only asked for its health, and a
+test that only meets the service, start without them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from paydouble.runtime.host import Host
+from paydouble.web.addresses import CONTROL_PREFIX, Addresses
+from paydouble.web.control.access import Access
+from paydouble.web.control.documents import health_of
+from paydouble.web.control.rendering import reply
+from paydouble.web.control.values import ControlError
+from paydouble.web.targets import origin_form
+
+if TYPE_CHECKING:
+    from paydouble.web.control.app import Control
+
+HEALTH: Final = f"{CONTROL_PREFIX}/health"
+
+
+class LazyControl:
+    """The control side of a server."""
+
+    def __init__(self, host: Host, access: Access, addresses: Addresses) -> None:
+        """Steer a host, for those whom the access rules let in."""
+        self._host = host
+        self._access = access
+        self._addresses = addresses
+        self._control: Control | None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Return the answer to a control call."""
+        if request.method in {"GET", "HEAD"} and origin_form(request) == HEALTH and not request.body_exists:
+            try:
+                self._access.check(request, open_to_all=True)
+            except ControlError as error:
+                return reply(error.status, error.document())
+            return reply(200, health_of(self._host))
+        return await self._loaded().answer(request)
+
+    def _loaded(self) -> Control:
+        if self._control is None:
+            from paydouble.web.control.app import Control  # noqa: PLC0415 - see above
+            from paydouble.web.documents import Documents  # noqa: PLC0415
+
+            documents = Documents(self._host, _control_openapi)
+            self._control = Control(self._host, self._access, documents.find, self._addresses)
+        return self._control
+
+
+def _control_openapi() -> dict[str, Any]:
+    from paydouble.web.control.openapi import document  # noqa: PLC0415 - most servers are never asked for it
+
+    return document()

@@ -1,0 +1,29 @@
+"""The name that a misspelt one may mean."""
+
+import pytest
+
+from paydouble.core.likeness import hint, nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "expected"),
+    [
+        ("time", ["ttl", "times"], "times"),
+        ("notificationUrl", ["scenario", "notification_url"], "notification_url"),
+        ("NOTIFICATION-URL", ["scenario", "notification_url"], "notification_url"),
+        ("after", ["before_commit", "after_commit"], "after_commit"),
+        ("happy_path", ["happy-path", "slow"], "happy-path"),
+        ("hapy-pth", ["happy-path", "slow"], "happy-path"),
+        ("card", ["card-declined", "card-expired"], ""),  # it could be either
+        ("a", ["after_commit"], ""),
+        ("colour", ["status", "method"], ""),
+        ("", ["status"], ""),
+        (5, ["5"], ""),
+        (None, ["none"], ""),
+        ("z" * 100_000, ["z"], ""),
+    ],
+)
+def test_the_nearest_name_is_found_or_none(name: object, names: list[str], expected: str) -> None:
+    """Case, hyphens and underscores do not count, and a whole beginning is enough where it is one name's alone."""
+    assert nearest(name, names) == expected
+    assert hint(name, names) == (f"; did you mean {expected!r}?" if expected else "")

@@ -1,0 +1,164 @@
+"""What the control API shows is described once: what is written is read back as it was, and is as its schema says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from drive import deposit_body
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from paydouble import Sandbox
+from paydouble.core import json_text
+from paydouble.records import (
+    ERROR_KINDS,
+    STATES,
+    VERDICTS,
+    Attempt,
+    Delivery,
+    DeliverySummary,
+    Event,
+    Request,
+    UnclaimedRequest,
+    attempt_of,
+    delivery_of,
+    dump,
+    event_of,
+    load,
+    read_json,
+    request_of,
+    schema,
+    show_attempt,
+    show_delivery,
+    show_event,
+    show_request,
+    show_summary,
+    show_unclaimed,
+    unclaimed_of,
+)
+from paydouble.web.control.answers import COMPONENTS
+
+KINDS = [Request, UnclaimedRequest, Event, Attempt, DeliverySummary, Delivery]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+COUNT = st.integers(0, 2**40)
+INSTANT = st.datetimes(datetime(1970, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC)).map(  # noqa: DTZ001 - Hypothesis adds the zone
+    lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+)
+BYTES = st.binary(max_size=8) | TEXT.map(str.encode)
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    "str": TEXT,
+    "int": COUNT,
+    "bool": st.booleans(),
+    "bytes": BYTES,
+    "float": st.floats(0, 10**9).map(lambda number: round(number, 3)),
+    "datetime": INSTANT,
+    "Headers": st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
+    "tuple[str, ...]": st.lists(TEXT, max_size=3).map(tuple),
+}
+NAMES: dict[tuple[type[Any], str], Collection[str]] = {
+    (Request, "verdict"): VERDICTS,
+    (UnclaimedRequest, "verdict"): VERDICTS,
+    (DeliverySummary, "status"): STATES,
+    (Delivery, "status"): STATES,
+}
+
+
+def records(kind: type[Any]) -> st.SearchStrategy[Any]:
+    """Return records of a kind, whose fields are of their types and nothing else."""
+    members = {each.name: values(kind, each.name, str(each.type)) for each in fields(kind)}
+    if kind is not Attempt:
+        return st.builds(kind, **members)
+    # Either both say why no answer came, or neither does.
+    without = st.builds(kind, **{**members, "error_kind": st.none(), "error": st.none()})
+    return without | st.builds(kind, **{**members, "error_kind": st.sampled_from(sorted(ERROR_KINDS)), "error": TEXT})
+
+
+def values(kind: type[Any], name: str, written: str) -> st.SearchStrategy[Any]:
+    """Return values of a field by its type as it is written."""
+    if (kind, name) in NAMES:
+        return st.sampled_from(sorted(NAMES[kind, name]))
+    if written == "tuple[Attempt, ...]":
+        return st.lists(records(Attempt), max_size=2).map(tuple)
+    plain = VALUES[written.removesuffix(" | None")]
+    return plain | st.none() if written.endswith(" | None") else plain
+
+
+def validator(kind: type[Any]) -> Draft202012Validator:
+    """Return what checks documents of a kind; a member that is not described fails."""
+    strict = {**schema(kind), "additionalProperties": False}
+    return Draft202012Validator({**strict, "components": {"schemas": dict(COMPONENTS)}})
+
+
+RECORDS = {kind: records(kind) for kind in KINDS}
+VALIDATORS = {kind: validator(kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_what_is_written_is_read_back_as_it_was(kind: type[Any], data: st.DataObject) -> None:
+    """Through JSON text, as it travels."""
+    record = data.draw(RECORDS[kind])
+
+    text = json_text.dumps(dump(record))
+
+    assert load(kind, read_json(text)) == record
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_what_is_written_is_as_its_schema_says(kind: type[Any], data: st.DataObject) -> None:
+    """Each member is described, and nothing else stands there."""
+    text = json_text.dumps(dump(data.draw(RECORDS[kind])))
+
+    VALIDATORS[kind].validate(json.loads(text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_field_says_where_it_stands(kind: type[Any]) -> None:
+    """A field without it could be neither shown nor read."""
+
+    assert [each.name for each in fields(kind) if "place" not in each.metadata] == []
+
+
+def test_what_the_core_keeps_is_shown_as_its_record_is() -> None:
+    """Also without a record in between, before an attempt, after one that failed, and at the end."""
+    sandbox = Sandbox(seed=3, receiver=lambda webhook: 500 if webhook.number < 2 else 200)
+    sandbox.handle("POST", "/pay-in/deposit-creation", deposit_body())
+    sandbox.handle("POST", "/pay-in/deposit-creation", body=b"\xff")
+    sandbox.handle("GET", "/nowhere", headers={"Authorization": ""})
+    box = sandbox.core.sandbox
+
+    for span in ("0s", "1s", "72h"):
+        sandbox.clock.advance(span)
+        for request in box.journal.requests.entries:
+            assert_same(show_request(request), dump(request_of(request)))
+        for event in box.journal.events.entries:
+            assert_same(show_event(event), dump(event_of(event)))
+        for delivery in box.outbox.deliveries.values():
+            whole = dump(delivery_of(delivery))
+            assert_same(show_delivery(delivery), whole)
+            assert_same({**show_summary(delivery), "attempts": whole["attempts"]}, whole)
+            for attempt in delivery.attempts:
+                assert_same(show_attempt(attempt), dump(attempt_of(attempt)))
+    for stranger in sandbox.core.unclaimed.log.entries:
+        assert_same(show_unclaimed(stranger), dump(unclaimed_of(stranger)))
+
+
+def assert_same(shown: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare byte for byte."""
+    assert json_text.dumps(shown) == json_text.dumps(expected)
+
+
+def test_bodies_are_read_as_json() -> None:
+    """With exact numbers."""
+    sandbox = Sandbox()
+    sandbox.handle("POST", "/pay-in/deposit-creation", deposit_body())
+
+    assert str(sandbox.requests.last.json()["amount"]) == "49.9"
+    assert sandbox.events.last.json()["type"] == "pay-in.created"

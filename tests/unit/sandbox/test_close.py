@@ -1,0 +1,72 @@
+"""A sandbox holds nothing that holds it, so it goes with the last one that holds it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from benches import advance, bench, deposit, script
+
+from paydouble.inprocess import InProcess
+
+
+@pytest.fixture(autouse=True)
+def _without_the_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_sandbox_that_nobody_holds_is_gone() -> None:
+    """Its ledger, its timers and what a scenario has laid over its settings do not keep it."""
+    sandbox = bench(scenarios=script(pay_in=[{"after": "1s", "to": "pending"}]), scenario="scripted")
+    deposit(sandbox)
+    advance(sandbox, 2_000)
+    sandbox.reset(frozenset({"state", "clock", "scenarios"}))
+    deposit(sandbox)
+    weak = weakref.ref(sandbox)
+
+    del sandbox
+
+    assert weak() is None
+
+
+def test_a_business_without_sockets_that_nobody_holds_is_gone() -> None:
+    """So it is in a process of its own."""
+    business = InProcess()
+    deposit(business.sandbox)
+    weak = weakref.ref(business.sandbox)
+
+    del business
+
+    assert weak() is None
+
+
+def test_the_ledger_of_a_sandbox_that_has_gone_tells_nobody() -> None:
+    """Whoever has kept the ledger alone can still move what is in it; there is no event."""
+    sandbox = bench()
+    pay_in = deposit(sandbox)
+    ledger, events = sandbox.ledger, sandbox.journal.events
+    del sandbox
+
+    ledger.transition(pay_in, "pending", 0)
+
+    assert pay_in.status == "pending"
+    assert [event.type for event in events.entries] == ["pay-in.created"]
+
+
+def test_a_closed_sandbox_tells_nobody() -> None:
+    """What followed it does not hear of what is still under way."""
+    sandbox = bench()
+    heard: list[int] = []
+    sandbox.feed.listen(lambda: heard.append(sandbox.feed.sequence))
+    deposit(sandbox)
+    before = list(heard)
+
+    sandbox.close()
+    deposit(sandbox, external_identifier="order-2")
+
+    assert heard == before != []
