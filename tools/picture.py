@@ -1,4 +1,4 @@
-"""Draws the picture of the README: `paydouble demo` as a terminal shows it. `python tools/picture.py` writes it.
+"""SeededRandom the picture of the README: `paydouble demo` as a terminal shows it. `python tools/picture.py` writes it.
 
     python tools/picture.py [--check]
 

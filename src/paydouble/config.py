@@ -352,7 +352,7 @@ class Settings(_Model):
     """One sandbox: a business and the service it meets."""
 
     scenario: str = "happy-path"
-    """Life of a new pay-in that nothing else chooses for."""
+    """Scenario of a new pay-in that nothing else chooses for."""
     api_version: str = Field("v1", min_length=1, max_length=64)
     """`api_version` of events (I4)."""
     livemode: bool = False

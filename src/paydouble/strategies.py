@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 import orjson
 from hypothesis import strategies as st
 
-from paydouble.core.draws import Draws
 from paydouble.core.ids import Ids
 from paydouble.core.instants import Stamps
 from paydouble.core.money import write_minor
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.payments import events as frozen
 from paydouble.payments.catalogue import load_catalogue
 from paydouble.payments.lifecycle import TABLES, first
@@ -128,7 +128,7 @@ def illegal_histories(kind: str | None = None) -> st.SearchStrategy[History]:
 def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
     """Make the events of one pay-in's life, in the order in which they happened, with the service's own bytes."""
     life = history or draw(legal_histories("payin"))
-    ids = Ids(Draws(draw(st.integers(0, 2**32))))
+    ids = Ids(SeededRandom(draw(st.integers(0, 2**32))))
     currency = draw(currencies())
     minor = draw(st.integers(100, 10_000))
     stamp = Stamps().write

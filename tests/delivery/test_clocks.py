@@ -161,7 +161,7 @@ async def test_an_auto_clock_stands_while_an_attempt_is_in_flight(client: Client
         await box.deposit()
         await receiver.wait_for(1)
         pump = client.server.host.pump(client.server.host.registry.get(box.id))
-        pump.kick()
+        pump.wake()
 
         assert pump._alarm is None  # noqa: SLF001 - that nothing is going to happen shows nowhere else
         receiver.released.set()

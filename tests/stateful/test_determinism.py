@@ -10,11 +10,11 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lives import Life
+from random_runs import RandomRun
 from scripts import Script, draw, play
 
 from paydouble.config import Settings
-from paydouble.core.draws import Draws
+from paydouble.core.seeded_random import SeededRandom
 
 scripts = st.builds(lambda seed, length: draw(Random(seed), length), st.integers(0, 2**32), st.integers(1, 25))
 seeds = st.integers(-(2**63), 2**63)
@@ -29,19 +29,19 @@ print(told(play(draw(Random(5), 60), 5)))
 """
 
 
-def transcript(life: Life) -> list[object]:
+def transcript(run: RandomRun) -> list[object]:
     """Return everything that a run has shown: answers, events, attempts, each in its order and to the byte."""
     return [
-        [(entry.id, entry.at, entry.status, entry.response_body) for entry in life.sandbox.journal.requests.entries],
-        [event.body for event in life.sandbox.journal.events.entries],
-        [(each.number, each.due_at, each.url, each.headers, each.body) for each in life.business.received],
-        [(each.id, each.status, len(each.attempts)) for each in life.sandbox.outbox.deliveries.values()],
+        [(entry.id, entry.at, entry.status, entry.response_body) for entry in run.sandbox.journal.requests.entries],
+        [event.body for event in run.sandbox.journal.events.entries],
+        [(each.number, each.due_at, each.url, each.headers, each.body) for each in run.business.received],
+        [(each.id, each.status, len(each.attempts)) for each in run.sandbox.outbox.deliveries.values()],
     ]
 
 
-def told(life: Life) -> str:
+def told(run: RandomRun) -> str:
     """Return a digest of a transcript."""
-    return sha256(repr(transcript(life)).encode()).hexdigest()
+    return sha256(repr(transcript(run)).encode()).hexdigest()
 
 
 @settings(max_examples=50)
@@ -57,10 +57,10 @@ def test_another_seed_gives_other_ids(seeds: list[int]) -> None:
     """Runs of two seeds share no id."""
     script: Script = [("deposit", {"amount": 100, "scenario": "happy-path", "expires_in": 60})] * 3
     ids = [
-        {event.id for event in life.sandbox.journal.events.entries}
-        | {event.object_id for event in life.sandbox.journal.events.entries}
-        | {entry.id for entry in life.sandbox.journal.requests.entries}
-        for life in (play(script, seed) for seed in seeds)
+        {event.id for event in run.sandbox.journal.events.entries}
+        | {event.object_id for event in run.sandbox.journal.events.entries}
+        | {entry.id for entry in run.sandbox.journal.requests.entries}
+        for run in (play(script, seed) for seed in seeds)
     ]
 
     assert ids[0].isdisjoint(ids[1])
@@ -72,7 +72,7 @@ def test_another_seed_gives_other_ids(seeds: list[int]) -> None:
 def test_a_full_reset_with_the_same_ids_begins_anew(script: Script, seed: int) -> None:
     """After a reset of everything with the same ids, the same commands show what they showed the first time."""
     fresh = play(script, seed)
-    used = Life(seed)
+    used = RandomRun(seed)
     used.deposit(amount=1, scenario="happy-path", expires_in=60)
     used.check()
     used.reset(["state", "faults", "requests", "deliveries", "clock", "scenarios"], same_ids=True)
@@ -106,12 +106,12 @@ def test_a_run_is_the_same_in_another_process() -> None:
 
 def test_one_more_draw_shifts_no_other() -> None:
     """A draw depends on the seed, its purpose, its subject and its number alone."""
-    draws = Draws(1)
-    first = draws.unit("delay", "dlv_1", 1)
+    randomness = SeededRandom(1)
+    first = randomness.unit("delay", "dlv_1", 1)
     for number in range(10):
-        draws.unit("jitter", "dlv_1", number)
+        randomness.unit("jitter", "dlv_1", number)
 
-    assert first == draws.unit("delay", "dlv_1", 1) == Draws(1).unit("delay", "dlv_1", 1)
+    assert first == randomness.unit("delay", "dlv_1", 1) == SeededRandom(1).unit("delay", "dlv_1", 1)
 
 
 def test_the_default_settings_are_the_same_each_time() -> None:

@@ -1,11 +1,11 @@
-"""Two thousand random lives of a business, with every invariant checked after every command."""
+"""Two thousand random runs of a business, with every invariant checked after every command."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from lives import Life
+from random_runs import RandomRun
 from scripts import draw, failure, reproduction
 
 from paydouble.guards.idempotency import Keys
@@ -37,10 +37,10 @@ def test_a_forgotten_key_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """When no key is ever known, a deposit and its retry are what the reproduction comes down to."""
     monkeypatch.setattr(Keys, "look_up", lambda *_: None)
 
-    calls = [line.partition("(")[0] for line in _first_failure().splitlines() if line != "life.check()"]
+    calls = [line.partition("(")[0] for line in _first_failure().splitlines() if line != "run.check()"]
 
-    assert calls[1:-2] == ["life = Life", "life.deposit"] or calls[1:-2] == ["life = Life", "life.payout"]
-    assert calls[-2] in {"life.retry", "life.misuse"}
+    assert calls[1:-2] == ["run = RandomRun", "run.deposit"] or calls[1:-2] == ["run = RandomRun", "run.payout"]
+    assert calls[-2] in {"run.retry", "run.misuse"}
 
 
 def test_a_refund_that_gives_nothing_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,14 +65,14 @@ def test_a_delivery_that_is_never_tried_again_is_found(monkeypatch: pytest.Monke
 
 
 def test_a_reproduction_can_be_pasted() -> None:
-    """The printed calls are calls of a life."""
-    life = Life(7)
-    life.deposit(amount=100, scenario="happy-path", expires_in=86_400)
-    life.check()
-    life.advance(by=6_000)
-    life.check()
-    life.force(kind="payin", which=0, to="failed", force=True)
-    life.check()
-    life.end()
+    """The printed calls are calls of a run."""
+    run = RandomRun(7)
+    run.deposit(amount=100, scenario="happy-path", expires_in=86_400)
+    run.check()
+    run.advance(by=6_000)
+    run.check()
+    run.force(kind="payin", which=0, to="failed", force=True)
+    run.check()
+    run.end()
 
-    assert [event["type"] for event in life.business.events()][-1] == "pay-in.failed"
+    assert [event["type"] for event in run.business.events()][-1] == "pay-in.failed"

@@ -1,4 +1,4 @@
-"""Lists of commands for a life: drawn, played, shortened to what still fails, and printed as calls to paste."""
+"""Lists of commands for a run: drawn, played, shortened to what still fails, and printed as calls to paste."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from drive import DAY, HOUR, MINUTE, SECOND, URL
-from lives import KINDS, Life
+from random_runs import KINDS, RandomRun
 
 from paydouble.payments.lifecycle import TABLES
 
@@ -51,14 +51,14 @@ def _forced(random: Random) -> dict[str, Any]:
     }
 
 
-def play(script: Script, seed: int) -> Life:
+def play(script: Script, seed: int) -> RandomRun:
     """Play a list of commands, with every invariant checked after each."""
-    life = Life(seed)
+    run = RandomRun(seed)
     for name, arguments in script:
-        getattr(life, name)(**arguments)
-        life.check()
-    life.end()
-    return life
+        getattr(run, name)(**arguments)
+        run.check()
+    run.end()
+    return run
 
 
 def failure(script: Script, seed: int) -> str | None:
@@ -91,5 +91,5 @@ def reproduction(script: Script, seed: int) -> str:
     calls = []
     for name, arguments in short:
         written = ", ".join(f"{argument}={value!r}" for argument, value in arguments.items())
-        calls += [f"life.{name}({written})", "life.check()"]
-    return "\n".join([f"# seed {seed}: {failure(short, seed)}", f"life = Life({seed})", *calls, "life.end()"])
+        calls += [f"run.{name}({written})", "run.check()"]
+    return "\n".join([f"# seed {seed}: {failure(short, seed)}", f"run = RandomRun({seed})", *calls, "run.end()"])

@@ -23,8 +23,8 @@ from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import Wall
 from paydouble.guards.rate_limit import headers as limit_headers
-from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
-from paydouble.sandbox.repertoire import SCENARIO_DOMAIN
+from paydouble.payments.resources import AnyResource, Dispute, PayIn, Refund
+from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
     from paydouble.faults.api_effects import ApiEffect
@@ -107,7 +107,7 @@ class RequestContext:
         value = parsed.get(member) if isinstance(parsed, dict) else None
         return value if isinstance(value, str) else None
 
-    def _resource(self) -> Resource | None:
+    def _resource(self) -> AnyResource | None:
         object_id = self.value("object_id")
         return self.call.sandbox.ledger.find(object_id) if isinstance(object_id, str) else None
 
@@ -117,7 +117,7 @@ class RequestContext:
             resource = self.call.sandbox.ledger.find(resource.payin_id)
         return resource if isinstance(resource, PayIn) else None
 
-    def _read(self) -> Resource | None:
+    def _read(self) -> AnyResource | None:
         return self._resource() if self.call.operation.name in RETRIEVALS else None
 
 
@@ -151,7 +151,7 @@ def prepare(call: Execution) -> None:
     except UsageError:
         return  # the operation refuses it in its turn
     body = call.request.body
-    if not usual.stages and body.find(_DOMAIN) < 0 and body.find(_ESCAPE) < 0:  # twice as quick as `in`
+    if not usual.needs_preparation and body.find(_DOMAIN) < 0 and body.find(_ESCAPE) < 0:  # twice as quick as `in`
         call.scenario = usual.scenario
         return
     deposit = call.body().parsed
@@ -166,15 +166,15 @@ def prepare(call: Execution) -> None:
     box.prepare(scenario, identifier)
 
 
-def plan(call: Execution, lane: str) -> Plan | None:
-    """Return what the faults of a lane do to a request, or None when none fires."""
-    fired = call.sandbox.faults.fire(lane, RequestContext(call), call.sandbox.now)
+def plan(call: Execution, point: str) -> Plan | None:
+    """Return what the faults of an injection point do to a request, or None when none fires."""
+    fired = call.sandbox.faults.fire(point, RequestContext(call), call.sandbox.now)
     if not fired:
         return None
     result = Plan()
-    for armed, roll in fired:
+    for armed, seeded in fired:
         result.fired.append(armed.id)
-        armed.fault.effect.apply(result, roll)  # type: ignore[arg-type]  # the lanes of the API hold its effects alone
+        armed.fault.effect.apply(result, seeded)  # type: ignore[arg-type]  # a point of the API holds its effects alone
     call.entry.faults += tuple(result.fired)
     return result
 

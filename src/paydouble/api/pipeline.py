@@ -21,9 +21,9 @@ from paydouble.api.routes import Routes
 from paydouble.api.schemas import PayInView
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, explain
-from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.plan import Plan
 from paydouble.guards import idempotency
 from paydouble.guards.credentials import CHALLENGE, address_allowed, parse_basic, permitted
@@ -72,7 +72,7 @@ class Pipeline:
         self._registry = registry
         self._routes = Routes(operations, PREFIX)
         self._defaults = defaults
-        self._ids = Ids(Draws(seed))
+        self._ids = Ids(SeededRandom(seed))
         self._unclaimed = unclaimed
 
     def handle(self, request: Request) -> Step:

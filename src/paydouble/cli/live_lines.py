@@ -13,7 +13,7 @@ from paydouble.cli.phrases import answered, money, payment, resource_of, took
 from paydouble.core.errors import UnknownThing
 from paydouble.core.instants import write_instant
 from paydouble.core.printable import printable
-from paydouble.faults import words
+from paydouble.faults import labels
 
 if TYPE_CHECKING:
     from paydouble.cli.terminal import Terminal
@@ -118,7 +118,7 @@ class Lines(Dated):
             return
         path = printable(entry.target.partition("?")[0].removeprefix(_PREFIX))
         verdict = "" if entry.verdict in {"new", "none"} else f" ({entry.verdict})"
-        struck = self._struck(box, entry.faults, words.to_request)
+        struck = self._struck(box, entry.faults, labels.to_request)
         parts = [f"{self._verdict(entry.status, 'no answer')}{verdict}{struck}"]
         # The object's own id stands in the line of its event, if there is one.
         names = [entry.external_identifier, None if caused else entry.object_id]
@@ -142,7 +142,7 @@ class Lines(Dated):
     def _delivery(self, box: Sandbox, delivery: Delivery) -> list[str]:
         event = delivery.event
         by = f" by {', '.join(delivery.faults)}" if delivery.faults else ""
-        parts = (f"    {event.type}{words.copy(delivery.id)}", _order(box, event), f"{delivery.status}{by}")
+        parts = (f"    {event.type}{labels.copy(delivery.id)}", _order(box, event), f"{delivery.status}{by}")
         return [self._terminal.dim(part) for part in parts]
 
     def _attempt(self, box: Sandbox, delivery: Delivery, attempt: Attempt) -> list[str]:
@@ -150,8 +150,8 @@ class Lines(Dated):
         assert outcome is not None  # noqa: S101 - it is noted when it is settled
         failure = outcome.error.kind if outcome.error is not None else ""
         result = f"{self._verdict(outcome.status, failure, good=outcome.succeeded)} {took(outcome.latency_ms)}"
-        result += self._struck(box, attempt.faults, words.to_attempt)
-        parts = [f"  {self._terminal.arrow} {delivery.event.type}{words.copy(delivery.id)}"]
+        result += self._struck(box, attempt.faults, labels.to_attempt)
+        parts = [f"  {self._terminal.arrow} {delivery.event.type}{labels.copy(delivery.id)}"]
         parts += [_order(box, delivery.event), result]
         if attempt.url != box.notification_url:
             parts.append(f"to {printable(attempt.url)}")
@@ -162,11 +162,11 @@ class Lines(Dated):
             after += f"{', then ' if after else 'then '}{delivery.status}"
         return [*parts, after] if after else parts
 
-    def _struck(self, box: Sandbox, fault_ids: Sequence[str], say: Callable[[words.Declaration], str]) -> str:
+    def _struck(self, box: Sandbox, fault_ids: Sequence[str], say: Callable[[labels.Declaration], str]) -> str:
         """Return what faults have done, each with its id, as the end of a result."""
         if not fault_ids:
             return ""
-        return self._terminal.red(words.told(fault_ids, lambda fault_id: _declared(box, fault_id), say))
+        return self._terminal.red(labels.describe(fault_ids, lambda fault_id: _declared(box, fault_id), say))
 
 
 def _instant(at: int, now: int) -> str:
@@ -196,7 +196,7 @@ def _control(kind: str, record: Any) -> str:  # noqa: ANN401 - an instant or a d
     return " ".join(("fault", record.get("id", record.get("deleted")), *effect.split(), record["action"]))
 
 
-def _declared(box: Sandbox, fault_id: str) -> words.Declaration | None:
+def _declared(box: Sandbox, fault_id: str) -> labels.Declaration | None:
     from paydouble.faults.model import document
 
     try:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     help="Address or network of a proxy whose X-Forwarded-Host, -Proto and -Port are believed; may be repeated.",
 )
 @option("--notification-url", help="Where the default sandbox's events go.")
-@option("--scenario", shell_complete=complete_scenarios, help="Life of a new pay-in that nothing else chooses for.")
+@option("--scenario", shell_complete=complete_scenarios, help="Scenario of a new pay-in that nothing else chooses for.")
 @option(
     "--scenarios",
     multiple=True,

@@ -50,7 +50,7 @@ def trigger(
     from paydouble.cli.trigger_server import Box
     from paydouble.cli.trigger_stage import LiveStage
     from paydouble.rehearsal.merchant import Merchant
-    from paydouble.sandbox.repertoire import SCENARIO_DOMAIN
+    from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
     out = Terminal(no_color=no_color)
     box = Box(url, token, sandbox)

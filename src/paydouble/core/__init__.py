@@ -1,1 +1,1 @@
-"""The deterministic ground floor: time, timers, identifiers, draws, money, JSON text and errors."""
+"""The deterministic ground floor: time, timers, identifiers, randomness, money, JSON text and errors."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from paydouble.core.draws import Draws
+from paydouble.core.seeded_random import SeededRandom
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # One byte of the digest makes one character. 256 is no multiple of 62, so the first eight characters are slightly
@@ -23,19 +23,19 @@ _BLOCK: Final = 32
 class Ids:
     """Makes the identifiers of one sandbox; the n-th of a prefix is always the same for the same seed."""
 
-    __slots__ = ("_drawn", "_draws", "_offset", "_places", "_ready", "_step")
+    __slots__ = ("_drawn", "_offset", "_places", "_random", "_ready", "_step")
 
-    def __init__(self, draws: Draws) -> None:
-        """Take the sandbox's draws."""
-        self._draws = draws
+    def __init__(self, randomness: SeededRandom) -> None:
+        """Take the seeded randomness of the sandbox."""
+        self._random = randomness
         self._drawn: dict[str, int] = {}
         """How many blocks of each prefix have been drawn."""
         self._ready: dict[str, list[str]] = {}
         """What is left of the latest, the next id at the end."""
         self._places: dict[str, tuple[int, int]] = {}
-        self._offset = divmod(draws.whole("reference-offset") % _REFERENCES, _HALF)
+        self._offset = divmod(randomness.whole("reference-offset") % _REFERENCES, _HALF)
         # Coprime to 2, 3 and 5, the primes of 30^8: steps of this size then meet every reference once.
-        self._step = divmod((draws.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7, _HALF)
+        self._step = divmod((randomness.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7, _HALF)
 
     def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
         """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
@@ -50,12 +50,12 @@ class Ids:
 
     def derive(self, prefix: str, subject: str, n: int) -> str:
         """Return an id that belongs to a subject; it is not counted, so that the ids after it stay as they were."""
-        return f"{prefix}_{self._draws.digest(f'derived-{prefix}', subject, n).translate(_TO_BASE62).decode()}"
+        return f"{prefix}_{self._random.digest(f'derived-{prefix}', subject, n).translate(_TO_BASE62).decode()}"
 
     def _draw(self, prefix: str) -> list[str]:
         # Ids are drawn by the block, since three are made for every deposit.
         number = self._drawn.get(prefix, 0)
-        drawn = self._draws.block("id", prefix, number, _BLOCK * _LENGTH).translate(_TO_BASE62).decode()
+        drawn = self._random.block("id", prefix, number, _BLOCK * _LENGTH).translate(_TO_BASE62).decode()
         self._drawn[prefix] = number + 1
         # The last is the first to go.
         last = (_BLOCK - 1) * _LENGTH

@@ -14,7 +14,7 @@ from paydouble.core.errors import STATUS
 from paydouble.faults.base import Delaying, Effect, Json
 from paydouble.faults.names import OperationName
 from paydouble.faults.plan import Answer, Document, Limited, Plan
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import Wire
 
 _CODES = {status: code for code, status in reversed(list(STATUS.items()))}
@@ -60,7 +60,7 @@ class ApiEffect(Effect):
         """Return what was done to a request and its reply, in a few words, for timelines."""
 
     @abstractmethod
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Note what this firing does."""
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -131,7 +131,7 @@ class Error(PhasedEffect):
     envelope: Literal["A", "B"] | None = None
     details: dict[str, Json] | None = None
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer with the error."""
         code = self.code or _CODES.get(self.status) or ("INTERNAL_ERROR" if self.status >= 500 else "INVALID_INPUT")  # noqa: PLR2004
         message = self.message or f"A fault answers {self.status}."
@@ -151,7 +151,7 @@ class RateLimit(PhasedEffect):
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
     headers: Literal["full", "missing", "malformed", "past"] = "full"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer 429; the pipeline writes the headers, which need the sandbox's time."""
         plan.answer = Answer(429, "RATE_LIMITED", "Too many requests.")
         plan.limited = Limited(self.limit, self.remaining, self.reset, self.reset_unit, self.headers)
@@ -169,9 +169,9 @@ class Latency(PhasedEffect, Delaying):
         """Return that it took time: in both phases the operation is carried out."""
         return "delayed"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Add the time."""
-        plan.delay_ms += self.milliseconds(roll)
+        plan.delay_ms += self.milliseconds(seeded)
 
 
 class NoResponse(PhasedEffect):
@@ -182,7 +182,7 @@ class NoResponse(PhasedEffect):
     type: Literal["no_response"] = "no_response"
     hold: Duration | None = None
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Say nothing."""
         plan.wire = Wire("silence", seconds=None if self.hold is None else self.hold / 1000)
 
@@ -194,7 +194,7 @@ class ConnectionReset(PhasedEffect):
     reply: ClassVar = "lost"
     type: Literal["connection_reset"] = "connection_reset"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Abort."""
         plan.wire = Wire("reset")
 
@@ -206,7 +206,7 @@ class EmptyResponse(PhasedEffect):
     reply: ClassVar = "lost"
     type: Literal["empty_response"] = "empty_response"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Close."""
         plan.wire = Wire("empty")
 
@@ -219,7 +219,7 @@ class Truncate(DistortionEffect):
     type: Literal["truncate"] = "truncate"
     fraction: Real = Field(0.5, ge=0, lt=1, allow_inf_nan=False)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Cut."""
         plan.wire = Wire("cut", fraction=self.fraction)
 
@@ -240,7 +240,7 @@ class WrongContentLength(DistortionEffect):
     by: Annotated[Whole, AfterValidator(_wrong)] = Field(10, ge=-1_000_000, le=1_000_000)
     """Bytes too many, or negative: too few; never below 0."""
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Lie."""
         plan.wire = Wire("length", by=self.by)
 
@@ -254,7 +254,7 @@ class SlowBody(DistortionEffect):
     chunks: Whole = Field(10, ge=2, le=10_000)
     over: Duration = 5000
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Drip."""
         plan.wire = Wire("drip", chunks=self.chunks, seconds=self.over / 1000)
 
@@ -283,10 +283,12 @@ class Garbage(PhasedEffect):
         """Return what was sent, and whether anything was done."""
         return super().summary(phase) if phase == "after_commit" else "nothing done, garbage sent"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Send rubbish."""
         data = (
-            base64.b64decode(self.bytes) if self.bytes is not None else base64.b64encode(roll.text("garbage").encode())
+            base64.b64decode(self.bytes)
+            if self.bytes is not None
+            else base64.b64encode(seeded.text("garbage").encode())
         )
         if self.as_ == "body":
             plan.answer = Answer(200, "", "", raw=data)
@@ -302,7 +304,7 @@ class HtmlError(PhasedEffect):
     type: Literal["html_error"] = "html_error"
     status: Whole = Field(502, ge=400, le=599)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer as a proxy does."""
         page = f"<html><head><title>{self.status}</title></head><body><h1>{self.status}</h1><hr>proxy</body></html>\n"
         plan.answer = Answer(self.status, "", "", raw=page.encode(), content_type="text/html")
@@ -317,7 +319,7 @@ class Redirect(PhasedEffect):
     to: str = Field(min_length=1, max_length=2048, pattern=r"^https?://[\x21-\x7e]+$")
     status: Literal[301, 302, 303, 307, 308] = 307
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Point elsewhere."""
         plan.answer = Answer(self.status, "", "", headers=(("Location", self.to),), raw=b"")
 
@@ -330,7 +332,7 @@ class StickyError(PhasedEffect):
     type: Literal["sticky_5xx"] = "sticky_5xx"
     status: Whole = Field(500, ge=500, le=599)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer, and keep that answer."""
         plan.answer = Answer(self.status, "INTERNAL_ERROR", "A fault answers this, and keeps it under the key.")
         plan.store_answer = True
@@ -346,7 +348,7 @@ class LostRecord(OperationEffect):
     exposes: ClassVar = "relies on the key alone, and does not look whether the order has a payment already"
     type: Literal["lost_record"] = "lost_record"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Forget."""
         plan.forget = True
 
@@ -362,7 +364,7 @@ class ForceConflict(PhasedEffect):
     reply: ClassVar = "replaced"
     type: Literal["force_conflict"] = "force_conflict"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer 409; the pipeline fills in the details."""
         plan.answer = Answer(409, "IDEMPOTENCY_CONFLICT", "This Idempotency-Key was used with a different request.")
 
@@ -379,7 +381,7 @@ class StaleRead(OperationEffect):
     for_: Duration | None = Field(None, alias="for")
     """How long after a change; without it, whenever there is an older state."""
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Look back."""
         plan.stale_for_ms = self.for_ or 0
 
@@ -397,7 +399,7 @@ class NotFoundYet(OperationEffect):
     for_: Duration | None = Field(None, alias="for")
     """How long after the creation; without it, whatever the age."""
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Find nothing."""
         plan.unborn_for_ms = self.for_ or 0
 
@@ -414,7 +416,7 @@ class UnknownMembers(OperationEffect):
     type: Literal["unknown_members"] = "unknown_members"
     members: dict[str, Json] = Field(default_factory=lambda: {"x_future": {"nested": [1, "two", None]}}, min_length=1)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Add them to the envelope and to the resource."""
         members = self.members
 
@@ -433,7 +435,7 @@ class UnknownStatus(OperationEffect):
     type: Literal["unknown_status"] = "unknown_status"
     value: str = Field("on_hold", min_length=1, max_length=64)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Write it into the resource."""
         value = self.value
 
@@ -455,7 +457,7 @@ class UnknownCode(PhasedEffect):
     code: str = Field("PAYER_ACTION_REQUIRED", min_length=1, max_length=100)
     status: Whole = Field(422, ge=400, le=599)
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Answer with it."""
         plan.answer = Answer(self.status, self.code, "Something that this version of your code has not heard of.")
 
@@ -466,7 +468,7 @@ class ExpireRate(OperationEffect):
     exposes: ClassVar = "does not ask for a new quote"
     type: Literal["expire_rate"] = "expire_rate"
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Let quotes be over."""
         plan.expire_rate = True
 
@@ -483,7 +485,7 @@ class RemoveMethod(OperationEffect):
     method: str = Field("*", min_length=1, max_length=64)
     """Type or code of the method; `*` for whichever is asked for."""
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Take it out of the catalogue."""
         plan.remove_method = self.method
 
@@ -512,7 +514,7 @@ class AmountDrift(OperationEffect):
     by: Annotated[str, BeforeValidator(_decimal_text)]
     """In the currency of the pay-in; negative for an underpayment."""
 
-    def apply(self, plan: Plan, roll: Roll) -> None:
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Let it drift."""
         plan.drift = self.by
 

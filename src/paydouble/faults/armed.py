@@ -24,9 +24,9 @@ class Armed:
     sequence: int
     created_at: int
     tests: tuple[Test, ...]
-    draws_as: str = ""
+    random_subject: str = ""
     """What its draws depend on in place of its id, when they do."""
-    stage: tuple[str, str] | None = None
+    order: tuple[str, str] | None = None
     """The order and the scenario that it belongs to; None for a fault that a test has added."""
     matched: int = 0
     fired: int = 0

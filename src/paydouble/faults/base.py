@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from paydouble.config import Duration, Real
 from paydouble.core import json_text
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 
 
 class Effect(BaseModel):
@@ -47,17 +47,17 @@ class Delaying(Effect):
             raise ValueError(message)
         return self
 
-    def milliseconds(self, roll: Roll) -> int:
+    def milliseconds(self, seeded: SeededValues) -> int:
         """Return the time that this firing takes."""
         if self.fixed is not None:
             return self.fixed
         if self.uniform is not None:
             low, high = self.uniform
-            return low + int(roll.unit("uniform") * (high - low + 1))
+            return low + int(seeded.unit("uniform") * (high - low + 1))
         assert self.lognormal is not None  # noqa: S101 - the validator saw to it
         # Box and Muller's normal deviate; 1 - u keeps the logarithm away from zero.
-        radius = math.sqrt(-2 * math.log(1 - roll.unit("radius")))
-        normal = radius * math.cos(2 * math.pi * roll.unit("angle"))
+        radius = math.sqrt(-2 * math.log(1 - seeded.unit("radius")))
+        normal = radius * math.cos(2 * math.pi * seeded.unit("angle"))
         drawn = self.lognormal.median * math.exp(self.lognormal.sigma * normal)
         return int(min(drawn, self.lognormal.max))
 

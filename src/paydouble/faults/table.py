@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.globs import beginning
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.armed import Armed, tests_of
-from paydouble.faults.roll import Roll
-from paydouble.faults.stages import Stages
+from paydouble.faults.order_faults import OrderFaults
+from paydouble.faults.seeded_values import SeededValues
 
 if TYPE_CHECKING:
     from paydouble.faults.base import Effect
@@ -78,30 +78,30 @@ class _Index:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_draws", "_made", "_points", "asked", "stages")
+    __slots__ = ("_armed", "_made", "_points", "_random", "asked", "order_faults")
 
-    def __init__(self, draws: Draws) -> None:
+    def __init__(self, randomness: SeededRandom) -> None:
         """Start without any."""
-        self._draws = draws
+        self._random = randomness
         self._armed: dict[str, Armed] = {}
         self._points: dict[str, _Index] = {}
         self._made = 0
-        self.stages = Stages()
+        self.order_faults = OrderFaults()
         """The faults of scenarios, by order."""
         self.asked: frozenset[str] = frozenset()
         """The points at which any fault is asked; the quick way past for everybody without faults."""
 
     def __iter__(self) -> Iterator[Armed]:
         """Iterate in the order in which they were added; those of scenarios come last."""
-        return iter((*self._armed.values(), *self.stages))
+        return iter((*self._armed.values(), *self.order_faults))
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._armed) + len(self.stages)
+        return len(self._armed) + len(self.order_faults)
 
     def get(self, fault_id: str) -> Armed:
         """Return a fault by id."""
-        armed = self._armed.get(fault_id) or self.stages.get(fault_id)
+        armed = self._armed.get(fault_id) or self.order_faults.get(fault_id)
         if armed is None:
             raise UnknownThing(f"There is no fault {fault_id[:64]!r}.")
         return armed
@@ -111,7 +111,7 @@ class FaultTable:
 
         `sequence` is its place in the sandbox's order of what happens.
         """
-        if fault.id is not None and (fault.id in self._armed or self.stages.get(fault.id)):
+        if fault.id is not None and (fault.id in self._armed or self.order_faults.get(fault.id)):
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
         if len(self._armed) >= MOST_FAULTS:
             raise UsageError(f"there are {MOST_FAULTS} faults already; delete some")
@@ -126,8 +126,8 @@ class FaultTable:
     def change(self, fault_id: str, fault: Fault) -> Armed:
         """Put another declaration under an id; its counts and its place stay."""
         armed = self.get(fault_id)
-        if armed.stage is not None:
-            self.stages.change(armed, fault)
+        if armed.order is not None:
+            self.order_faults.change(armed, fault)
             self._renew_asked()
             return armed
         armed.fault = fault
@@ -135,16 +135,16 @@ class FaultTable:
         self._rebuild()
         return armed
 
-    def stage(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
+    def arm_order(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
         """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
-        self._made += self.stages.arm((identifier, scenario), faults, now, self._made, sequence)
+        self._made += self.order_faults.arm((identifier, scenario), faults, now, self._made, sequence)
         self._renew_asked()
 
     def remove(self, fault_id: str) -> None:
         """Disarm one."""
         armed = self.get(fault_id)
-        if armed.stage is not None:
-            self.stages.remove(armed)
+        if armed.order is not None:
+            self.order_faults.remove(armed)
             self._renew_asked()
             return
         del self._armed[armed.id]
@@ -152,7 +152,7 @@ class FaultTable:
 
     def clear(self) -> int:
         """Disarm all; returns how many those were."""
-        count = len(self._armed) + self.stages.clear()
+        count = len(self._armed) + self.order_faults.clear()
         self._armed.clear()
         self._points.clear()
         self._renew_asked()
@@ -160,12 +160,12 @@ class FaultTable:
 
     def forget_orders(self) -> None:
         """Disarm the faults of scenarios, and forget which orders have had theirs."""
-        self.stages.forget()
+        self.order_faults.forget()
         self._renew_asked()
 
-    def fire(self, point: str, context: Context, now: int) -> list[tuple[Armed, Roll]]:
+    def fire(self, point: str, context: Context, now: int) -> list[tuple[Armed, SeededValues]]:
         """Return what fires for a context, in order, and count it."""
-        fired: list[tuple[Armed, Roll]] = []
+        fired: list[tuple[Armed, SeededValues]] = []
         for armed in self._candidates(point, context):
             fault = armed.fault
             if not armed.alive(now) or not _matches(armed, context.value) or not context.relevant(fault.effect):
@@ -173,20 +173,20 @@ class FaultTable:
             armed.matched += 1
             if armed.matched <= fault.skip:
                 continue
-            roll = Roll(self._draws, armed.id, armed.matched, armed.draws_as)
-            if fault.probability < 1 and roll.unit("probability") >= fault.probability:
+            seeded = SeededValues(self._random, armed.id, armed.matched, armed.random_subject)
+            if fault.probability < 1 and seeded.unit("probability") >= fault.probability:
                 continue
             armed.fired += 1
-            fired.append((armed, roll))
+            fired.append((armed, seeded))
             if not fault.compose:
                 break
         return fired
 
     def _candidates(self, point: str, context: Context) -> list[Armed]:
         found: list[Armed] = []
-        if point in self.stages.points:
+        if point in self.order_faults.points:
             identifier = context.value("external_identifier")
-            found += self.stages.candidates(point, str(identifier)) if identifier is not None else ()
+            found += self.order_faults.candidates(point, str(identifier)) if identifier is not None else ()
         index = self._points.get(point)
         if index is None:
             return found
@@ -223,7 +223,7 @@ class FaultTable:
         self._renew_asked()
 
     def _renew_asked(self) -> None:
-        self.asked = frozenset((*self._points, *self.stages.points))
+        self.asked = frozenset((*self._points, *self.order_faults.points))
 
     def _free_id(self) -> str:
         number = self._made

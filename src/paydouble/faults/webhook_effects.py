@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 from paydouble.config import Duration, Flag, Whole
 from paydouble.faults import bodies
 from paydouble.faults.base import Delaying, Effect, Json, Path
-from paydouble.faults.mischief import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
+from paydouble.faults.webhook_plans import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
 
 Point = Literal["event", "attempt"]
 """When a fault is asked: once, when the event is made, or before each attempt to deliver it."""
@@ -61,7 +61,7 @@ class EventEffect(WebhookEffect):
     point: ClassVar[Point] = "event"
 
     @abstractmethod
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Note what this firing does."""
 
 
@@ -71,7 +71,7 @@ class AttemptEffect(WebhookEffect):
     point: ClassVar[Point] = "attempt"
 
     @abstractmethod
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Note what this firing does."""
 
 
@@ -82,9 +82,9 @@ class Delay(EventEffect, Delaying):
     summary: ClassVar = "delayed"
     type: Literal["delay"] = "delay"
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Add the time."""
-        plan.delay_ms += self.milliseconds(roll)
+        plan.delay_ms += self.milliseconds(seeded)
 
 
 class Drop(EventEffect):
@@ -94,7 +94,7 @@ class Drop(EventEffect):
     summary: ClassVar = "dropped"
     type: Literal["drop"] = "drop"
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Lose it."""
         plan.drop = True
 
@@ -106,7 +106,7 @@ class Hold(EventEffect):
     summary: ClassVar = "held"
     type: Literal["hold"] = "hold"
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Keep it."""
         plan.hold = True
 
@@ -123,7 +123,7 @@ class Duplicate(EventEffect):
     new_id: Flag = False
     after_success: Flag = False
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Ask for copies."""
         plan.copies.append(Copies(self.copies, self.spacing, self.concurrent, self.new_id, self.after_success))
 
@@ -152,10 +152,10 @@ class Reorder(EventEffect):
             raise ValueError(message)
         return self
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Gather."""
         plan.gathering = Gathering(
-            roll.fault_id, self.strategy, self.window, self.order or (), self.patience, self.each == "object", roll
+            seeded.fault_id, self.strategy, self.window, self.order or (), self.patience, self.each == "object", seeded
         )
 
 
@@ -167,7 +167,7 @@ class BeforeResponse(EventEffect):
     type: Literal["before_response"] = "before_response"
     lead: Duration = 0
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Overtake."""
         plan.lead_ms = self.lead
 
@@ -193,7 +193,7 @@ class Signature(AttemptEffect):
             raise ValueError(message)
         return self
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Sign so."""
         plan.signature = self.mode
         age = self.age if self.age is not None else {"stale": 310_000, "future": 3_600_000}.get(self.mode, 0)
@@ -209,7 +209,7 @@ class Tamper(AttemptEffect):
     path: Path = "data.object.amount"
     value: Json = 1
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Change it behind the signature's back."""
         plan.after_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
 
@@ -233,7 +233,7 @@ class Payload(AttemptEffect):
         "big_number",
     ]
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Serve it."""
         plan.before_signing.append(partial(bodies.payload, mode=self.mode))
 
@@ -246,7 +246,7 @@ class Formatting(AttemptEffect):
     type: Literal["formatting"] = "formatting"
     mode: Literal["compact", "pretty", "key_order", "escaped_slashes", "trailing_newline"]
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Spell it so."""
         plan.before_signing.append(partial(bodies.formatting, mode=self.mode))
 
@@ -259,7 +259,7 @@ class Tie(EventEffect):
     needs_endpoint: ClassVar = False
     type: Literal["tie"] = "tie"
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Tie them."""
         plan.tie = True
 
@@ -277,7 +277,7 @@ class ChangeOnResend(AttemptEffect):
     path: Path = "data.object.amount"
     value: Json = 1
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Change it."""
         plan.before_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
 
@@ -293,9 +293,9 @@ class Foreign(EventEffect):
     summary: ClassVar = "a foreign one beside it"
     type: Literal["foreign"] = "foreign"
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Send it along."""
-        plan.foreign = roll
+        plan.foreign = seeded
 
 
 class Livemode(EventEffect):
@@ -307,7 +307,7 @@ class Livemode(EventEffect):
     type: Literal["livemode"] = "livemode"
     value: Flag = True
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Say so in the event."""
         plan.livemode = self.value
 
@@ -319,7 +319,7 @@ class Chunked(AttemptEffect):
     summary: ClassVar = "chunked"
     type: Literal["chunked"] = "chunked"
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Send it in chunks."""
         plan.transport = "chunked"
 
@@ -333,7 +333,7 @@ class SlowDelivery(AttemptEffect):
     chunks: Whole = Field(5, ge=2, le=1000)
     over: Duration = 1000
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Drip."""
         plan.transport = "drip"
         plan.drip_chunks = self.chunks
@@ -347,7 +347,7 @@ class ResetDelivery(AttemptEffect):
     summary: ClassVar = "broken off half-way"
     type: Literal["connection_reset"] = "connection_reset"
 
-    def apply(self, plan: AttemptPlan, roll: Roll) -> None:
+    def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
         """Break it off."""
         plan.transport = "reset"
 
@@ -369,7 +369,7 @@ class Schedule(EventEffect):
             raise ValueError(message)
         return self
 
-    def apply(self, plan: EventPlan, roll: Roll) -> None:
+    def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
         """Cut the ladder."""
         if self.delays is not None:
             plan.offsets = tuple(accumulate((0, *self.delays)))[: self.attempts]

@@ -9,9 +9,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
 from paydouble.config import EVERY_CURRENCY, CatalogueSettings, MethodSettings
-from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError
 from paydouble.core.money import MINOR_DIGITS, to_minor
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.payments.resources import PaymentMethod
 
 RATE_WINDOW_MS = 15 * 60 * 1000
@@ -193,7 +193,7 @@ def _rounded_up(amount: Decimal) -> Decimal:
     return amount.quantize(Decimal(1).scaleb(amount.adjusted()), ROUND_CEILING)
 
 
-def rate(catalogue: Catalogue, draws: Draws, source: str, target: str, now: int) -> tuple[Decimal, int]:
+def rate(catalogue: Catalogue, randomness: SeededRandom, source: str, target: str, now: int) -> tuple[Decimal, int]:
     """Return a rate and the instant at which it expires: the same for the same seed and quarter of an hour.
 
     The rate stays within half a percent of the table's and is another one in each window, so that a merchant who
@@ -203,7 +203,7 @@ def rate(catalogue: Catalogue, draws: Draws, source: str, target: str, now: int)
     expires_at = (window + 1) * RATE_WINDOW_MS
     if source == target:
         return Decimal(1), expires_at
-    drift = Decimal(draws.whole("rate", f"{source}-{target}", window) % 10_001 - 5_000)
+    drift = Decimal(randomness.whole("rate", f"{source}-{target}", window) % 10_001 - 5_000)
     table_rate = _RATE_DIGITS.divide(catalogue.per_dollar[target], catalogue.per_dollar[source])
     moved = _RATE_DIGITS.multiply(table_rate, 1 + drift / 1_000_000)
     # At least six digits, at least four decimal places, and never more than the eight digits that there are.

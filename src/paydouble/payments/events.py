@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 
 from paydouble.payments import lifecycle
-from paydouble.payments.resources import Document, Living
+from paydouble.payments.resources import Document, Resource
 
 # type -> (meaning, sent when); contract section 6, word for word.
 EVENT_TYPES: Final = MappingProxyType(
@@ -49,7 +49,7 @@ class Event(NamedTuple):
         return "event", self
 
 
-def event_type(resource: Living, *, opened: bool) -> str | None:
+def event_type(resource: Resource, *, opened: bool) -> str | None:
     """Return the type of event that a resource gives off in its present state, or None for a payout.
 
     `opened` says that the resource was just made, which for a dispute is the only time that it is `created`.

@@ -14,10 +14,10 @@ from paydouble.core.ids import Ids
 from paydouble.core.money import json_amount, write_minor
 from paydouble.payments import events, lifecycle
 from paydouble.payments.resources import (
+    AnyResource,
     Dispute,
     Document,
     Failure,
-    Living,
     Order,
     PayIn,
     Payout,
@@ -27,7 +27,7 @@ from paydouble.payments.resources import (
     Transaction,
 )
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=AnyResource)
 Named = PayIn | Refund | Payout | Transaction
 """What can have an external identifier."""
 
@@ -38,7 +38,7 @@ _OPEN_DISPUTE: Final = lifecycle.unfinished(lifecycle.DISPUTE)
 class Emit(Protocol):
     """What the ledger tells of: an event type, the resource with its documented members, and what they were."""
 
-    def __call__(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> object:
+    def __call__(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> object:
         """Record the event."""
 
 
@@ -52,7 +52,7 @@ class Ledger:
         self._ids = ids
         self.stamp = stamp
         self._emit = emit
-        self._resources: dict[str, Resource] = {}
+        self._resources: dict[str, AnyResource] = {}
         self._order: dict[type, list[Any]] = {kind: [] for kind in (PayIn, Refund, Dispute, Payout, Transaction)}
         self._about: dict[str, list[Refund | Dispute]] = {}
         """The refunds and disputes of each pay-in that has some."""
@@ -68,7 +68,7 @@ class Ledger:
             raise ApiError("NOT_FOUND", f"There is no {kind.OBJECT} {resource_id[:64]!r}.")
         return found
 
-    def find(self, resource_id: str) -> Resource | None:
+    def find(self, resource_id: str) -> AnyResource | None:
         """Return a resource of any kind, or None."""
         return self._resources.get(resource_id)
 
@@ -83,7 +83,7 @@ class Ledger:
         order: list[R] = self._order[kind]
         return (order[index] for index in range(after or 0, len(order)))
 
-    def count(self, kind: type[Resource]) -> int:
+    def count(self, kind: type[AnyResource]) -> int:
         """Count the resources of a kind."""
         return len(self._order[kind])
 
@@ -307,7 +307,7 @@ class Ledger:
 
     def transition(  # noqa: PLR0913 - what a transition can say
         self,
-        resource: Living,
+        resource: Resource,
         to: str,
         now: int,
         *,
@@ -358,7 +358,7 @@ class Ledger:
             raise IllegalTransition(refund.OBJECT, refund.id, refund.status, to, (), because=because)
         pay_in.refund_reserved += (holds - held) * refund.amount
 
-    def _open(self, resource: Living, now: int) -> Document:
+    def _open(self, resource: Resource, now: int) -> Document:
         self._keep(resource)
         document = resource.event_object(self.stamp)
         kind = events.event_type(resource, opened=True)
@@ -366,11 +366,11 @@ class Ledger:
             self._emit(kind, resource, document, {}, now)
         return document
 
-    def _keep(self, resource: Resource) -> None:
+    def _keep(self, resource: AnyResource) -> None:
         self._resources[resource.id] = resource
         self._order[type(resource)].append(resource)
 
-    def _touched(self, resource: Living, before: Document, now: int) -> None:
+    def _touched(self, resource: Resource, before: Document, now: int) -> None:
         resource.updated_at = now
         after = resource.event_object(self.stamp)
         resource.previous = previous = events.changes(before, after)

@@ -305,5 +305,5 @@ class Transaction:
         return document
 
 
-Living = PayIn | Refund | Dispute | Payout
-Resource = Living | Transaction
+Resource = PayIn | Refund | Dispute | Payout
+AnyResource = Resource | Transaction

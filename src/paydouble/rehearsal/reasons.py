@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from paydouble.payments.lifecycle import TABLES
-from paydouble.payments.resources import Dispute, Living, PayIn, Refund
+from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
 from paydouble.rehearsal.rehearsing import Rehearsal
 from paydouble.sandbox import Sandbox
 
@@ -38,7 +38,7 @@ def _of_event(name: str, state: str, event_type: str, box: Sandbox) -> Iterator[
         yield f"{event_type} was made, but its delivery is {status.replace('_', ' ')}"
     if unsent:
         return
-    resources: list[Living] = list(box.ledger.newest_first(_KINDS[name]))
+    resources: list[Resource] = list(box.ledger.newest_first(_KINDS[name]))
     if not resources:
         yield f"there was no {name} at all"
     for resource in resources:

@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
-from paydouble.core.draws import Draws
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.wire import Lost, TimedOut, client_outcome
 from paydouble.feed import Note
 from paydouble.guards.credentials import basic_header
@@ -78,8 +78,8 @@ def rehearse(scenario: Scenario, *, seed: int = 0, case: Case | None = None) -> 
     `UsageError` when it cannot be played at all: a time after the year 9998.
     """
     stage = _Rehearsing(scenario, seed)
-    draws = Draws(seed)
-    merchant = Merchant(stage, scenario, case, make_key=lambda number: _key(draws, scenario.name, number))
+    randomness = SeededRandom(seed)
+    merchant = Merchant(stage, scenario, case, make_key=lambda number: _key(randomness, scenario.name, number))
     merchant.act()
     stage.house.advance(limit=MOST_TIMERS)
     box = stage.house.sandbox
@@ -169,6 +169,6 @@ def heard(reply: Reply) -> Heard:
     return Heard(reply.status, outcome.body)
 
 
-def _key(draws: Draws, name: str, number: int) -> str:
+def _key(randomness: SeededRandom, name: str, number: int) -> str:
     """Return the idempotency key of a merchant's n-th operation: in the form of a UUID v4, drawn from the seed."""
-    return str(UUID(bytes=draws.digest("rehearsal-key", name, number)[:16], version=4))
+    return str(UUID(bytes=randomness.digest("rehearsal-key", name, number)[:16], version=4))

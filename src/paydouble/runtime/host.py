@@ -15,8 +15,8 @@ from paydouble.api.execution import Delayed, Joined, Step
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
-from paydouble.core.draws import MADE_UP_BELOW, Draws, check_seed
 from paydouble.core.errors import UnknownThing
+from paydouble.core.seeded_random import MADE_UP_BELOW, SeededRandom, check_seed
 from paydouble.guards.idempotency import Claim
 from paydouble.journal import Unclaimed, UnclaimedEntry
 from paydouble.runtime.bodies import DEFAULT_MOST, Bodies
@@ -153,11 +153,11 @@ class Host:
         """Make a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
         sandbox_id = spec.id or self._free_id()
         before = self._times_made.get(sandbox_id, 0)
-        draws = Draws(self.options.seed)
-        made_up = draws.digest("sandbox", sandbox_id).hex()
+        randomness = SeededRandom(self.options.seed)
+        made_up = randomness.digest("sandbox", sandbox_id).hex()
         identity = Identity(
             id=sandbox_id,
-            seed=draws.made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed,
+            seed=randomness.made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed,
             business_key=spec.business_key or f"key_{sandbox_id}_{made_up[:8]}",
             business_secret=spec.business_secret or f"sec_{made_up[8:28]}",
             webhook_secret=spec.webhook_secret or f"whsec_{made_up[28:]}",
@@ -228,7 +228,7 @@ class Host:
             pump.begin_time_anew()
         if "deliveries" not in scope:
             removed = sandbox.reset(scope, same_ids=same_ids)
-            pump.kick()
+            pump.wake()
             return removed
         removed, broken_off = await pump.interrupt(lambda: sandbox.reset(scope, same_ids=same_ids))
         return {**removed, "attempts_broken_off": broken_off}
@@ -239,7 +239,7 @@ class Host:
             return False
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
         if pump is not None:
-            pump.kick()
+            pump.wake()
         return True
 
     async def finish(self, step: Step) -> Reply:
@@ -248,7 +248,7 @@ class Host:
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
                 pump.enter()
-                self._signals[step.call.sandbox].ring()  # it stands in the journal, for those who wait for it
+                self._signals[step.call.sandbox].notify()  # it stands in the journal, for those who wait for it
             try:
                 step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
             finally:
@@ -257,7 +257,7 @@ class Host:
         if step.sandbox is not None:
             pump = self._pumps.get(step.sandbox)
             if pump is not None:
-                pump.kick()
+                pump.wake()
                 if step.delay_ms or step.overtaken:
                     await self._keep_back(step, step.sandbox, pump)
         return step
@@ -284,7 +284,7 @@ class Host:
             pump = self._pumps.get(box)
             if entry is not None and pump is not None:
                 box.note_loss(entry)
-                pump.kick()
+                pump.wake()
 
     async def close(self) -> None:
         """Break off everything."""
@@ -299,7 +299,7 @@ class Host:
         try:
             return action()
         finally:
-            self._pumps[sandbox].kick()
+            self._pumps[sandbox].wake()
 
     async def _delay(self, step: Delayed) -> Reply:
         claim = step.call.claim

@@ -1,6 +1,6 @@
 """Drives one sandbox: wakes it when something is due and sends what it wants sent.
 
-There is no task that waits. A `kick`, after anything that may have changed something, starts a worker for each
+There is no task that waits. A `wake`, after anything that may have changed something, starts a worker for each
 endpoint at which an attempt can be made, and sets one alarm for the next timer. A worker that has taken an attempt
 kicks again, so an endpoint has as many workers as it may have attempts in flight, and needs. A worker makes one attempt
 after the other and ends when it finds none to make.
@@ -66,7 +66,7 @@ class Pump:
         self._waits: dict[str, tuple[object, float]] = {}
         """Until when an auto clock waits for which client to ask again, by the loop's time, and why."""
 
-    def kick(self) -> None:
+    def wake(self) -> None:
         """Start what can start, and see to it that the next timer is met."""
         if self._closed or self._interruptions:
             return
@@ -88,11 +88,11 @@ class Pump:
     def leave(self) -> None:
         """A request has been answered."""
         self._in_flight -= 1
-        self.kick()
+        self.wake()
 
     async def quiet(self) -> None:
         """Return when no attempt is in flight and none is due."""
-        self.kick()
+        self.wake()
         while self._workers:
             await asyncio.wait(self._workers)
 
@@ -132,7 +132,7 @@ class Pump:
                 sandbox.clock.jump(to)
                 sandbox.tick()
             sandbox.feed.say("clock", sandbox.now)
-            self.kick()
+            self.wake()
             return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._fell_due, sandbox.idle)
 
     def begin_time_anew(self) -> None:
@@ -154,7 +154,7 @@ class Pump:
             result = action()
         finally:
             self._interruptions -= 1
-        self.kick()
+        self.wake()
         return result, len(workers)
 
     async def close(self) -> None:
@@ -174,13 +174,13 @@ class Pump:
                 delivery, attempt = due
                 self.attempts += 1
                 self._fell_due += attempt.due_at > self._counts_after
-                self.kick()  # another may leave beside it
+                self.wake()  # another may leave beside it
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
-                self.kick()  # copies that were to follow a success may leave by lanes of their own
+                self.wake()  # copies that were to follow a success may leave by queues of their own
         finally:
             self._workers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
-            self.kick()
+            self.wake()
 
     def _set_alarm(self) -> None:
         sandbox = self.sandbox
@@ -199,7 +199,7 @@ class Pump:
         else:
             delay = min(seconds + 0.001, _LONGEST_ALARM_SECONDS)
         self._alarm_for = (clock, due)
-        self._alarm = asyncio.get_running_loop().call_later(delay, self._ring, due if automatic else None)
+        self._alarm = asyncio.get_running_loop().call_later(delay, self._wake_at_alarm, due if automatic else None)
 
     def _patience_seconds(self) -> float:
         """Return for how long an auto clock still waits for clients that are likely to ask again."""
@@ -222,10 +222,10 @@ class Pump:
             self._alarm.cancel()
             self._alarm = None
 
-    def _ring(self, jump_to: int | None) -> None:
+    def _wake_at_alarm(self, jump_to: int | None) -> None:
         self._alarm = None
         if jump_to is not None:
             self.sandbox.clock.jump(jump_to)
             self.sandbox.feed.say("clock", jump_to)
         self.sandbox.tick()
-        self.kick()
+        self.wake()

@@ -26,7 +26,7 @@ class Signal:
         """Return a future for the next change after this call; whoever waits no longer may just drop or cancel it."""
         future = asyncio.get_running_loop().create_future()
         if not self._waiters:
-            self._feed.listen(self.ring)
+            self._feed.listen(self.notify)
         self._waiters.add(future)
         future.add_done_callback(self._leave)
         return future
@@ -34,9 +34,9 @@ class Signal:
     def close(self) -> None:
         """Wake everybody for the last time."""
         self.closed = True
-        self.ring()
+        self.notify()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake everybody."""
         for waiter in tuple(self._waiters):
             if not waiter.done():
@@ -45,4 +45,4 @@ class Signal:
     def _leave(self, waiter: asyncio.Future[None]) -> None:
         self._waiters.discard(waiter)
         if not self._waiters:
-            self._feed.forget(self.ring)
+            self._feed.forget(self.notify)

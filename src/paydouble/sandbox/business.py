@@ -13,10 +13,10 @@ from weakref import ref
 
 from paydouble.config import Settings, guards, plain
 from paydouble.core.clock import Clock
-from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.ids import Ids
 from paydouble.core.instants import Stamps
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.core.timers import Timers
 from paydouble.faults.table import FaultTable
 from paydouble.feed import Feed
@@ -26,19 +26,19 @@ from paydouble.journal import Journal, RequestEntry
 from paydouble.payments.catalogue import Catalogue, catalogue_of
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
-from paydouble.payments.resources import Dispute, Document, Failure, Living, Order, PayIn, Payout, Refund
+from paydouble.payments.resources import Dispute, Document, Failure, Order, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
-from paydouble.sandbox.dispatch import Dispatch
+from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
 from paydouble.sandbox.manual_delivery import ManualDelivery
 from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.publishing import Publisher, publishing
-from paydouble.sandbox.repertoire import Repertoire
+from paydouble.sandbox.scenario_selector import ScenarioSelector
 from paydouble.sandbox.trimming import ATTEMPT_BYTES, Trimmer
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
 if TYPE_CHECKING:
-    from paydouble.sandbox.life import Life
+    from paydouble.sandbox.script_runner import ScriptRunner
     from paydouble.scenarios.model import Scenario
 
 
@@ -64,11 +64,11 @@ class Sandbox:
         "__weakref__",
         "_catalogue",
         "_make_clock",
+        "_scripts",
         "awaited",
         "checkout_base",
         "clock",
         "dispatch",
-        "draws",
         "errors",
         "faults",
         "feed",
@@ -81,13 +81,13 @@ class Sandbox:
         "journal",
         "keys",
         "ledger",
-        "living",
         "manual",
         "now",
         "outbox",
         "overlay",
         "publisher",
         "quota",
+        "randomness",
         "rules",
         "scenarios",
         "secrets",
@@ -113,11 +113,11 @@ class Sandbox:
         self.identity = identity
         self._adopt(settings)
         self.checkout_base = checkout_base
-        self.draws = Draws(identity.seed)
+        self.randomness = SeededRandom(identity.seed)
         self.generation = 0
         """How many resets have begun new ids."""
-        self.ids = Ids(self.draws)
-        self.scenarios = Repertoire(library or Library())
+        self.ids = Ids(self.randomness)
+        self.scenarios = ScenarioSelector(library or Library())
         self.check_scenario(settings.scenario)
         self.first_scenario = settings.scenario
         self.overlay = Overlay()
@@ -125,9 +125,9 @@ class Sandbox:
         self.journal = Journal(settings.journal_limit, settings.journal_bytes)
         self.outbox = Outbox(settings.journal_limit)
         self.feed = Feed(settings.journal_limit)
-        self.faults = FaultTable(self.draws)
+        self.faults = FaultTable(self.randomness)
         self.timers: Timers[Command] = Timers()
-        self.dispatch = Dispatch(self.outbox, self.timers, self.ids, self.feed.add)
+        self.dispatch = DeliveryScheduler(self.outbox, self.timers, self.ids, self.feed.add)
         self.trimmer = Trimmer(self.journal, self.outbox, self.feed)
         self.publisher = Publisher(
             journal=self.journal,
@@ -150,7 +150,7 @@ class Sandbox:
         self.clock = self._make_clock()
         self.now = self.clock.now()
         # Ids alone are of a generation: rates, and what faults draw, stay as the seed has them.
-        self.ids = Ids(Draws(self.identity.seed, self.generation))
+        self.ids = Ids(SeededRandom(self.identity.seed, self.generation))
         self.secrets = Secrets(self.identity.webhook_secret)
         self.timers = Timers()
         self.dispatch.move(self.timers, self.ids)
@@ -163,17 +163,19 @@ class Sandbox:
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
         self.ledger = Ledger(self.ids, stamp, publishing(ref(self.publisher)))
         self.publisher.start(self.ids, self.ledger)
-        self.living: Life | None = None
-        """`life`, once it has been asked for."""
+        self._scripts: ScriptRunner | None = None
+        """`scripts`, once it has been asked for."""
 
     @property
-    def life(self) -> Life:
+    def scripts(self) -> ScriptRunner:
         """Return how resources live on by themselves; loaded with the first of them, not for the start."""
-        if self.living is None:
-            from paydouble.sandbox.life import Life  # noqa: PLC0415 - see above
+        if self._scripts is None:
+            from paydouble.sandbox.script_runner import ScriptRunner  # noqa: PLC0415 - see above
 
-            self.living = Life(self.ledger, self.timers, self.settings, self.scenarios, self.publisher.stories)
-        return self.living
+            self._scripts = ScriptRunner(
+                self.ledger, self.timers, self.settings, self.scenarios, self.publisher.stories
+            )
+        return self._scripts
 
     # Time
 
@@ -205,7 +207,7 @@ class Sandbox:
             case EndGathering(key):
                 self.dispatch.end_gathering(key, self.now)
             case _:
-                self.life.fire(command, self.now)
+                self.scripts.fire(command, self.now)
 
     def set_clock(self, clock: Clock) -> None:
         """Go on with another clock, which must not be behind this one."""
@@ -235,12 +237,12 @@ class Sandbox:
     def create_pay_in(self, scenario: Scenario, order: Order) -> tuple[PayIn, Document]:
         """Open a deposit that plays a scenario; returns it with its documented members."""
         now = self.now
-        opening = scenario.opening
-        if opening.prepares:
+        start_plan = scenario.start_plan
+        if start_plan.prepares:
             self.prepare(scenario, order.external_identifier)
-        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=opening.scenario)
+        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=start_plan.scenario)
         self.scenarios.begin(opened[0], scenario)
-        (self.living or self.life).begin_pay_in(opened[0], opening, now)
+        (self._scripts or self.scripts).begin_pay_in(opened[0], start_plan, now)
         return opened
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
@@ -249,11 +251,11 @@ class Sandbox:
             self._replace(self.overlay.lay(scenario, self.settings))
         if scenario.faults:
             # Armed while the order's deposit is under way, so the deposit itself comes after them.
-            self.faults.stage(external_identifier, scenario.name, scenario.faults, self.now, self.journal.sequence)
+            self.faults.arm_order(external_identifier, scenario.name, scenario.faults, self.now, self.journal.sequence)
 
     def cancel_pay_in(self, pay_in: PayIn) -> None:
         """Cancel a pay-in on the merchant's wish; `IllegalTransition` when it is too late."""
-        self.life.move(pay_in, "cancelled", self.now)
+        self.scripts.move(pay_in, "cancelled", self.now)
 
     def create_refund(
         self, pay_in: PayIn, *, amount: int | None, reason: str | None, external_identifier: str | None
@@ -267,38 +269,38 @@ class Sandbox:
             external_identifier=external_identifier,
             disputed_too=self.settings.refunds.while_disputed == "allow",
         )
-        self.life.begin_refund(refund, self.scenarios.of(pay_in), self.now)
+        self.scripts.begin_refund(refund, self.scenarios.of(pay_in), self.now)
         return refund
 
     def open_dispute(
         self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent", force: bool = False
     ) -> Dispute:
         """A chargeback arrives from the provider; with `force` about money that is disputed already, too."""
-        return self.life.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
+        return self.scripts.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
         """Take evidence; the review then decides."""
         self.ledger.add_evidence(dispute, evidence, self.now)
-        self.life.review(dispute, self.now)
+        self.scripts.review(dispute, self.now)
 
     def accept_dispute(self, dispute: Dispute) -> None:
         """Give in."""
-        self.life.move(dispute, "accepted", self.now)
+        self.scripts.move(dispute, "accepted", self.now)
 
     def create_payout(self, **members: Any) -> Payout:  # noqa: ANN401 - the members of Ledger.create_payout
         """Start a payout, which plays its default life."""
         payout = self.ledger.create_payout(self.now, **members)
-        self.life.begin_payout(payout, self.now)
+        self.scripts.begin_payout(payout, self.now)
         return payout
 
     # Commands of the control API
 
     def force_transition(
-        self, resource: Living, to: str, *, failure: Failure | None = None, force: bool = False
+        self, resource: Resource, to: str, *, failure: Failure | None = None, force: bool = False
     ) -> None:
         """Move a resource now and end its script."""
         self.tick()
-        self.life.move(resource, to, self.now, failure=failure, force=force)
+        self.scripts.move(resource, to, self.now, failure=failure, force=force)
 
     def apply(self, settings: Settings) -> None:
         """Change the settings of a living sandbox."""
@@ -310,8 +312,8 @@ class Sandbox:
         """Put settings in place, whoever wants them."""
         self._adopt(settings)
         self.publisher.rules = self.rules
-        if self.living is not None:
-            self.living.settings = settings
+        if self._scripts is not None:
+            self._scripts.settings = settings
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write
         self.journal.requests.resize(settings.journal_limit)
         self.journal.events.resize(settings.journal_limit)
@@ -361,7 +363,7 @@ class Sandbox:
         self.secrets.rotate(self.ids.make("whsec"), self.now, grace)
         return self.secrets.current
 
-    def emit_event(self, kind: str, resource: Living) -> Event:
+    def emit_event(self, kind: str, resource: Resource) -> Event:
         """Emit an event of any documented type for a resource, as it is now."""
         self.tick()
         return self.manual.emit_event(kind, resource, self.now)

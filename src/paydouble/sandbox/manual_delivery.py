@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.events import EVENT_TYPES, Event
-from paydouble.payments.resources import Living, Payout
+from paydouble.payments.resources import Payout, Resource
 from paydouble.sandbox.samples import sample
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
     from paydouble.feed import Feed
-    from paydouble.sandbox.dispatch import Dispatch
+    from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
     from paydouble.sandbox.publishing import Publisher
     from paydouble.webhooks.deliveries import Outbox
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 class ManualDelivery:
     """A test's hand on the events and deliveries of one sandbox; `now` is on the sandbox's clock."""
 
-    __slots__ = ("_dispatch", "_feed", "_outbox", "_publisher")
+    __slots__ = ("_feed", "_outbox", "_publisher", "_scheduler")
 
-    def __init__(self, publisher: Publisher, outbox: Outbox, dispatch: Dispatch, feed: Feed) -> None:
+    def __init__(self, publisher: Publisher, outbox: Outbox, dispatch: DeliveryScheduler, feed: Feed) -> None:
         """Work on what a sandbox publishes and delivers."""
         self._publisher = publisher
         self._outbox = outbox
-        self._dispatch = dispatch
+        self._scheduler = dispatch
         self._feed = feed
 
-    def emit_event(self, kind: str, resource: Living, now: int) -> Event:
+    def emit_event(self, kind: str, resource: Resource, now: int) -> Event:
         """Publish an event of any documented type for a resource, as it is now; `UsageError` if the two do not fit."""
         _check_documented(kind)
         if isinstance(resource, Payout) or kind.partition(".")[0].replace("-", "") != resource.OBJECT:
@@ -50,7 +50,7 @@ class ManualDelivery:
         """Send a delivery once more, now, whatever became of it; `UsageError` while it is on its way."""
         if self._outbox.in_flight(delivery):
             raise UsageError(f"{delivery.id} is being sent at this moment; wait for its answer", member="id")
-        self._dispatch.cancel(delivery)
+        self._scheduler.cancel(delivery)
         self._outbox.resend(delivery, self._publisher.notification_url, now)
         self._feed.add(delivery)
 
@@ -69,17 +69,17 @@ class ManualDelivery:
         """Keep a delivery back; `UsageError` when nothing of it is to come."""
         if delivery.settled:
             raise UsageError(f"{delivery.id} is {delivery.status}; nothing is left to hold", member="id")
-        self._dispatch.hold(delivery)
+        self._scheduler.hold(delivery)
         self._feed.add(delivery)
 
     def release(self, delivery: Delivery, now: int) -> None:
         """Send a held delivery, now; `UsageError` when it is not held."""
         if delivery.status != "held":
             raise UsageError(f"{delivery.id} is {delivery.status}, not held", member="id")
-        self._dispatch.release(delivery, now)
+        self._scheduler.release(delivery, now)
         self._feed.add(delivery)
 
-    def _publish(self, kind: str, resource: Living, now: int) -> Event:
+    def _publish(self, kind: str, resource: Resource, now: int) -> Event:
         publisher = self._publisher
         return publisher.publish(kind, resource, resource.event_object(publisher.ledger.stamp), {}, now)
 

@@ -11,22 +11,22 @@ from weakref import ref
 from paydouble.core.ids import Ids
 from paydouble.core.tuples import maker
 from paydouble.faults.bodies import set_path
-from paydouble.faults.mischief import AttemptPlan, EventPlan
+from paydouble.faults.webhook_plans import AttemptPlan, EventPlan
 from paydouble.payments import events
 from paydouble.payments.ledger import Emit, Ledger
-from paydouble.payments.resources import Document, Living, PayIn
+from paydouble.payments.resources import Document, PayIn, Resource
 from paydouble.sandbox.trimming import DELIVERY_BYTES, EVENT_BYTES
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
     from paydouble.config import Settings
     from paydouble.faults.base import Effect
-    from paydouble.faults.roll import Roll
+    from paydouble.faults.seeded_values import SeededValues
     from paydouble.faults.table import FaultTable
     from paydouble.faults.webhook_effects import Point, WebhookEffect
     from paydouble.feed import Feed
     from paydouble.journal import Journal, RequestEntry
-    from paydouble.sandbox.dispatch import Dispatch
+    from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
     from paydouble.sandbox.trimming import Trimmer
     from paydouble.webhooks.deliveries import Outbox
 
@@ -39,10 +39,10 @@ class Publisher:
 
     __slots__ = (
         "__weakref__",
-        "_dispatch",
         "_faults",
         "_feed",
         "_outbox",
+        "_scheduler",
         "_trimmer",
         "cause",
         "ids",
@@ -62,12 +62,12 @@ class Publisher:
         feed: Feed,
         faults: FaultTable,
         outbox: Outbox,
-        dispatch: Dispatch,
+        dispatch: DeliveryScheduler,
         rules: Settings,
         notification_url: str | None,
     ) -> None:
         """Work on a sandbox's records; `start` comes before the first event."""
-        self._dispatch = dispatch
+        self._scheduler = dispatch
         self._faults = faults
         self._feed = feed
         self._outbox = outbox
@@ -88,7 +88,7 @@ class Publisher:
         self.stories: dict[str, list[str]] = {}
         """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
 
-    def publish(self, kind: str, resource: Living, document: Document, previous: Document, now: int) -> events.Event:
+    def publish(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> events.Event:
         """Record an event and send it on its way."""
         cause = self.cause
         settings = self.rules
@@ -125,14 +125,14 @@ class Publisher:
             self._post_foreign(event, plan.foreign, target, follows_sandbox=own is None, now=now)
         delay = settings.webhooks.offsets[0]
         if target is not None:
-            delivery = self._dispatch.post(
+            delivery = self._scheduler.schedule(
                 event, target=target, follows_sandbox=own is None, now=now, delay=delay, plan=plan
             )
         elif plan is not None:
-            delivery = self._outbox.post(event, target=None, follows_sandbox=True, now=now, delay=delay)
+            delivery = self._outbox.create(event, target=None, follows_sandbox=True, now=now, delay=delay)
             delivery.faults = tuple(plan.fired)
         else:
-            self._feed.add(self._outbox.leave(event, now + delay if delay else now))
+            self._feed.add(self._outbox.keep_unsent(event, now + delay if delay else now))
             return event
         if delivery.status != "waiting":
             self._feed.add(delivery)
@@ -140,12 +140,12 @@ class Publisher:
             self.overtaking.append((delivery, plan.lead_ms))
         return event
 
-    def _note(self, kind: str, resource: Living) -> None:
+    def _note(self, kind: str, resource: Resource) -> None:
         story = self.stories.get(getattr(resource, "payin_id", resource.id))
         if story is not None:
             story.append(kind)
 
-    def _as_planned(self, plan: EventPlan, resource: Living, now: int) -> tuple[int, bool]:
+    def _as_planned(self, plan: EventPlan, resource: Resource, now: int) -> tuple[int, bool]:
         created_at = (_last_event_at(self.journal, resource.id) or now) if plan.tie else now
         return created_at, self.rules.livemode if plan.livemode is None else plan.livemode
 
@@ -161,25 +161,27 @@ class Publisher:
 
     def _collect(self, point: Point, context: EventContext, plan: P, now: int) -> P | None:
         fired = self._faults.fire(point, context, now)
-        for armed, roll in fired:
+        for armed, seeded in fired:
             plan.fired.append(armed.id)
-            armed.fault.effect.apply(plan, roll)  # type: ignore[arg-type]  # a point has the effects of its own plan
+            armed.fault.effect.apply(plan, seeded)  # type: ignore[arg-type]  # a point has the effects of its own plan
         return plan if fired else None
 
-    def _own_url(self, resource: Living) -> str | None:
+    def _own_url(self, resource: Resource) -> str | None:
         # A deposit's own notification_url wins for its events and for those of its refunds and disputes.
         pay_in = resource if isinstance(resource, PayIn) else pay_in_of(self.ledger, resource.id)
         return pay_in.notification_url if pay_in else None
 
-    def _post_foreign(self, event: events.Event, roll: Roll, target: str, *, follows_sandbox: bool, now: int) -> None:
+    def _post_foreign(
+        self, event: events.Event, seeded: SeededValues, target: str, *, follows_sandbox: bool, now: int
+    ) -> None:
         # Another business's fact, in the same form: nothing in it is known here but the secret that signs it.
-        mark = roll.text("foreign")
+        mark = seeded.text("foreign")
         body = event.body
         object_id = _other_id(event.object_id, mark)
         for own_id in (event.object_id, getattr(self.ledger.find(event.object_id), "payin_id", None)):
             if own_id:
                 body = body.replace(own_id.encode(), _other_id(own_id, mark).encode())
-        foreign_id = self.ids.derive("evt", f"{event.id} foreign", roll.number)
+        foreign_id = self.ids.derive("evt", f"{event.id} foreign", seeded.number)
         body = set_path(body, "id", foreign_id)
         for path, value in (
             ("request_id", None),
@@ -192,8 +194,8 @@ class Publisher:
         self.journal.events.add(foreign)
         self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
         self._feed.add(foreign)
-        delivery = self._outbox.post(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
-        delivery.faults += (roll.fault_id,)
+        delivery = self._outbox.create(foreign, target=target, follows_sandbox=follows_sandbox, now=now)
+        delivery.faults += (seeded.fault_id,)
 
 
 class EventContext:
@@ -262,7 +264,7 @@ def publishing(publisher: ref[Publisher]) -> Emit:
     collection, which a server that keeps a hundred megabytes of journals had better not wait for.
     """
 
-    def publish(kind: str, resource: Living, document: Document, previous: Document, now: int) -> None:
+    def publish(kind: str, resource: Resource, document: Document, previous: Document, now: int) -> None:
         found = publisher()
         if found is not None:  # nobody is left who could ask for the event of a ledger that somebody has kept
             found.publish(kind, resource, document, previous, now)

@@ -13,7 +13,7 @@ from typing import Final, Literal, assert_never
 
 from paydouble.core.durations import format_duration
 from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, UNPAID, first
-from paydouble.scenarios import wording
+from paydouble.scenarios import descriptions
 from paydouble.scenarios.mermaid import draw_mermaid
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.steps import BranchStep, OpenDispute, OpenRefund, RepeatStep, Step, TransitionStep, inner, walk
@@ -70,9 +70,12 @@ def lanes(scenario: Scenario) -> Iterator[tuple[str, list[Row]]]:
     elif _opens(life.pay_in, OpenDispute):
         yield "each dispute", [Row(0, "", "as usual: the merchant's evidence, or its absence, decides")]
     if scenario.settings:
-        yield "settings", [Row(0, "", f"{name}: {wording.plain(value)}") for name, value in scenario.settings.items()]
+        yield (
+            "settings",
+            [Row(0, "", f"{name}: {descriptions.plain(value)}") for name, value in scenario.settings.items()],
+        )
     if scenario.faults:
-        yield "faults", [Row(0, "", wording.fault(each)) for each in scenario.faults]
+        yield "faults", [Row(0, "", descriptions.fault(each)) for each in scenario.faults]
     if scenario.merchant:
         yield "merchant, while it is tried out", _merchant(scenario)
 
@@ -119,15 +122,15 @@ def _of_step(step: Step, now: Span, depth: int) -> list[Row]:
             apart = f", every {format_duration(each.low)}" if each.low == each.high and each.low else ""
             return [Row(depth, "", f"{step.repeat} times{apart}:"), *_rows(step.steps, now, depth + 1)]
         case BranchStep():
-            rows = [_row(depth, at, f"if {wording.condition(step.when)}:")]
+            rows = [_row(depth, at, f"if {descriptions.condition(step.when)}:")]
             rows += _rows(step.then, at, depth + 1) or [Row(depth + 1, "", "nothing")]
             if step.otherwise:
                 rows += [Row(depth, "", "otherwise:"), *_rows(step.otherwise, at, depth + 1)]
             return rows
         case OpenDispute() | OpenRefund():
-            return [_row(depth, at, wording.opening(step))]
+            return [_row(depth, at, descriptions.opening(step))]
         case TransitionStep():
-            return [_row(depth, at, wording.transition(step))]
+            return [_row(depth, at, descriptions.transition(step))]
         case _:
             assert_never(step)
 
@@ -169,11 +172,11 @@ def _expires(scenario: Scenario) -> int:
 
 
 def _merchant(scenario: Scenario) -> list[Row]:
-    special = wording.deposit(scenario.deposit) if scenario.deposit else ""
+    special = descriptions.deposit(scenario.deposit) if scenario.deposit else ""
     rows, now = [Row(0, _plus(0), f"makes the deposit ({special})" if special else "makes the deposit")], 0
     for action in scenario.merchant:
         now += action.after
-        rows.append(Row(0, _plus(now), wording.action(action)))
+        rows.append(Row(0, _plus(now), descriptions.action(action)))
     return rows
 
 

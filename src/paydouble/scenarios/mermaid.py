@@ -10,7 +10,7 @@ from typing import assert_never
 
 from paydouble.core.durations import format_duration
 from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, finals, first
-from paydouble.scenarios import wording
+from paydouble.scenarios import descriptions
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.steps import (
     Branch,
@@ -74,12 +74,12 @@ class _Chart:
             case BranchStep():
                 return self._branch(step, ends)
             case OpenDispute() | OpenRefund():
-                node = self._node(wording.opening(step), "[/", "/]")
+                node = self._node(descriptions.opening(step), "[/", "/]")
                 self._openers.append((node, "d" if isinstance(step, OpenDispute) else "r"))
                 return self._after(ends, node, step.after)
             case TransitionStep():
                 shape = ("([", "])") if step.to in _FINAL else ("(", ")")
-                return self._after(ends, self._node(wording.transition(step), *shape), step.after)
+                return self._after(ends, self._node(descriptions.transition(step), *shape), step.after)
             case _:
                 assert_never(step)
 
@@ -88,7 +88,7 @@ class _Chart:
         return [(node, "")]
 
     def _branch(self, step: Branch, ends: list[End]) -> list[End]:
-        node = self._node(f"{wording.condition(step.when)}?", "{", "}")
+        node = self._node(f"{descriptions.condition(step.when)}?", "{", "}")
         self._arrows(ends, node, step.after)
         return self._steps(step.then, [(node, "yes")]) + self._steps(step.otherwise, [(node, "no")])
 

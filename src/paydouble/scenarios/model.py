@@ -81,7 +81,7 @@ def _written(faults: tuple[Fault, ...]) -> list[dict[str, Any]]:
     return [document(fault) for fault in faults]
 
 
-class Opening(NamedTuple):
+class StartPlan(NamedTuple):
     """What a scenario means for a pay-in that begins to play it. At hand, since a model's members are slow to read."""
 
     scenario: str
@@ -122,17 +122,17 @@ class Scenario(FileModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a changed copy. What was worked out of this one is not the copy's."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("opening", None)
+        copied.__dict__.pop("start_plan", None)
         return copied
 
     @cached_property
-    def opening(self) -> Opening:
+    def start_plan(self) -> StartPlan:
         """Return how a pay-in begins to play it."""
         life = self.lifecycle
         first = life.pay_in[0] if life.pay_in else None
         first_after = first.after if isinstance(first, PayInStep) else None
         asks_when = any(_asks_when(script or ()) for script in (life.pay_in, life.refund, life.dispute))
-        return Opening(self.name, life.pay_in, first_after, asks_when, bool(self.faults) or self.settings is not None)
+        return StartPlan(self.name, life.pay_in, first_after, asks_when, bool(self.faults) or self.settings is not None)
 
 
 def _asks_when(steps: Sequence[Step]) -> bool:

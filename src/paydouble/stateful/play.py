@@ -218,7 +218,7 @@ class Play:
     def strike(self, how: str, which: int = 1) -> None:
         """An old webhook comes again, as it was or forged; the newest is 1."""
         found = _named(STRIKES, how, "strike")
-        done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.lane]
+        done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.queue]
         if not done:
             return
         place = (which - 1) % len(done)

@@ -23,18 +23,18 @@ from multidict import CIMultiDict
 from paydouble import inprocess
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
-from paydouble.core.draws import check_seed
 from paydouble.core.errors import UsageError
+from paydouble.core.seeded_random import check_seed
 from paydouble.inprocess import RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
-from paydouble.payments.resources import Failure, Living, PayIn, Transaction
+from paydouble.payments.resources import Failure, PayIn, Resource, Transaction
 from paydouble.records import delivery_of, event_of, request_of, unclaimed_of
 from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
+from paydouble.testing.client_responses import Response, client_response
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.handles import Faults, Objects, PayIns, RateLimit, Scenarios
 from paydouble.testing.handles import Webhook as WebhookHandle
 from paydouble.testing.in_process import LocalExecutor
 from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, LocalRequests, milliseconds
-from paydouble.testing.perceive import Response, perceive
 from paydouble.testing.records import Records, UnclaimedRequest
 from paydouble.testing.results import Credentials, SandboxState
 from paydouble.testing.sandboxes import SandboxHandle
@@ -142,7 +142,7 @@ class Sandbox(Handle[Sync]):
         many seconds the caller would wait. Raises what a network would: `ServiceDown`, `ReplyLost`, `ReplyTimeout`.
         """
         if isinstance(method, Request):
-            return perceive(self.reply(method), patience, method=method.method)
+            return client_response(self.reply(method), patience, method=method.method)
         sent = CIMultiDict(headers or {})
         sent.setdefault("Authorization", self.auth.header)
         content = body or b""
@@ -155,7 +155,7 @@ class Sandbox(Handle[Sync]):
         target = path if path.startswith(_API) else f"{_API}/{path.removeprefix('/')}"
         raw = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items())
         asked = Request(method, target, sent, content, raw, "127.0.0.1")
-        return perceive(self.reply(asked), patience, method=method)
+        return client_response(self.reply(asked), patience, method=method)
 
     def reply(self, request: Request) -> Reply:
         """Return the pipeline's own reply to a request, with what a shell is to do to it; for transports."""
@@ -323,7 +323,7 @@ class Sandbox(Handle[Sync]):
 
         return take
 
-    def _find(self, object_id: str) -> Living:
+    def _find(self, object_id: str) -> Resource:
         found = self.core.sandbox.ledger.find(object_id)
         if found is None or isinstance(found, Transaction):
             raise UsageError(

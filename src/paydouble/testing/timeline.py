@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Final
 
 from paydouble.core.printable import printable
-from paydouble.faults import words
+from paydouble.faults import labels
 from paydouble.records import Document, read_json
 from paydouble.testing.calls import Sync
 from paydouble.testing.records import Attempt, Delivery, Request, UnclaimedRequest
 from paydouble.testing.results import Fault
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.testing.socketless import Sandbox
-from paydouble.testing.unstruck import Happened, why
+from paydouble.testing.unused_faults import Happened, why
 
 _MOST_LINES: Final = 200
 # A scenario arms faults of its own for each order that plays it.
@@ -78,7 +78,7 @@ def _fates(faults: Sequence[Fault], happened: Happened) -> Iterator[str]:
 def _told(happened: Happened, declared: Mapping[str, Document]) -> Iterator[str]:
     # Each has its number in the order of what happened; instants do not tell on a clock that stands.
     rows = [(request.sequence, request.at, _request(request, declared)) for request in happened.requests]
-    ways = {delivery.event_id: delivery for delivery in happened.deliveries if not words.copy(delivery.id)}
+    ways = {delivery.event_id: delivery for delivery in happened.deliveries if not labels.copy(delivery.id)}
     rows += [
         (
             event.sequence,
@@ -100,7 +100,7 @@ def _request(request: Request, declared: Mapping[str, Document]) -> str:
     verdict = "" if request.verdict == "none" else f" {request.verdict}"
     silence = "no answer" if request.faults else "in flight or lost"
     status = silence if request.status is None else str(request.status)
-    struck = words.told(request.faults, declared.get, words.to_request)
+    struck = labels.describe(request.faults, declared.get, labels.to_request)
     return f"request  {request.method} {request.target}: {status}{verdict}{struck}{_refusal(request)}"
 
 
@@ -120,7 +120,7 @@ def _way(delivery: Delivery | None, declared: Mapping[str, Document]) -> str:
     # How an event left, where that says more than its attempts do.
     if delivery is None:
         return ""
-    struck = words.told(delivery.faults, declared.get, words.to_event)
+    struck = labels.describe(delivery.faults, declared.get, labels.to_event)
     if delivery.attempts or f", {delivery.status} " in struck:
         return struck
     due = f", due at {_clock(delivery.next_due_at)}" if delivery.next_due_at is not None else ""
@@ -129,8 +129,8 @@ def _way(delivery: Delivery | None, declared: Mapping[str, Document]) -> str:
 
 def _attempt(delivery: Delivery, attempt: Attempt, declared: Mapping[str, Document]) -> str:
     answer = attempt.error if attempt.error is not None else str(attempt.status or "in flight")
-    what = f"{attempt.number} of {delivery.event_type}{words.copy(delivery.id)}"
-    struck = words.told(attempt.faults, declared.get, words.to_attempt)
+    what = f"{attempt.number} of {delivery.event_type}{labels.copy(delivery.id)}"
+    struck = labels.describe(attempt.faults, declared.get, labels.to_attempt)
     return f"attempt  {what} to {delivery.target}: {answer}{struck}"
 
 

@@ -10,8 +10,8 @@ import httpx
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
+from paydouble.testing.client_responses import client_response
 from paydouble.testing.errors import ReplyLost, ReplyTimeout, ServiceDown
-from paydouble.testing.perceive import perceive
 from paydouble.testing.socketless import Sandbox
 
 __all__ = ["AsyncHttpxTransport", "HttpxTransport"]
@@ -47,7 +47,7 @@ def _answer(sandbox: Sandbox, request: httpx.Request, body: bytes) -> httpx.Resp
     asked = Request(request.method, request.url.raw_path.decode("ascii"), headers, body, raw, "127.0.0.1")
     patience = request.extensions.get("timeout", {}).get("read")
     try:
-        response = perceive(sandbox.reply(asked), patience, method=asked.method)
+        response = client_response(sandbox.reply(asked), patience, method=asked.method)
     except ServiceDown as error:
         raise httpx.ConnectError(str(error), request=request) from error
     except ReplyTimeout as error:

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
 from paydouble.config import WebhookSettings
-from paydouble.faults.mischief import AttemptPlan, Copies
+from paydouble.faults.webhook_plans import AttemptPlan, Copies
 from paydouble.payments.events import Event
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
 
@@ -95,8 +95,8 @@ class Delivery:
     next_due_at: int | None
     status: DeliveryStatus = "waiting"
     attempts: tuple[Attempt, ...] = ()
-    lane: str = ""
-    """Copies that travel in parallel with the original queue in a lane of their own."""
+    queue: str = ""
+    """Copies that travel in parallel with the original queue in a queue of their own."""
     faults: tuple[str, ...] = ()
     offsets: tuple[int, ...] | None = None
     """A ladder of its own, when it has one; else the sandbox's."""
@@ -110,7 +110,7 @@ class Delivery:
     @property
     def endpoint(self) -> str:
         """Return the queue in which it waits its turn."""
-        return f"{self.target}{self.lane}"
+        return f"{self.target}{self.queue}"
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
         """Return what a note of it holds."""
@@ -258,7 +258,7 @@ class Outbox:
             self._settled.append(delivery)
         return self._kept
 
-    def post(  # noqa: PLR0913 - what a delivery is made of
+    def create(  # noqa: PLR0913 - what a delivery is made of
         self,
         event: Event,
         *,
@@ -268,14 +268,14 @@ class Outbox:
         delay: int = 0,
         queued: bool = True,
         suffix: str = "",
-        lane: str = "",
+        queue: str = "",
     ) -> Delivery:
         """Make a delivery of an event; its first attempt is due now, or is left to the caller.
 
         It is left to the caller with a `delay` and when it is not to be `queued`. A copy has a `suffix` to its id.
         """
         due = now + delay
-        delivery = Delivery(f"dlv_{event.id[4:]}{suffix}", event, target, follows_sandbox, due, due, lane=lane)
+        delivery = Delivery(f"dlv_{event.id[4:]}{suffix}", event, target, follows_sandbox, due, due, queue=queue)
         self.deliveries[delivery.id] = delivery
         if target is None:
             self.finish(delivery, "no_endpoint")
@@ -283,7 +283,7 @@ class Outbox:
             self.enqueue(delivery)
         return delivery
 
-    def leave(self, event: Event, due: int) -> Unsent:
+    def keep_unsent(self, event: Event, due: int) -> Unsent:
         """Keep an event that has no endpoint to go to, and would have been due at an instant."""
         unsent = Unsent(event, due)
         self._unsent.append(unsent)
@@ -400,7 +400,7 @@ class Outbox:
         attempt.outcome = outcome
         if self.deliveries.get(delivery.id) is not delivery:
             return None  # a reset let it go while it was in flight
-        endpoint = f"{attempt.url}{delivery.lane}"
+        endpoint = f"{attempt.url}{delivery.queue}"
         self._queues[endpoint].land(delivery)
         self._drop_empty(endpoint)
         offsets = delivery.offsets or settings.offsets

@@ -18,10 +18,10 @@ from drive import DEPOSITS, deposit_body, key
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
-from paydouble.core.draws import Draws
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import ApiFault, parse_fault
 from paydouble.faults.plan import Plan
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import WireKind
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
@@ -254,6 +254,6 @@ def test_every_kind_of_wire_is_in_the_table() -> None:
         plans.append(Plan())
         fault = parse_fault({"effect": effect})
         assert isinstance(fault, ApiFault)
-        fault.effect.apply(plans[-1], Roll(Draws(1), "f", 1))
+        fault.effect.apply(plans[-1], SeededValues(SeededRandom(1), "f", 1))
 
     assert {plan.wire.kind for plan in plans if plan.wire is not None} == set(get_args(WireKind))

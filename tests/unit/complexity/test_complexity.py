@@ -20,10 +20,10 @@ from paydouble.api.values import Request
 from paydouble.cli.options import read_mapping
 from paydouble.config import load_settings
 from paydouble.core import json_text
-from paydouble.core.draws import Draws
 from paydouble.core.errors import UsageError
 from paydouble.core.globs import fits
 from paydouble.core.json_text import JsonTextError
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import parse_fault
 from paydouble.faults.table import FaultTable
 from paydouble.guards.credentials import parse_basic
@@ -101,7 +101,7 @@ class Order:
 
 def faults(count: int) -> FaultTable:
     """Return a table of faults that match by two patterns each, all of which nearly fit."""
-    table = FaultTable(Draws(0))
+    table = FaultTable(SeededRandom(0))
     effect = {"type": "latency", "fixed": "1s"}
     for number in range(count):
         match = {"external_identifier": "order-*", "path": f"*/deposit-creation*{number}"}

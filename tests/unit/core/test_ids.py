@@ -7,8 +7,8 @@ from math import gcd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paydouble.core.draws import Draws
 from paydouble.core.ids import Ids
+from paydouble.core.seeded_random import SeededRandom
 
 seeds = st.integers(0, 2**64 - 1)
 
@@ -16,20 +16,20 @@ seeds = st.integers(0, 2**64 - 1)
 @given(seeds, st.sampled_from(["payin", "refund", "dispute", "payout", "txn", "evt", "req"]))
 def test_an_id_is_its_prefix_and_24_characters_of_base_62(seed: int, prefix: str) -> None:
     """Assumption I1 gives the form."""
-    assert re.fullmatch(f"{prefix}_[0-9A-Za-z]{{24}}", Ids(Draws(seed)).make(prefix))
+    assert re.fullmatch(f"{prefix}_[0-9A-Za-z]{{24}}", Ids(SeededRandom(seed)).make(prefix))
 
 
 @given(seeds)
 def test_a_reference_can_be_read_out(seed: int) -> None:
     """A reference is short, in groups of four, without letters and digits that look or sound alike."""
-    reference = Ids(Draws(seed)).reference("PAY")
+    reference = Ids(SeededRandom(seed)).reference("PAY")
 
     assert re.fullmatch(r"PAY-[2-9A-HJ-KM-NP-TV-Z]{4}-[2-9A-HJ-KM-NP-TV-Z]{4}", reference)
 
 
 def test_no_two_are_equal() -> None:
     """Twenty thousand ids of each of two prefixes, and as many references, are all different."""
-    ids = Ids(Draws(3))
+    ids = Ids(SeededRandom(3))
     count = 20_000
 
     made = {ids.make(prefix) for _ in range(count) for prefix in ("payin", "evt")}
@@ -41,7 +41,7 @@ def test_no_two_are_equal() -> None:
 @given(seeds)
 def test_references_meet_every_code_before_one_comes_again(seed: int) -> None:
     """The step from one reference to the next shares no divisor with their number, so none repeats for 30^8 of them."""
-    ids = Ids(Draws(seed))
+    ids = Ids(SeededRandom(seed))
 
     high, low = ids._step  # noqa: SLF001 - nobody can make 656 billion references in a test
     assert gcd(high * 30**4 + low, 30**8) == 1
@@ -49,7 +49,7 @@ def test_references_meet_every_code_before_one_comes_again(seed: int) -> None:
 
 def test_ids_are_not_in_the_order_of_time() -> None:
     """A receiver that sorts by id does not get the order of creation, neither up nor down."""
-    ids = Ids(Draws(5))
+    ids = Ids(SeededRandom(5))
 
     made = [ids.make("evt") for _ in range(1000)]
     rises = sum(one < other for one, other in pairwise(made))
@@ -60,8 +60,8 @@ def test_ids_are_not_in_the_order_of_time() -> None:
 @given(seeds, st.lists(st.sampled_from(["evt", "req", "PAY", "REF"]), max_size=20))
 def test_the_nth_of_a_prefix_is_always_the_same(seed: int, others: list[str]) -> None:
     """What else was made in between changes no id and no reference."""
-    expected = [Ids(Draws(seed)).make("payin"), Ids(Draws(seed)).reference("DSP")]
-    ids = Ids(Draws(seed))
+    expected = [Ids(SeededRandom(seed)).make("payin"), Ids(SeededRandom(seed)).reference("DSP")]
+    ids = Ids(SeededRandom(seed))
 
     for prefix in others:
         ids.reference(prefix) if prefix.isupper() else ids.make(prefix)
@@ -71,9 +71,9 @@ def test_the_nth_of_a_prefix_is_always_the_same(seed: int, others: list[str]) ->
 
 def test_counting_can_go_on_from_earlier_ids() -> None:
     """After a partial reset the named prefixes go on where they were; the others start again."""
-    earlier = Ids(Draws(5))
+    earlier = Ids(SeededRandom(5))
     first = [earlier.make("evt"), earlier.make("payin")]
-    ids = Ids(Draws(5))
+    ids = Ids(SeededRandom(5))
 
     ids.go_on_from(earlier, "evt")
 
@@ -84,11 +84,11 @@ def test_counting_can_go_on_from_earlier_ids() -> None:
 @given(seeds, st.integers(0, 70))
 def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
     """Ids are drawn by the block; going on in the middle of one, or at its end, skips and repeats none."""
-    whole = Ids(Draws(seed))
+    whole = Ids(SeededRandom(seed))
     expected = [whole.make("evt") for _ in range(count + 3)]
-    earlier = Ids(Draws(seed))
+    earlier = Ids(SeededRandom(seed))
     before = [earlier.make("evt") for _ in range(count)]
-    ids = Ids(Draws(seed))
+    ids = Ids(SeededRandom(seed))
 
     ids.go_on_from(earlier, "evt")
 
@@ -99,7 +99,7 @@ def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
 def test_references_go_in_steps_of_one_size(seed: int) -> None:
     """Read as numbers to the base of their alphabet, each is the one before it and the step, modulo their number."""
     digits = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-    ids = Ids(Draws(seed))
+    ids = Ids(SeededRandom(seed))
     made = [ids.reference("PAY").removeprefix("PAY-").replace("-", "") for _ in range(50)]
 
     places = [sum(digits.index(each) * 30**at for at, each in enumerate(reversed(text))) for text in made]
@@ -110,7 +110,7 @@ def test_references_go_in_steps_of_one_size(seed: int) -> None:
 
 def test_both_halves_of_a_reference_change() -> None:
     """One that is read out in half is mistaken for no other of the same hour."""
-    ids = Ids(Draws(1))
+    ids = Ids(SeededRandom(1))
     made = [ids.reference("PAY").split("-") for _ in range(50)]
 
     assert all(one[1] != other[1] and one[2] != other[2] for one, other in pairwise(made))

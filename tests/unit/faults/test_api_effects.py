@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paydouble.core import json_text
-from paydouble.core.draws import Draws
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.api_effects import (
     DistortionEffect,
     Latency,
@@ -22,12 +22,12 @@ from paydouble.faults.api_effects import (
 )
 from paydouble.faults.model import API_EFFECTS, ApiFault, parse_fault
 from paydouble.faults.plan import Plan
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import Wire
 
 
-def _roll(number: int = 1, seed: int = 1) -> Roll:
-    return Roll(Draws(seed), "f", number)
+def _roll(number: int = 1, seed: int = 1) -> SeededValues:
+    return SeededValues(SeededRandom(seed), "f", number)
 
 
 def _latency(**shape: Any) -> Latency:  # noqa: ANN401 - JSON is any
@@ -140,9 +140,9 @@ def test_the_same_roll_draws_the_same() -> None:
 
 def test_a_roll_orders_reproducibly() -> None:
     """An order is a permutation, and each purpose has one of its own."""
-    roll = _roll()
+    seeded = _roll()
 
-    orders = [roll.order(purpose, 8) for purpose in ("a", "a", "b")]
+    orders = [seeded.order(purpose, 8) for purpose in ("a", "a", "b")]
 
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[2]) == list(range(8))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
-from paydouble.core.draws import Draws
 from paydouble.core.errors import UnknownThing, UsageError
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults import table as table_module
 from paydouble.faults.armed import Armed
 from paydouble.faults.base import Effect
@@ -44,7 +44,7 @@ class Context:
 
 
 def _table(seed: int = 1) -> FaultTable:
-    return FaultTable(Draws(seed))
+    return FaultTable(SeededRandom(seed))
 
 
 def _add(table: FaultTable, now: int = NOW, **members: Any) -> Armed:  # noqa: ANN401 - JSON is any

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from webhook_faults import EFFECTS, label
 
-from paydouble.core.draws import Draws
 from paydouble.core.errors import UsageError
-from paydouble.faults.mischief import AttemptPlan, EventPlan
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import WEBHOOK_EFFECTS, document, parse_fault
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.webhook_effects import AttemptEffect, EventEffect
+from paydouble.faults.webhook_plans import AttemptPlan, EventPlan
 
-ROLL = Roll(Draws(1), "fault-1", 1)
+ROLL = SeededValues(SeededRandom(1), "fault-1", 1)
 
 
 @pytest.mark.parametrize(

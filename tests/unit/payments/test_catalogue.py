@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paydouble.core.draws import Draws
 from paydouble.core.errors import ApiError
 from paydouble.core.money import MINOR_DIGITS, MOST_DIGITS
+from paydouble.core.seeded_random import SeededRandom
 from paydouble.payments.catalogue import RATE_WINDOW_MS, Method, convert, load_catalogue, rate
 
 CATALOGUE = load_catalogue()
@@ -63,17 +63,17 @@ def test_a_method_takes_its_currencies_countries_and_amounts(
 @given(seeds, currencies, currencies, times)
 def test_a_rate_is_the_same_until_it_expires(seed: int, source: str, target: str, now: int) -> None:
     """A quote holds to the end of its quarter of an hour, for everyone with the same seed."""
-    value, expires_at = rate(CATALOGUE, Draws(seed), source, target, now)
+    value, expires_at = rate(CATALOGUE, SeededRandom(seed), source, target, now)
 
     assert 0 < expires_at - now <= RATE_WINDOW_MS
-    assert rate(CATALOGUE, Draws(seed), source, target, expires_at - 1) == (value, expires_at)
-    assert rate(CATALOGUE, Draws(seed), source, target, expires_at)[1] == expires_at + RATE_WINDOW_MS
+    assert rate(CATALOGUE, SeededRandom(seed), source, target, expires_at - 1) == (value, expires_at)
+    assert rate(CATALOGUE, SeededRandom(seed), source, target, expires_at)[1] == expires_at + RATE_WINDOW_MS
 
 
 @given(seeds, currencies, currencies, times)
 def test_a_rate_stays_near_the_table(seed: int, source: str, target: str, now: int) -> None:
     """The rate is within half a percent of the table's (and its rounding), and exactly one to itself."""
-    value, _ = rate(CATALOGUE, Draws(seed), source, target, now)
+    value, _ = rate(CATALOGUE, SeededRandom(seed), source, target, now)
 
     table = Fraction(CATALOGUE.per_dollar[target]) / Fraction(CATALOGUE.per_dollar[source])
     assert abs(Fraction(value) / table - 1) <= (Fraction(0) if source == target else Fraction(501, 100_000))
@@ -81,7 +81,7 @@ def test_a_rate_stays_near_the_table(seed: int, source: str, target: str, now: i
 
 def test_rates_move() -> None:
     """A merchant who keeps a quote for a day sees another one in nearly every window."""
-    values = {rate(CATALOGUE, Draws(1), "EUR", "JPY", window * RATE_WINDOW_MS)[0] for window in range(96)}
+    values = {rate(CATALOGUE, SeededRandom(1), "EUR", "JPY", window * RATE_WINDOW_MS)[0] for window in range(96)}
 
     assert len(values) > 90
 
@@ -91,7 +91,7 @@ def test_conversion_is_exact_and_rounds_half_to_even(
     seed: int, source: str, target: str, now: int, amount: int
 ) -> None:
     """The converted amount is the exact fraction, rounded once."""
-    value, _ = rate(CATALOGUE, Draws(seed), source, target, now)
+    value, _ = rate(CATALOGUE, SeededRandom(seed), source, target, now)
     exact = Fraction(amount, 10 ** MINOR_DIGITS[source]) * Fraction(value) * 10 ** MINOR_DIGITS[target]
 
     assert convert(CATALOGUE, amount, value, source, target) == round(exact)
@@ -102,7 +102,7 @@ def test_even_the_largest_amounts_convert_exactly_or_are_refused(
     source: str, target: str, amount: int, seed: int
 ) -> None:
     """What does not fit the wire in the target's units is a refusal, never a crash and never a wrong amount."""
-    value, _ = rate(CATALOGUE, Draws(seed), source, target, 0)
+    value, _ = rate(CATALOGUE, SeededRandom(seed), source, target, 0)
     expected = round(Fraction(amount, 10 ** MINOR_DIGITS[source]) * Fraction(value) * 10 ** MINOR_DIGITS[target])
 
     try:

@@ -74,11 +74,11 @@ def test_a_reset_gives_the_same_ids_when_asked() -> None:
 def test_rates_and_faults_do_not_change_with_a_reset() -> None:
     """They are drawn from the seed alone."""
     box = bench()
-    before = box.draws.whole("rate", "EUR-USD", 1)
+    before = box.randomness.whole("rate", "EUR-USD", 1)
 
     box.reset(ALL)
 
-    assert box.draws.whole("rate", "EUR-USD", 1) == before
+    assert box.randomness.whole("rate", "EUR-USD", 1) == before
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
     box = bench(url=None)
     pay_in = deposit(box)
 
-    box.life.fire(MakeAttempt(pay_in.id), START)
+    box.scripts.fire(MakeAttempt(pay_in.id), START)
 
     assert (pay_in.status, len(box.journal.events.entries)) == ("created", 1)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 from paydouble.api.calls import Call
 from paydouble.core.errors import ApiError
 from paydouble.core.money import to_minor
-from paydouble.payments.resources import Document, Resource
+from paydouble.payments.resources import AnyResource, Document
 
 if TYPE_CHECKING:
     from paydouble.payments.ledger import Named
     from paydouble.sandbox import Sandbox
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=AnyResource)
 DEFAULT_PAGE = 20
 
 

@@ -163,7 +163,7 @@ def _removed(plan: Plan | None, method: Method) -> bool:
 
 
 def _quote(call: Call, catalogue: Catalogue, source: str, target: str, amount: int | None) -> Document:
-    value, expires_at = rate(catalogue, call.sandbox.draws, source, target, call.sandbox.now)
+    value, expires_at = rate(catalogue, call.sandbox.randomness, source, target, call.sandbox.now)
     if call.plan is not None and call.plan.expire_rate:
         expires_at = call.sandbox.now
     quote: Document = {

@@ -32,7 +32,7 @@ def show(armed: Armed, now: int) -> Document:
         "times_fired": armed.fired,
         "created_at": write_instant(armed.created_at),
         "sequence": armed.armed_at,
-        "order": None if armed.stage is None else armed.stage[0],
+        "order": None if armed.order is None else armed.order[0],
         "expires_at": None if expires is None else write_instant(expires),
         "active": armed.alive(now),
     }

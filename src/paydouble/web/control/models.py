@@ -19,9 +19,9 @@ from pydantic import (
 
 from paydouble.api.schemas import WebUrl
 from paydouble.config import Duration, Flag, Real, RealDuration, SomeDuration, Whole
-from paydouble.core.draws import SEEDS
 from paydouble.core.instants import parse_instant
 from paydouble.core.refusals import sentence
+from paydouble.core.seeded_random import SEEDS
 from paydouble.faults.names import EventTypePattern, OperationPattern
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.webhooks.deliveries import DeliveryStatus

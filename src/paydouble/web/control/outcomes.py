@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from paydouble.core.instants import write_instant
 from paydouble.core.money import to_minor
-from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
+from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
 from paydouble.web.control import views
 from paydouble.web.control.models import ChangeWebhook, NewDispute, RotateSecret, Transition
 from paydouble.web.control.values import ControlCall, ControlError, Document
@@ -93,7 +93,7 @@ def open_dispute(call: ControlCall) -> Document:
     return dispute.document(box.ledger.stamp)
 
 
-def _move(call: ControlCall, kind: type[Living]) -> Document:
+def _move(call: ControlCall, kind: type[Resource]) -> Document:
     wanted: Transition = call.body
     box = call.sandbox
     box.tick()

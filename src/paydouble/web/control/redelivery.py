@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from paydouble.core.errors import UnknownThing, UsageError
-from paydouble.payments.resources import Dispute, Living, PayIn, Refund
+from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
 from paydouble.records import show_delivery, show_event
 from paydouble.web.control.models import EmitEvent, Redeliver, TestWebhook
 from paydouble.web.control.values import ControlCall, Document
 
-_FAMILY: Final[Mapping[str, type[Living]]] = {"pay-in": PayIn, "refund": Refund, "dispute": Dispute}
+_FAMILY: Final[Mapping[str, type[Resource]]] = {"pay-in": PayIn, "refund": Refund, "dispute": Dispute}
 
 
 def redeliver(call: ControlCall) -> Document:

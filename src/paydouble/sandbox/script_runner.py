@@ -16,10 +16,10 @@ from paydouble.core.timers import Timers
 from paydouble.core.tuples import maker
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import UNPAID, is_final
-from paydouble.payments.resources import Dispute, Failure, Living, PayIn, Payout, Refund
+from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.commands import Command, DecideDispute, ExpirePayIn, MissEvidence, PlayStep
 from paydouble.sandbox.conditions import holds
-from paydouble.sandbox.repertoire import Repertoire
+from paydouble.sandbox.scenario_selector import ScenarioSelector
 from paydouble.scenarios.portions import minor_units_of
 from paydouble.scenarios.steps import (
     Branch,
@@ -38,7 +38,7 @@ from paydouble.scenarios.steps import (
 )
 
 if TYPE_CHECKING:
-    from paydouble.scenarios.model import Opening, Scenario
+    from paydouble.scenarios.model import Scenario, StartPlan
 
 # Lives that the contract does not show: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
@@ -52,7 +52,7 @@ PAYOUT_STEPS: Final = (
 _play_step = maker(PlayStep)
 
 
-class Life:
+class ScriptRunner:
     """The timers of one sandbox's resources."""
 
     __slots__ = ("_ledger", "_scenarios", "_timers", "settings", "stories")
@@ -62,7 +62,7 @@ class Life:
         ledger: Ledger,
         timers: Timers[Command],
         settings: Settings,
-        scenarios: Repertoire,
+        scenarios: ScenarioSelector,
         stories: dict[str, list[str]],
     ) -> None:
         """Work on a sandbox's ledger and timers."""
@@ -73,17 +73,17 @@ class Life:
         self.stories = stories
         """Event types so far, by pay-in; the publisher goes on with those that have begun here."""
 
-    def begin_pay_in(self, pay_in: PayIn, opening: Opening, now: int) -> None:
+    def begin_pay_in(self, pay_in: PayIn, start_plan: StartPlan, now: int) -> None:
         """Set the first step, and the expiry unless the step comes before it and will set it (`_tidy`)."""
-        first_after = opening.first_after
-        if opening.asks_when:
+        first_after = start_plan.first_after
+        if start_plan.asks_when:
             self.stories[pay_in.id] = ["pay-in.created"]
         if first_after is None or now + first_after >= pay_in.expires_at:
             self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
         if first_after is None:
-            self._next_step(pay_in.id, opening.steps, 0, now)
+            self._next_step(pay_in.id, start_plan.steps, 0, now)
         else:
-            self._timers.schedule(now + first_after, _play_step((pay_in.id, opening.steps, 0)), pay_in.id)
+            self._timers.schedule(now + first_after, _play_step((pay_in.id, start_plan.steps, 0)), pay_in.id)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
         """Set the first step."""
@@ -115,7 +115,9 @@ class Life:
             self._timers.cancel_subject(dispute.id)
             self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
 
-    def move(self, resource: Living, to: str, now: int, *, failure: Failure | None = None, force: bool = False) -> None:
+    def move(
+        self, resource: Resource, to: str, now: int, *, failure: Failure | None = None, force: bool = False
+    ) -> None:
         """Apply a transition that a caller asked for, and end the script: `IllegalTransition` changes nothing."""
         window = self.settings.disputes.response_window
         self._ledger.transition(resource, to, now, failure=failure, force=force, window_ms=window)
@@ -209,7 +211,7 @@ class Life:
 
     def _step(self, object_id: str, to: str, now: int, *, failure: Failure | None = None, force: bool = False) -> bool:
         resource = self._ledger.find(object_id)
-        if not isinstance(resource, Living):
+        if not isinstance(resource, Resource):
             return False
         try:
             window = self.settings.disputes.response_window
@@ -232,7 +234,7 @@ class Life:
                 self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
                 return
 
-    def _tidy(self, resource: Living, now: int) -> None:
+    def _tidy(self, resource: Resource, now: int) -> None:
         # Money that is being verified cannot expire any more, and nothing happens to what is final, unless its script
         # forces it: late money on an expired pay-in.
         final = is_final(resource.TABLE, resource.status)
@@ -248,7 +250,7 @@ class Life:
             if not expiries:
                 self._timers.schedule(resource.expires_at, ExpirePayIn(resource.id), resource.id)
 
-    def _watch_again(self, resource: Living, now: int) -> None:
+    def _watch_again(self, resource: Resource, now: int) -> None:
         # A dispute that a test moved or reopened still comes to an end.
         match resource:
             case Dispute(status="under_review") if not self._timers.of(resource.id):

@@ -26,7 +26,7 @@ class Response:
         return read_json(self.body)
 
 
-def perceive(reply: Reply, patience: float | None = None, *, method: str = "GET") -> Response:
+def client_response(reply: Reply, patience: float | None = None, *, method: str = "GET") -> Response:
     """Return what a client gets that waits `patience` seconds for the next bytes (None: without a limit), at once.
 
     `ReplyTimeout` when the reply comes too late or never, `ReplyLost` when the connection ends without a whole one. The

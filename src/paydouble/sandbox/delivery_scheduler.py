@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from paydouble.core.ids import Ids
 from paydouble.core.timers import Timers
 from paydouble.faults.bodies import with_new_id
-from paydouble.faults.mischief import Copies, EventPlan, Gathering
+from paydouble.faults.webhook_plans import Copies, EventPlan, Gathering
 from paydouble.payments.events import Event
 from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt
 from paydouble.webhooks.deliveries import Delivery, Outbox
@@ -29,7 +29,7 @@ class _Gathered:
     deliveries: list[Delivery]
 
 
-class Dispatch:
+class DeliveryScheduler:
     """Puts events into an outbox."""
 
     __slots__ = ("_gathered", "_ids", "_outbox", "_tell", "_timers")
@@ -51,7 +51,7 @@ class Dispatch:
         """Forget every gathering."""
         self._gathered.clear()
 
-    def post(  # noqa: PLR0913 - what a delivery is made of
+    def schedule(  # noqa: PLR0913 - what a delivery is made of
         self,
         event: Event,
         *,
@@ -64,11 +64,11 @@ class Dispatch:
         """Make the deliveries of an event, the first attempt `delay` from now; returns the event's own."""
         outbox = self._outbox
         if plan is None:
-            delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, delay=delay)
+            delivery = outbox.create(event, target=target, follows_sandbox=follows_sandbox, now=now, delay=delay)
             if delay:
                 self._send(delivery, now, now + delay)
             return delivery
-        delivery = outbox.post(event, target=target, follows_sandbox=follows_sandbox, now=now, queued=False)
+        delivery = outbox.create(event, target=target, follows_sandbox=follows_sandbox, now=now, queued=False)
         delivery.faults += tuple(plan.fired)
         delivery.offsets = plan.offsets
         delivery.most_attempts = plan.attempts
@@ -163,14 +163,14 @@ class Dispatch:
             if copies.new_id:
                 copied = self._ids.derive("evt", event.id, number)
                 event = event._replace(id=copied, body=with_new_id(event.body, event.id, copied))
-            copy = self._outbox.post(
+            copy = self._outbox.create(
                 event,
                 target=original.target,
                 follows_sandbox=original.follows_sandbox,
                 now=now,
                 queued=False,
                 suffix=f".{number}",
-                lane=f"#{number}" if copies.concurrent else "",
+                queue=f"#{number}" if copies.concurrent else "",
             )
             copy.faults += original.faults
             copy.offsets = original.offsets

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paydouble.core.draws import Draws
-from paydouble.faults.mischief import Gathering, Strategy
-from paydouble.faults.roll import Roll
+from paydouble.core.seeded_random import SeededRandom
+from paydouble.faults.seeded_values import SeededValues
+from paydouble.faults.webhook_plans import Gathering, Strategy
 
 STRATEGIES = get_args(Strategy)
 
 
 def _gathering(strategy: Strategy, window: int = 5, order: tuple[int, ...] = (3, 1, 2, 5, 4)) -> Gathering:
     chosen = order if strategy == "permutation" else ()
-    roll = Roll(Draws(1), "fault-1", 1)
-    return Gathering("fault-1", strategy, window, chosen, 1000, each_object=True, roll=roll)
+    seeded = SeededValues(SeededRandom(1), "fault-1", 1)
+    return Gathering("fault-1", strategy, window, chosen, 1000, each_object=True, seeded=seeded)
 
 
 @given(
@@ -51,9 +51,11 @@ def test_an_arrangement_names_places(strategy: Strategy, count: int, expected: l
 
 
 def test_a_shuffle_depends_on_its_roll() -> None:
-    """The same roll gives the same order, the next firing another one."""
+    """The same values gives the same order, the next firing another one."""
     orders = [
-        Gathering("f", "shuffle", 8, (), 0, each_object=True, roll=Roll(Draws(seed), "f", number)).arrange(8)
+        Gathering(
+            "f", "shuffle", 8, (), 0, each_object=True, seeded=SeededValues(SeededRandom(seed), "f", number)
+        ).arrange(8)
         for seed, number in ((1, 1), (1, 1), (1, 2), (2, 1))
     ]
 

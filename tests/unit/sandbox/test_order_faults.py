@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from paydouble.api.values import Request
 from paydouble.config import Settings, load_settings
 from paydouble.core.errors import UnknownThing, UsageError
-from paydouble.faults import stages
+from paydouble.faults import order_faults
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess, Webhook
 from paydouble.payments.resources import PayIn
@@ -190,7 +190,7 @@ def test_two_scenarios_of_one_order_do_not_meet() -> None:
 
 def test_the_oldest_order_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for orders is bounded; the newest have their faults."""
-    monkeypatch.setattr(stages, "MOST_ORDERS", 2)
+    monkeypatch.setattr(order_faults, "MOST_ORDERS", 2)
     shop = Shop(scenario(faults=[REFUSED]), scenario("twin", faults=[OUTAGE]))
 
     for order, name in (("a", "staged"), ("a", "twin"), ("b", "staged"), ("c", "twin")):
@@ -216,7 +216,7 @@ def test_settings_come_and_go_with_the_active_scenario() -> None:
     shop = Shop(scenario(settings={"envelope": "alternate", "webhooks": {"timeout": "2s"}}), scenario("plain"))
     box = shop.box
     box.activate_scenario("staged")
-    during = (box.settings.envelope, box.settings.webhooks.timeout, box.life.settings is box.settings)
+    during = (box.settings.envelope, box.settings.webhooks.timeout, box.scripts.settings is box.settings)
     box.apply(box.settings.model_copy(update={"livemode": True}))
 
     box.activate_scenario("plain")
@@ -248,12 +248,12 @@ def test_settings_come_with_a_pay_in_that_is_played() -> None:
 def test_a_copy_of_a_scenario_begins_by_what_it_is_itself() -> None:
     """What was worked out for the one that was copied is not the copy's."""
     original = scenario(faults=[LOST])
-    before = original.opening
+    before = original.start_plan
 
     copies = [original.model_copy(update={"faults": ()}, deep=deep) for deep in (False, True)]
 
-    assert (before.prepares, original.opening is before) == (True, True)
-    assert [each.opening.prepares for each in copies] == [False, False]
+    assert (before.prepares, original.start_plan is before) == (True, True)
+    assert [each.start_plan.prepares for each in copies] == [False, False]
 
 
 def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:
@@ -337,9 +337,9 @@ def test_the_order_of_choice() -> None:
 
 def test_uploads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more than there may be is refused; an upload over another is not one more."""
-    from paydouble.sandbox import repertoire
+    from paydouble.sandbox import scenario_selector
 
-    monkeypatch.setattr(repertoire, "MOST_UPLOADS", 1)
+    monkeypatch.setattr(scenario_selector, "MOST_UPLOADS", 1)
     box = bench()
     box.scenarios.upload(scenario("one"))
     box.scenarios.upload(scenario("one"))

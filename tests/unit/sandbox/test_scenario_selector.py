@@ -87,7 +87,7 @@ def test_a_setting_that_named_an_upload_falls_back() -> None:
 
     box.reset(frozenset({"scenarios"}))
 
-    assert (box.settings.scenario, box.life.settings is box.settings, deposit(box).scenario) == (
+    assert (box.settings.scenario, box.scripts.settings is box.settings, deposit(box).scenario) == (
         "abandoned",
         True,
         "abandoned",

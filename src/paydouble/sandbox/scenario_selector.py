@@ -25,13 +25,13 @@ class Usual(NamedTuple):
     """The library's."""
     scenario: Scenario | None
     """None while the deposit's members decide."""
-    stages: bool
+    needs_preparation: bool
     """Whether it may need more than its steps."""
     lasting: bool
     """Whether its name will always mean this very object."""
 
 
-class Repertoire:
+class ScenarioSelector:
     """Lives by name. A pay-in keeps the life that it began, whatever is uploaded, reloaded or forgotten later."""
 
     def __init__(self, library: Library) -> None:
@@ -93,9 +93,9 @@ class Repertoire:
         if usual is None or usual.default != default or usual.version != self.library.version:
             decided = self._active is not None or not self.matching()
             scenario = self.get(self._active or default) if decided else None
-            stages = scenario is None or bool(scenario.faults) or scenario.settings is not None
+            needs_preparation = scenario is None or bool(scenario.faults) or scenario.settings is not None
             lasting = scenario is not None and self.library.lasting(scenario)
-            self._usual = usual = Usual(default, self.library.version, scenario, stages, lasting)
+            self._usual = usual = Usual(default, self.library.version, scenario, needs_preparation, lasting)
         return usual
 
     @property

@@ -7,7 +7,7 @@ import pytest
 from paydouble.api.values import Reply
 from paydouble.faults.wire import Wire
 from paydouble.testing import ReplyLost, ReplyTimeout
-from paydouble.testing.perceive import perceive
+from paydouble.testing.client_responses import client_response
 
 
 def _reply(wire: Wire | None = None, body: bytes = b'{"amount": 1.10}', delay_ms: int = 0) -> Reply:
@@ -16,7 +16,7 @@ def _reply(wire: Wire | None = None, body: bytes = b'{"amount": 1.10}', delay_ms
 
 def test_a_sound_reply_is_an_answer() -> None:
     """With the headers that the server sends."""
-    response = perceive(_reply(delay_ms=250))
+    response = client_response(_reply(delay_ms=250))
 
     assert (response.status, response.seconds, str(response.json()["amount"])) == (200, 0.25, "1.10")
     assert dict(response.headers) == {
@@ -43,7 +43,7 @@ def test_a_sound_reply_is_an_answer() -> None:
 def test_a_broken_wire_loses_the_reply(wire: Wire, kind: str) -> None:
     """Each in its own way, which the error names."""
     with pytest.raises(ReplyLost) as lost:
-        perceive(_reply(wire), 3)
+        client_response(_reply(wire), 3)
 
     assert lost.value.kind == kind
 
@@ -61,7 +61,7 @@ def test_a_broken_wire_loses_the_reply(wire: Wire, kind: str) -> None:
 def test_patience_ends_without_waiting(reply: Reply, patience: float | None) -> None:
     """Nobody sleeps: what would come too late is a timeout at once."""
     with pytest.raises(ReplyTimeout):
-        perceive(reply, patience)
+        client_response(reply, patience)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_patience_ends_without_waiting(reply: Reply, patience: float | None) -> 
 )
 def test_some_damage_looks_like_an_answer(wire: Wire, body: bytes, seen: bytes) -> None:
     """A drip ends, a short Content-Length ends too early, and of nothing nothing can be cut."""
-    response = perceive(_reply(wire, body), 1)
+    response = client_response(_reply(wire, body), 1)
 
     assert (response.body, response.seconds) == (seen, wire.seconds or 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from paydouble.faults.roll import Roll
+from paydouble.faults.seeded_values import SeededValues
 
 BodyChange = Callable[[bytes], bytes]
 Strategy = Literal["reverse", "swap", "shuffle", "permutation"]
@@ -45,7 +45,7 @@ class Gathering(NamedTuple):
     order: tuple[int, ...]
     patience_ms: int
     each_object: bool
-    roll: Roll
+    seeded: SeededValues
 
     def arrange(self, count: int) -> list[int]:
         """Return in which order that many events leave, as places in the order in which they came."""
@@ -56,7 +56,7 @@ class Gathering(NamedTuple):
                 swapped = [place + 1 if place % 2 == 0 else place - 1 for place in range(count)]
                 return [min(place, count - 1) for place in swapped]
             case "shuffle":
-                return self.roll.order("shuffle", count)
+                return self.seeded.order("shuffle", count)
             case _:
                 chosen = [place - 1 for place in self.order if place <= count]
                 return chosen + [place for place in range(count) if place not in chosen]
@@ -75,7 +75,7 @@ class EventPlan:
     lead_ms: int | None = None
     """The event leaves before the reply of the request that caused it, and the reply waits so long after that."""
     tie: bool = False
-    foreign: Roll | None = None
+    foreign: SeededValues | None = None
     offsets: tuple[int, ...] | None = None
     attempts: int | None = None
     livemode: bool | None = None

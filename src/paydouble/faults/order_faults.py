@@ -20,7 +20,7 @@ MOST_ORDERS: Final = 10_000
 Order = tuple[str, str]
 
 
-class Stages:
+class OrderFaults:
     """Armed faults by order: its external identifier and the name of its scenario."""
 
     __slots__ = ("_armed", "_by_order", "_orders", "points")
@@ -52,7 +52,7 @@ class Stages:
             oldest = next(iter(self._orders))
             del self._orders[oldest]
             for armed in tuple(self._by_order.get(oldest[0], ())):
-                if armed.stage == oldest:
+                if armed.order == oldest:
                     self.remove(armed)
         identifier, scenario = order
         for place, fault in enumerate(faults, 1):
@@ -63,8 +63,8 @@ class Stages:
                 now,
                 (*tests_of(fault), ("scenario", scenario, None)),
                 # Drawn by what it is about, so that another order before it shifts nothing.
-                draws_as=f"{scenario}/{identifier}/{place}",
-                stage=order,
+                random_subject=f"{scenario}/{identifier}/{place}",
+                order=order,
                 armed_at=armed_at,
             )
             self._armed[armed.id] = armed
@@ -84,14 +84,14 @@ class Stages:
         """Put another declaration in."""
         self._uncount(armed)
         armed.fault = fault
-        armed.tests = (*tests_of(fault), ("scenario", armed.stage[1], None)) if armed.stage else tests_of(fault)
+        armed.tests = (*tests_of(fault), ("scenario", armed.order[1], None)) if armed.order else tests_of(fault)
         self.points[fault.point] = self.points.get(fault.point, 0) + 1
 
     def remove(self, armed: Armed) -> None:
         """Disarm one."""
         self._uncount(armed)
         del self._armed[armed.id]
-        identifier = armed.stage[0] if armed.stage else ""
+        identifier = armed.order[0] if armed.order else ""
         siblings = self._by_order[identifier]
         siblings.remove(armed)
         if not siblings:

@@ -24,7 +24,7 @@ def check_seed(seed: int) -> int:
     return seed
 
 
-class Draws:
+class SeededRandom:
     """All draws of one seed."""
 
     __slots__ = ("_root", "_start", "seed")

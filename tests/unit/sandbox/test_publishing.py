@@ -11,7 +11,7 @@ from openapi_reader import made, problems
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import parse_fault
 from paydouble.payments.events import EVENT_TYPES
-from paydouble.payments.resources import Living
+from paydouble.payments.resources import Resource
 from paydouble.sandbox import Sandbox
 
 KINDS = sorted(EVENT_TYPES)
@@ -22,7 +22,7 @@ def _schema(kind: str) -> dict[str, object]:
     return schema
 
 
-def _resource(box: Sandbox, kind: str) -> Living:
+def _resource(box: Sandbox, kind: str) -> Resource:
     pay_in = paid(box)
     match kind.partition(".")[0]:
         case "refund":

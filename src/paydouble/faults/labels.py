@@ -36,7 +36,9 @@ def to_attempt(fault: Declaration) -> str:
     return " ".join(filter(None, (to_event(fault), fault["effect"].get("mode"))))
 
 
-def told(fault_ids: Iterable[str], find: Callable[[str], Declaration | None], say: Callable[[Declaration], str]) -> str:
+def describe(
+    fault_ids: Iterable[str], find: Callable[[str], Declaration | None], say: Callable[[Declaration], str]
+) -> str:
     """Return what faults have done as the end of a line, such as `, reply lost (fault-1)`; empty without any.
 
     Of one that is not to be found any more only the id is known.

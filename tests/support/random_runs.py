@@ -14,10 +14,10 @@ from drive import DAY, DEPOSITS, Business, deposit_body, key
 from paydouble.api.values import Reply
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.payments.lifecycle import TABLES, is_final
-from paydouble.payments.resources import Dispute, Living, PayIn, Payout, Refund
+from paydouble.payments.resources import Dispute, PayIn, Payout, Refund, Resource
 
 REFUNDS = "/refund/refund-creation"
-KINDS: dict[str, type[Living]] = {"payin": PayIn, "refund": Refund, "dispute": Dispute, "payout": Payout}
+KINDS: dict[str, type[Resource]] = {"payin": PayIn, "refund": Refund, "dispute": Dispute, "payout": Payout}
 INITIAL = {"payin": "created", "refund": "created", "dispute": "needs_response"}
 
 
@@ -32,7 +32,7 @@ class Sent:
     reply: Reply
 
 
-class Life:
+class RandomRun:
     """One business, its commands, and its invariants."""
 
     def __init__(self, seed: int = 1) -> None:
@@ -223,7 +223,7 @@ class Life:
                 failed = resource.status == "failed"
                 assert isinstance(resource, Dispute) or failed == (resource.failure is not None)
 
-    def _overdraws(self, resource: Living, to: str) -> bool:
+    def _overdraws(self, resource: Resource, to: str) -> bool:
         if not isinstance(resource, Refund) or resource.status != "failed" or to == "failed":
             return False
         pay_in = self.business.pay_in(resource.payin_id)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paydouble.faults import words
+from paydouble.faults import labels
 from paydouble.faults.api_effects import DistortionEffect, OperationEffect
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, document, parse_fault
 from paydouble.faults.webhook_effects import AttemptEffect
@@ -22,7 +22,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 }
 
 
-def declared(effect: str, **members: Any) -> words.Declaration:  # noqa: ANN401 - those of a fault
+def declared(effect: str, **members: Any) -> labels.Declaration:  # noqa: ANN401 - those of a fault
     """Return a fault as the control API shows it."""
     return document(parse_fault({"effect": {"type": effect, **NEEDED.get(effect, {})}, **members}))
 
@@ -49,12 +49,12 @@ def test_a_request_is_said_to_be_done_or_not(effect: str, phase: str | None, sai
     """The same broken connection means a payment in one phase and none in the other."""
     members = {} if phase is None else {"phase": phase}
 
-    assert words.to_request(declared(effect, **members)) == said
+    assert labels.to_request(declared(effect, **members)) == said
 
 
 def test_what_breaks_a_reply_says_more_than_its_name() -> None:
     """Effects that change the operation itself go by their own names; of all others it is said what they broke."""
-    said = {kind: words.to_request(declared(kind)) for kind in API_EFFECTS}
+    said = {kind: labels.to_request(declared(kind)) for kind in API_EFFECTS}
 
     assert {kind for kind in said if said[kind] == kind} == _of_kind(OperationEffect)
     assert all(said[kind].startswith("reply ") for kind in _of_kind(DistortionEffect))
@@ -68,7 +68,7 @@ def test_an_effect_of_another_version_goes_by_its_name() -> None:
     """The handle may talk to a newer server."""
     newer = {"effect": {"type": "teleport"}}
 
-    assert [words.to_request(newer), words.to_event(newer), words.to_attempt(newer)] == ["teleport"] * 3
+    assert [labels.to_request(newer), labels.to_event(newer), labels.to_attempt(newer)] == ["teleport"] * 3
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,24 @@ def test_an_effect_of_another_version_goes_by_its_name() -> None:
 )
 def test_an_attempt_is_said_to_be_spoilt(effect: str, said: str) -> None:
     """With the mode, where an effect has several."""
-    assert words.to_attempt(declared(effect, on="webhooks")) == said
+    assert labels.to_attempt(declared(effect, on="webhooks")) == said
 
 
 def test_every_effect_on_attempts_has_words() -> None:
     """In a word or two."""
     kinds = [name for name, kind in WEBHOOK_EFFECTS.items() if issubclass(kind, AttemptEffect)]
 
-    assert all(0 < len(words.to_attempt(declared(kind, on="webhooks")).split()) <= 3 for kind in kinds)
+    assert all(0 < len(labels.to_attempt(declared(kind, on="webhooks")).split()) <= 3 for kind in kinds)
 
 
 def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
     """Several faults are told in their order."""
     known = {"a": declared("latency"), "b": declared("truncate")}
 
-    assert words.told(["a", "gone", "b"], known.get, words.to_request) == (
+    assert labels.describe(["a", "gone", "b"], known.get, labels.to_request) == (
         ", delayed (a), struck by gone, reply cut short (b)"
     )
-    assert not words.told([], known.get, words.to_request)
+    assert not labels.describe([], known.get, labels.to_request)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
 )
 def test_a_copy_has_its_number_in_its_id(delivery: str, said: str) -> None:
     """The event's own delivery has none."""
-    assert words.copy(delivery) == said
+    assert labels.copy(delivery) == said
