@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from paydouble.cli import demo_stage
+from paydouble import testing
 from paydouble.cli.demo import demo
 from paydouble.cli.demo_timeline import offset
 from paydouble.cli.terminal import Terminal
-from paydouble.core.errors import ApiError
+from paydouble.core.errors import ApiError, UsageError
 from paydouble.scenarios.library import Library, shipped
-from paydouble.testing import Receiver
+from paydouble.testing import WebhookReceiver
 
 
 def _run(*arguments: str, charset: str = "utf-8") -> Result:
@@ -28,11 +28,11 @@ def _without_real_time(output: str) -> str:
 
 
 @pytest.fixture
-def receiver_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], Receiver]], None]:
+def receiver_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], WebhookReceiver]], None]:
     """Give a way to put another receiver on the stage."""
 
-    def replace(make: Callable[[str], Receiver]) -> None:
-        monkeypatch.setattr(demo_stage, "Receiver", make)
+    def replace(make: Callable[[], WebhookReceiver]) -> None:
+        monkeypatch.setattr(testing, "WebhookReceiver", make)
 
     return replace
 
@@ -42,20 +42,20 @@ def test_all_comes_out_right() -> None:
     result = _run()
 
     assert result.return_value == 0, result.output
-    assert not re.search(r"✗ \S+, attempt 1 of", result.output)
     assert len(re.findall(r"^  ✓ .*all verified", result.output, re.MULTILINE)) == 5
-    assert re.search(r"^✓ All 5 acts came out right: 5d11h36m33s passed in", result.output, re.MULTILINE)
+    assert re.search(r"^✓ All 5 acts came out right: 36d14h36m18s passed in", result.output, re.MULTILINE)
 
 
-def test_the_outage_is_the_contracts_ladder_at_a_glance() -> None:
+def test_the_outage_shows_the_contracts_retry_schedule() -> None:
     """Seven refused attempts share a row, and the eighth gets through at its own instant."""
     act = _run().output.partition("5. ")[2]
     rows = [" ".join(row.split()) for row in act.splitlines()]
 
-    assert "+0s → merchant pay-in.created ✗ refused, attempts 1–7" in rows
+    assert "+0s → merchant pay-in.created 49.90 EUR ✗ refused, attempts 1–7" in rows
     assert "+0s +1m +6m +36m +2h36m +10h36m +34h36m after the event" in rows
     assert "+50h merchant the receiver is up again" in rows
-    assert "+58h36m6s → merchant pay-in.succeeded ✓ attempt 8 of 8" in rows
+    assert "+58h36m6s → merchant pay-in.succeeded 49.90 EUR ✓ 200, attempt 8" in rows
+    assert sum("after the event" in row for row in rows) == 1
 
 
 def test_two_runs_are_the_same_but_for_the_real_time() -> None:
@@ -82,34 +82,30 @@ def test_words_stand_in_for_signs_that_cannot_be_printed() -> None:
     assert "ok All 5 acts came out right" in result.output
 
 
-def test_a_wrong_secret_is_exit_status_1(receiver_made: Callable[[Callable[[str], Receiver]], None]) -> None:
+def test_a_wrong_secret_is_exit_status_1(receiver_made: Callable[[Callable[[], WebhookReceiver]], None]) -> None:
     """A merchant with another secret gets nothing, and each act says so with the cause."""
-    receiver_made(lambda _: Receiver("whsec_other"))
+    receiver_made(lambda: WebhookReceiver("whsec_other"))
 
     result = _run()
 
     assert result.return_value == 1
-    assert "✗ 401, attempt 1 of 8" in result.output
-    assert "✗ signatures: 4 of 4 did not verify (wrong-secret)" in result.output
+    assert "✗ 401, attempts 1–8" in result.output
+    assert "✗ signatures: 32 of 32 did not verify (wrong-secret)" in result.output
     assert "✗ 5 of 5 acts went wrong" in result.output
     assert [row for row in result.output.splitlines() if len(row) > 80] == []
 
 
-def test_one_lost_answer_spoils_its_act_alone(receiver_made: Callable[[Callable[[str], Receiver]], None]) -> None:
+def test_one_lost_answer_spoils_its_act_alone(
+    receiver_made: Callable[[Callable[[], WebhookReceiver]], None],
+) -> None:
     """A first event that needs a second attempt comes too late for the first act, and the others stay right."""
-
-    def stumbling(secret: str) -> Receiver:
-        receiver = Receiver(secret)
-        receiver.answer_next(500)
-        return receiver
-
-    receiver_made(stumbling)
+    receiver_made(lambda: WebhookReceiver(answers=[500]))
 
     result = _run()
 
     first, _, rest = result.output.partition("2. ")
     assert result.return_value == 1
-    assert "✗ pay-in.created is waiting, not delivered, after 1 of 8 attempts" in first
+    assert "✗ attempts of pay-in.created 49.90 EUR: expected +0s, got +0s +1m" in first
     assert "✗ 1 of 5 acts went wrong" in rest
 
 
@@ -120,11 +116,12 @@ def test_an_outcome_other_than_promised_is_found(monkeypatch: pytest.MonkeyPatch
     result = _run()
 
     assert result.return_value == 1
-    assert "✗ status: expected succeeded, got failed" in result.output
-    assert "✗ the act broke off: refund-creation 30.00 EUR was answered 422" in result.output
+    assert "✗ expect: number 4 is expected to be pay-in.succeeded; the receiver got pay-in.failed" in " ".join(
+        result.output.split()
+    )
 
 
-def test_a_refused_call_ends_its_act_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_call_is_shown_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback: the act says which call was refused and why."""
 
     def refuse(*_: Any, **__: Any) -> None:  # noqa: ANN401 - whatever it is called with
@@ -135,8 +132,7 @@ def test_a_refused_call_ends_its_act_with_the_reason(monkeypatch: pytest.MonkeyP
     result = _run()
 
     assert result.return_value == 1
-    said = " ".join(result.output.split())
-    assert "✗ the act broke off: deposit-creation 49.90 EUR was answered 422: No deposits today." in said
+    assert "because the merchant's deposit-creation was answered 422: No deposits today." in result.output
 
 
 def test_an_event_that_is_never_sent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,15 +143,38 @@ def test_an_event_that_is_never_sent_is_found(monkeypatch: pytest.MonkeyPatch) -
     result = _run()
 
     assert result.return_value == 1
-    assert "✗ events that were never sent: expected [], got ['pay-in.created'," in result.output
+    assert "✗ expect: number 1, pay-in.created, is missing" in result.output
+    assert "✗ the bodies that arrived are not those of the events, each once" in result.output
+
+
+def test_a_server_that_refuses_a_control_call_ends_the_act_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other acts are played, and the demo says what went wrong."""
+
+    def refuse(*_: Any) -> None:  # noqa: ANN401 - whatever it is called with
+        raise UsageError("no time today")
+
+    monkeypatch.setattr("paydouble.cli.trigger_stage.LiveStage.finish", refuse)
+
+    result = _run()
+
+    assert result.return_value == 1
+    assert result.output.count("✗ the act broke off: no time today") == 5
 
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0, "+0s"), (2_000, "+2s"), (60_000, "+1m"), (210_960_000, "+58h36m"), (3_600_000, "+1h"), (1_500, "+1s500ms")],
+    [
+        (0, "+0s"),
+        (2_000, "+2s"),
+        (60_000, "+1m"),
+        (210_960_000, "+58h36m"),
+        (3_600_000, "+1h"),
+        (1_500, "+1s500ms"),
+        (2_592_006_000, "+30d6s"),
+    ],
 )
 def test_times_are_read_at_a_glance(milliseconds: int, text: str) -> None:
-    """Hours are not folded into days, so that they can be compared with the contract's table."""
+    """Up to 99 hours are not written as days, so that they can be compared with the contract's table."""
     assert offset(milliseconds) == text
 
 

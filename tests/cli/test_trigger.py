@@ -107,8 +107,8 @@ async def test_a_file_is_uploaded_and_played(
         status, lines, _ = await triggered(box, capsys, path)
 
     assert (status, lines[-1]) == (0, "✓ The life ended after 34d1h with 10 events and 4 calls.")
-    assert "+745h merchant → dispute-evidence-submission ✓ 200 under_review" in lines
-    assert "+745h1m merchant → pay-in-retrieval ✓ 200 succeeded" in lines
+    assert "+31d1h merchant → dispute-evidence-submission ✓ 200 under_review" in lines
+    assert "+31d1h1m merchant → pay-in-retrieval ✓ 200 succeeded" in lines
 
 
 async def test_a_case_has_its_own_merchant(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ async def test_a_case_has_its_own_merchant(client: Client, tmp_path: Path, capsy
         unknown = await triggered(box, capsys, path, "--case", "canceled")
 
     assert played[0] == 1
-    assert "✗ the receiver got pay-in.cancelled as number 2, which is not expected" in played[1]
+    assert "✗ cases.cancelled.expect: the receiver got pay-in.cancelled as number 2, which is not expected" in played[1]
     assert played[1][-1] == "✗ The life ended after 1s with 2 events and 2 calls, not as its file expects."
     assert (unknown[0], unknown[1]) == (2, [])
     assert "--case: tried has no case 'canceled'; there are: 'cancelled'." in unknown[2]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from paydouble.cli.terminal import Terminal
     from paydouble.cli.trigger_server import Box
     from paydouble.cli.trigger_stage import LiveStage
-    from paydouble.rehearsal import Difference
     from paydouble.rehearsal.merchant import Merchant
     from paydouble.scenarios.model import Scenario
     from paydouble.scenarios.play import Case
@@ -124,19 +123,13 @@ def _judge(
     """Compare what came with what the file expects, and say so; returns the exit status."""
     from paydouble.cli.differences import count, print_difference
     from paydouble.core.durations import format_duration
-    from paydouble.rehearsal.comparing import compare_answers, compare_events
+    from paydouble.rehearsal.comparing import compare_play
 
-    told: Case | Scenario = case or scenario
     expects = case is not None or "expect" in scenario.model_fields_set
     # Without a receiver only the events themselves can be compared, unless the file wants their delivery distorted.
     comparable = sends or not any(fault.on == "webhooks" for fault in scenario.faults)
-    differences: list[Difference | None] = []
-    if expects and comparable:
-        got = stage.arrivals if sends else stage.events
-        differences.append(compare_events(told.expect, got, began=stage.began))
-    if told.answers is not None:
-        differences.append(compare_answers(told.answers, merchant.answers))
-    wrong = [each for each in differences if each is not None]
+    got = stage.arrivals if sends else stage.events
+    wrong = compare_play(scenario, case, got if comparable else None, merchant.answers, began=stage.began)
     for each in wrong:
         print_difference(each, "", out)
     made = f"{count(len(stage.events), 'event')} and {count(len(merchant.answers), 'call')}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from paydouble.cli.demo_timeline import Row, print_row, succeeded
-from paydouble.cli.phrases import money, resource_of, took
+from paydouble.cli.phrases import money, resource_of
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.trigger_server import Box, Document, Refused
 from paydouble.core.durations import format_duration
@@ -31,10 +32,11 @@ _TELLING_SECONDS: Final = 3.0
 class LiveStage:
     """Where the merchant of `trigger` acts."""
 
-    def __init__(self, box: Box, terminal: Terminal) -> None:
-        """Play in a sandbox, and print to a terminal."""
+    def __init__(self, box: Box, terminal: Terminal, show: Callable[[Row], None] | None = None) -> None:
+        """Play in a sandbox, and print to a terminal; with `show` each row of the timeline is passed to it instead."""
         self._box = box
         self._out = terminal
+        self._show = show or self._print
         self._stream = box.follow()
         self._ours: set[str] = set()
         """The order numbers and the ids of everything that belongs to them."""
@@ -76,7 +78,7 @@ class LiveStage:
         if answer.data is not None and "id" in answer.data:
             self._ours.add(answer.data["id"])
         moment = moment_of(answer, self.now)
-        self._print(Row(moment.at, moment.who, moment.what, moment.result, moment.good))
+        self._add(Row(moment.at, moment.who, moment.what, moment.result, moment.good))
         if self.mode == "real":
             self._drain(0.0)
         else:
@@ -100,9 +102,9 @@ class LiveStage:
         """Return the dispute that the stream has told of last."""
         return self._disputes.get(pay_in_id)
 
-    def remark(self, text: str) -> None:
-        """Print what the merchant could not do."""
-        self._print(Row(self.now, ("merchant",), text, good=False))
+    def remark(self, text: str, *, good: bool | None = False) -> None:
+        """Add a row about the merchant: what it could not do, or with another `good` what else is to be known."""
+        self._add(Row(self.now, ("merchant",), text, good=good))
 
     def finish(self) -> None:
         """Let everything come to its end."""
@@ -186,23 +188,35 @@ class LiveStage:
         if good:
             self.arrivals.append(Arrival(at, told["event_type"], (), _bytes(attempt["body"])))
         result = attempt["error"]["kind"] if attempt["error"] else str(attempt["status"])
-        again = f", attempt {attempt['number']}" if attempt["number"] > 1 else ""
-        ending = f"{result} {took(float(attempt['latency_ms']))}{again}"
-        self._print(Row(at, ("service", "merchant"), self._told(told), ending, good))
+        self._add(
+            Row(
+                at,
+                ("service", "merchant"),
+                self._told(told),
+                result,
+                good,
+                delivery=told["id"],
+                attempt=attempt["number"],
+                latency_ms=float(attempt["latency_ms"]),
+            )
+        )
 
     def _delivery(self, told: Document) -> None:
         status = told["status"]
         if status in {"held", "dropped", "no_endpoint"}:
             at = self._made.get(told["event_id"], self.now)
             good = None if status == "no_endpoint" else False
-            self._print(Row(at, ("service",), self._told(told), status.replace("_", " "), good))
+            self._add(Row(at, ("service",), self._told(told), status.replace("_", " "), good))
 
     def _told(self, delivery: Document) -> str:
         """Return the type of a delivery's event, and the amount that it is about."""
         return f"{delivery['event_type']} {self._amounts.get(delivery['event_id'], '')}".rstrip()
 
+    def _add(self, row: Row) -> None:
+        self._show(replace(row, at=self.began + self.since(row.at)))
+
     def _print(self, row: Row) -> None:
-        print_row(replace(row, at=self.began + self.since(row.at)), self.began, self._out)
+        print_row(row, self.began, self._out)
 
 
 def _bytes(told: str | Document) -> bytes:

@@ -13,7 +13,7 @@ from paydouble.core import json_text
 from paydouble.core.durations import format_duration
 from paydouble.core.json_text import JsonTextError
 from paydouble.rehearsal.calls import Answer
-from paydouble.rehearsal.reasons import reasons
+from paydouble.rehearsal.reasons import reasons, refusals
 from paydouble.rehearsal.rehearsing import Arrival, Rehearsal
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Case, Expected, ExpectedEvent
@@ -44,21 +44,31 @@ class Difference:
 
 def compare(scenario: Scenario, rehearsal: Rehearsal, case: Case | None = None) -> list[Difference]:
     """Return where a rehearsal differs from `expect` and `answers` of the scenario, or of one of its cases."""
-    place = f"cases.{case.name}." if case else ""
-    told: Case | Scenario = case or scenario
     found: list[Difference] = []
     if not rehearsal.idle:
         lasted = format_duration(rehearsal.ended - rehearsal.began)
+        place = f"cases.{case.name}." if case else ""
         found.append(Difference(f"{place}lifecycle", f"the life has not come to its end after {lasted}"))
-    if case is not None or "expect" in scenario.model_fields_set:
-        difference = compare_events(told.expect, rehearsal.arrivals, began=rehearsal.began)
-        if difference is not None:
-            found.append(_explained(f"{place}expect", difference, told, rehearsal))
-    if told.answers is not None:
-        difference = compare_answers(told.answers, rehearsal.answers)
-        if difference is not None:
-            found.append(_explained(f"{place}answers", difference, told, rehearsal))
-    return found
+    differences = compare_play(scenario, case, rehearsal.arrivals, rehearsal.answers, began=rehearsal.began)
+    return [*found, *(_explained(each, case or scenario, rehearsal) for each in differences)]
+
+
+def compare_play(
+    scenario: Scenario, case: Case | None, arrivals: Sequence[Arrival] | None, answers: Sequence[Answer], *, began: int
+) -> list[Difference]:
+    """Return where a play differs from `expect` and `answers` of the scenario, or of one of its cases.
+
+    Without `arrivals` only the answers are compared. Times are counted from `began`.
+    """
+    place = f"cases.{case.name}." if case else ""
+    described: Case | Scenario = case or scenario
+    found: dict[str, Difference | None] = {}
+    if arrivals is not None and (case is not None or "expect" in scenario.model_fields_set):
+        found["expect"] = compare_events(described.expect, arrivals, began=began)
+    if described.answers is not None:
+        found["answers"] = compare_answers(described.answers, answers)
+    why = tuple(refusals(answers, described.answers or ()))
+    return [replace(each, member=place + member, why=why) for member, each in found.items() if each is not None]
 
 
 def compare_events(expected: Sequence[Expected], arrivals: Sequence[Arrival], *, began: int) -> Difference | None:
@@ -113,10 +123,10 @@ def _difference(pairs: Sequence[Pair], got: str) -> Difference | None:
     return None
 
 
-def _explained(member: str, difference: Difference, told: Case | Scenario, rehearsal: Rehearsal) -> Difference:
+def _explained(difference: Difference, described: Case | Scenario, rehearsal: Rehearsal) -> Difference:
     missing = [pair.expected for pair in difference.pairs if not pair.same and pair.expected != NOTHING]
-    why = tuple(reasons(missing, rehearsal, foreseen=told.answers or ()))
-    return replace(difference, member=member, why=why)
+    why = tuple(reasons(missing, rehearsal, foreseen=described.answers or ()))
+    return replace(difference, why=why)
 
 
 def _name(expected: Expected) -> str:

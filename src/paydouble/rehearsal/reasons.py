@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from paydouble.payments.lifecycle import TABLES
 from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+from paydouble.rehearsal.calls import Answer
 from paydouble.rehearsal.rehearsing import Rehearsal
 from paydouble.sandbox import Sandbox
 
@@ -18,10 +19,7 @@ def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[
 
     Refusals with a status that is `foreseen` explain nothing.
     """
-    for answer in rehearsal.answers:
-        if answer.good or answer.failed or answer.status in foreseen:
-            continue
-        yield f"the merchant's {answer.call.operation} was answered {answer.status}: {answer.message}"
+    yield from refusals(rehearsal.answers, foreseen)
     for remark in rehearsal.timeline:
         if remark.who == ("merchant",):
             yield remark.what
@@ -29,6 +27,13 @@ def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[
         name, _, state = event_type.partition(".")
         if name in _KINDS:
             yield from _of_event(name, state, event_type, rehearsal.sandbox)
+
+
+def refusals(answers: Sequence[Answer], foreseen: Sequence[int | str] = ()) -> Iterator[str]:
+    """Yield each answer of the merchant's that refuses its call, but for those with a status that is `foreseen`."""
+    for answer in answers:
+        if not (answer.good or answer.failed or answer.status in foreseen):
+            yield f"the merchant's {answer.call.operation} was answered {answer.status}: {answer.message}"
 
 
 def _of_event(name: str, state: str, event_type: str, box: Sandbox) -> Iterator[str]:
