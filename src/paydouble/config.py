@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self, cast, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -416,28 +416,9 @@ class Settings(_Model):
         return None if self.allowed_addresses is None else tuple(ip_network(each) for each in self.allowed_addresses)
 
 
-def plain(settings: Settings) -> Settings:
-    """Return the same settings for who reads a dozen of them on every request: members of a model are slow to read."""
-    webhooks = _plain({**vars(settings.webhooks), "offsets": settings.webhooks.offsets})
-    return cast("Settings", _plain({**vars(settings), "networks": settings.networks, "webhooks": webhooks}))
-
-
 def guards(settings: Settings) -> bool:
     """Return whether settings keep out a business that knows its secret: addresses, permissions, a quota."""
     return not (settings.allowed_addresses is None and settings.permissions is None and settings.rate_limit is None)
-
-
-def _plain(members: dict[str, Any]) -> object:
-    made = _with_slots(tuple(members))()
-    for name, value in members.items():
-        setattr(made, name, value)
-    return made
-
-
-@cache
-def _with_slots(names: tuple[str, ...]) -> type:
-    # Without slots the attributes of a class are quick to read only as long as it has no more than thirty.
-    return type("Plain", (), {"__slots__": names})
 
 
 class Explained(NamedTuple):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.core import json_text
-from paydouble.core.tuples import maker
 
 if TYPE_CHECKING:
     from paydouble.api.values import Request
@@ -22,7 +21,6 @@ class Body(NamedTuple):
 
 
 EMPTY = Body({})
-_body = maker(Body)
 
 
 def parse(request: Request, settings: Settings) -> Body:
@@ -38,6 +36,6 @@ def parse(request: Request, settings: Settings) -> Body:
         problem = f"The Content-Type is {content_type[:64]!r}; it must be application/json."
         return Body(problem=problem, incomparable=True)
     try:
-        return _body((json_text.read(request.body), None, False))
+        return Body(json_text.read(request.body))
     except json_text.JsonTextError as error:
         return Body(problem=f"The body is not valid JSON: {error}.")

@@ -36,5 +36,5 @@ class Call:
     def body(self) -> Body:
         """Return the request's body, parsed once."""
         if self.body_read is None:
-            self.body_read = parse(self.request, self.sandbox.rules)
+            self.body_read = parse(self.request, self.sandbox.settings)
         return self.body_read

@@ -147,11 +147,11 @@ def prepare(call: Execution) -> None:
     """
     box = call.sandbox
     try:
-        usual = box.scenarios.usual(box.rules.scenario)
+        usual = box.scenarios.usual(box.settings.scenario)
     except UsageError:
         return  # the operation refuses it in its turn
     body = call.request.body
-    if not usual.needs_preparation and body.find(_DOMAIN) < 0 and body.find(_ESCAPE) < 0:  # twice as quick as `in`
+    if not usual.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
         call.scenario = usual.scenario
         return
     deposit = call.body().parsed

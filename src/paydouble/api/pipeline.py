@@ -100,7 +100,7 @@ class Pipeline:
             target,
             operation.name,
             header_block(request.raw_headers),
-            request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
@@ -152,7 +152,7 @@ class Pipeline:
             body = envelopes.success(document)
             if call.plan is not None:
                 body = faulted.carry_out(call, call.plan, body)
-            status = sandbox.rules.created_status if operation.creates else 200
+            status = sandbox.settings.created_status if operation.creates else 200
         except IllegalTransition as error:
             return self._refuse(call, ApiError("VALIDATION_ERROR", str(error)), executed=True)
         except ApiError as error:
@@ -208,14 +208,14 @@ class Pipeline:
         return ApiError("UNAUTHORIZED", "The business key or the business secret is wrong.")
 
     def _address_error(self, request: Request, sandbox: Sandbox) -> ApiError | None:
-        networks = sandbox.rules.networks
+        networks = sandbox.settings.networks
         if networks is None or (request.remote is not None and address_allowed(request.remote, networks)):
             return None
         return ApiError("FORBIDDEN", f"The address {request.remote} is not on the business's allow-list.")
 
     def _admit(self, call: Execution, now: int) -> None:
         sandbox = call.sandbox
-        settings = sandbox.rules
+        settings = sandbox.settings
         if settings.allowed_addresses is not None:
             error = self._address_error(call.request, sandbox)
             if error is not None:
@@ -236,7 +236,7 @@ class Pipeline:
 
     def _deduplicate(self, call: Execution, *, joined: Claim | None = None) -> Step:
         sandbox, entry = call.sandbox, call.entry
-        settings = sandbox.rules
+        settings = sandbox.settings
         body = call.body()
         if body.incomparable:
             raise ApiError("INVALID_INPUT", body.problem or "")
@@ -268,13 +268,13 @@ class Pipeline:
             entry.verdict = "conflict"
             raise idempotency.conflict(known, _sent_key(call))
         if known.status is None:
-            if call.sandbox.rules.in_flight == "conflict":
+            if call.sandbox.settings.in_flight == "conflict":
                 entry.verdict = "conflict"
                 raise idempotency.conflict(known, _sent_key(call), running=True)
             entry.verdict = "joined"
             return Joined(call, known)
         entry.verdict = "joined" if joined else "replay"
-        if call.sandbox.rules.idempotent_replayed:
+        if call.sandbox.settings.idempotent_replayed:
             call.extra_headers = (*call.extra_headers, ("Idempotent-Replayed", "true"))
         call.made = known.made
         return self._reply(call, known.status, known.body, request_id=known.request_id, executed=True)
@@ -289,14 +289,14 @@ class Pipeline:
         if plan.store_answer:
             keys = call.sandbox.keys
             claim = _claim(call, call.body())
-            keys.claim(claim, call.sandbox.rules.idempotency_validity)
+            keys.claim(claim, call.sandbox.settings.idempotency_validity)
             keys.record(claim, reply.status, reply.body)
             call.entry.verdict = "new"
         return self._journal(call, reply)
 
     def _refuse(self, call: Execution, error: ApiError, *, executed: bool = False) -> Reply:
         sandbox = call.sandbox
-        settings = sandbox.rules
+        settings = sandbox.settings
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
         sandbox.errors += 1
         body = envelopes.failure(error, envelope, request_id=call.entry.id, docs_url=settings.docs_url)
@@ -357,14 +357,17 @@ class Pipeline:
             request.target,
             None,
             header_block(request.raw_headers),
-            request.body[: sandbox.rules.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
-        envelope = envelopes.choose(sandbox.rules.envelope, error, sandbox.errors)
+        settings = sandbox.settings
+        envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
         sandbox.errors += 1
         entry.status = error.status
-        entry.response_body = envelopes.failure(error, envelope, request_id=entry.id, docs_url=sandbox.rules.docs_url)
+        entry.response_body = envelopes.failure(
+            error, envelope, request_id=entry.id, docs_url=sandbox.settings.docs_url
+        )
         sandbox.feed.add(entry)
         sandbox.trimmer.keep(size_of_request(entry))
         return Reply(error.status, entry.response_body, entry.id, _challenge(error))
@@ -401,7 +404,7 @@ def _note_unread(call: Execution) -> None:
 def _claim(call: Execution, body: Body) -> Claim:
     """Return what a request would claim: its key, for what it asks and where."""
     request, sandbox, entry = call.request, call.sandbox, call.entry
-    parsed = body.problem is None and sandbox.rules.fingerprint == "parsed"
+    parsed = body.problem is None and sandbox.settings.fingerprint == "parsed"
     return Claim(entry.key or "", request.method, entry.target, entry.body, parsed, entry.id, sandbox.now)
 
 

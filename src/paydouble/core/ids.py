@@ -32,10 +32,10 @@ class Ids:
         """How many blocks of each prefix have been drawn."""
         self._ready: dict[str, list[str]] = {}
         """What is left of the latest, the next id at the end."""
-        self._places: dict[str, tuple[int, int]] = {}
-        self._offset = divmod(randomness.whole("reference-offset") % _REFERENCES, _HALF)
+        self._places: dict[str, int] = {}
+        self._offset = randomness.whole("reference-offset") % _REFERENCES
         # Coprime to 2, 3 and 5, the primes of 30^8: steps of this size then meet every reference once.
-        self._step = divmod((randomness.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7, _HALF)
+        self._step = (randomness.whole("reference-factor") % (_REFERENCES // 30)) * 30 + 7
 
     def go_on_from(self, earlier: Ids, *prefixes: str) -> None:
         """Go on counting these prefixes where earlier ids stopped, since some of those are still in use."""
@@ -65,16 +65,11 @@ class Ids:
 
     def reference(self, prefix: str) -> str:
         """Return the next readable reference of a prefix, such as `PAY-7Q4M-2KXD`; no two are equal."""
-        # Each half for itself, carried over by hand: Python adds numbers of one machine word much more quickly.
-        high, low = self._places.get(prefix, self._offset)
-        step_high, step_low = self._step
-        high += step_high
-        low += step_low
-        if low >= _HALF:
-            low -= _HALF
-            high += 1
-        if high >= _HALF:
-            high -= _HALF
-        self._places[prefix] = high, low
-        first, second = _PAIRS[high // _PAIR_COUNT], _PAIRS[high % _PAIR_COUNT]
-        return f"{prefix}-{first}{second}-{_PAIRS[low // _PAIR_COUNT]}{_PAIRS[low % _PAIR_COUNT]}"
+        place = (self._places.get(prefix, self._offset) + self._step) % _REFERENCES
+        self._places[prefix] = place
+        high, low = divmod(place, _HALF)
+        return f"{prefix}-{_quadruple(high)}-{_quadruple(low)}"
+
+
+def _quadruple(number: int) -> str:
+    return _PAIRS[number // _PAIR_COUNT] + _PAIRS[number % _PAIR_COUNT]

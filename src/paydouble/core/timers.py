@@ -10,8 +10,6 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, TypeVar
 
-from paydouble.core.tuples import maker
-
 C = TypeVar("C")
 
 
@@ -25,9 +23,6 @@ class Timer(NamedTuple, Generic[C]):
     sequence: int
     command: C
     subject: str
-
-
-_timer = maker(Timer)
 
 
 class Timers(Generic[C]):
@@ -50,7 +45,7 @@ class Timers(Generic[C]):
     def schedule(self, due: int, command: C, subject: str) -> Timer[C]:
         """Set a timer."""
         self._sequence = sequence = self._sequence + 1
-        timer = _timer((due, sequence, command, subject))
+        timer = Timer(due, sequence, command, subject)
         heappush(self._heap, timer)
         siblings = self._by_subject.get(subject)
         self._by_subject[subject] = (timer,) if siblings is None else (*siblings, timer)

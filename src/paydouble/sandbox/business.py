@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
-from paydouble.config import Settings, guards, plain
+from paydouble.config import Settings, guards
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.ids import Ids
@@ -88,7 +88,6 @@ class Sandbox:
         "publisher",
         "quota",
         "randomness",
-        "rules",
         "scenarios",
         "secrets",
         "settings",
@@ -136,7 +135,7 @@ class Sandbox:
             faults=self.faults,
             outbox=self.outbox,
             dispatch=self.dispatch,
-            rules=self.rules,
+            settings=settings,
             notification_url=notification_url,
         )
         self.manual = ManualDelivery(self.publisher, self.outbox, self.dispatch, self.feed)
@@ -311,7 +310,7 @@ class Sandbox:
     def put(self, settings: Settings) -> None:
         """Put settings in place, whoever wants them."""
         self._adopt(settings)
-        self.publisher.rules = self.rules
+        self.publisher.settings = settings
         if self._scripts is not None:
             self._scripts.settings = settings
         self.ledger.stamp = Stamps(seconds=settings.timestamps == "seconds").write
@@ -332,8 +331,6 @@ class Sandbox:
     def _adopt(self, settings: Settings) -> None:
         self._catalogue: Catalogue | None = None
         self.settings = settings
-        self.rules = plain(settings)
-        """The settings, for who only reads them."""
         self.guarded = guards(settings)
         """Whether a request that knows the secret may be refused all the same."""
 
@@ -517,7 +514,7 @@ class Sandbox:
 
     def choose_scenario(self, deposit: Mapping[str, Any]) -> Scenario:
         """Return the life that a deposit asks for, by its parsed request; `UsageError` for a name that is unknown."""
-        return self.scenarios.choose(deposit, self.rules.scenario)
+        return self.scenarios.choose(deposit, self.settings.scenario)
 
     def activate_scenario(self, name: str | None) -> None:
         """Let every new pay-in play a scenario, or with None let each choose again; `UsageError` for an unknown one."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import ref
 
 from paydouble.core.ids import Ids
-from paydouble.core.tuples import maker
 from paydouble.faults.bodies import set_path
 from paydouble.faults.webhook_plans import AttemptPlan, EventPlan
 from paydouble.payments import events
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from paydouble.webhooks.deliveries import Outbox
 
 P = TypeVar("P", EventPlan, AttemptPlan)
-_event = maker(events.Event)
 
 
 class Publisher:
@@ -50,7 +48,7 @@ class Publisher:
         "ledger",
         "notification_url",
         "overtaking",
-        "rules",
+        "settings",
         "stories",
     )
 
@@ -63,7 +61,7 @@ class Publisher:
         faults: FaultTable,
         outbox: Outbox,
         dispatch: DeliveryScheduler,
-        rules: Settings,
+        settings: Settings,
         notification_url: str | None,
     ) -> None:
         """Work on a sandbox's records; `start` comes before the first event."""
@@ -73,7 +71,7 @@ class Publisher:
         self._outbox = outbox
         self._trimmer = trimmer
         self.journal = journal
-        self.rules = rules
+        self.settings = settings
         self.notification_url = notification_url
         """Where the events go whose pay-in names no URL of its own."""
         self.cause: RequestEntry | None = None
@@ -91,7 +89,7 @@ class Publisher:
     def publish(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> events.Event:
         """Record an event and send it on its way."""
         cause = self.cause
-        settings = self.rules
+        settings = self.settings
         own = self._own_url(resource)
         target = own or self.notification_url
         plan = (
@@ -113,7 +111,7 @@ class Publisher:
             livemode=livemode,
         )
         request_id = cause.id if cause else None
-        event = _event((event_id, kind, resource.id, created_at, request_id, body, self.journal.next()))
+        event = events.Event(event_id, kind, resource.id, created_at, request_id, body, self.journal.next())
         self.journal.events.add(event)
         self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
         if cause:
@@ -147,7 +145,7 @@ class Publisher:
 
     def _as_planned(self, plan: EventPlan, resource: Resource, now: int) -> tuple[int, bool]:
         created_at = (_last_event_at(self.journal, resource.id) or now) if plan.tie else now
-        return created_at, self.rules.livemode if plan.livemode is None else plan.livemode
+        return created_at, self.settings.livemode if plan.livemode is None else plan.livemode
 
     def plan_attempt(self, delivery: Delivery, now: int) -> AttemptPlan | None:
         """Return what faults do to the attempt that a delivery is about to make."""

@@ -13,7 +13,6 @@ from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.timers import Timers
-from paydouble.core.tuples import maker
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import UNPAID, is_final
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
@@ -49,7 +48,6 @@ PAYOUT_STEPS: Final = (
     PayoutStep.model_construct(after=parse_duration("1s"), to="processing"),
     PayoutStep.model_construct(after=parse_duration("2s"), to="succeeded"),
 )
-_play_step = maker(PlayStep)
 
 
 class ScriptRunner:
@@ -83,7 +81,7 @@ class ScriptRunner:
         if first_after is None:
             self._next_step(pay_in.id, start_plan.steps, 0, now)
         else:
-            self._timers.schedule(now + first_after, _play_step((pay_in.id, start_plan.steps, 0)), pay_in.id)
+            self._timers.schedule(now + first_after, PlayStep(pay_in.id, start_plan.steps, 0), pay_in.id)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
         """Set the first step."""

@@ -66,7 +66,7 @@ class SandboxConnector(aiohttp.BaseConnector):
             answered(request, self._bodies)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        body, problem = await read_body(request, self.sandbox.core.sandbox.rules.body_limit, self._bodies)
+        body, problem = await read_body(request, self.sandbox.core.sandbox.settings.body_limit, self._bodies)
         asked = Request(
             request.method, origin_form(request), request.headers, body, request.raw_headers, "127.0.0.1", problem
         )

@@ -51,7 +51,7 @@ def _failed(host: Host, asked: Request) -> Reply:
 
 async def _read(host: Host, request: web.BaseRequest) -> Request:
     sandbox, _ = host.registry.find(request.headers.get("Authorization"))
-    settings = host.options.settings if sandbox is None else sandbox.rules
+    settings = host.options.settings if sandbox is None else sandbox.settings
     body, body_error = await read_body(request, settings.body_limit, host.bodies)
     transport = request.transport
     peer = transport.get_extra_info("peername") if transport is not None else None

@@ -38,7 +38,7 @@ def minor_units(amount: Decimal, currency: str, digits: int, member: str = "amou
 
 def refuse_duplicate(sandbox: Sandbox, kind: type[Named], external_identifier: str | None) -> None:
     """Raise 422 for an external identifier that an earlier resource of the kind has, where the settings say so."""
-    if external_identifier is None or sandbox.rules.duplicate_external_identifier == "allow":
+    if external_identifier is None or sandbox.settings.duplicate_external_identifier == "allow":
         return
     holder = sandbox.ledger.holder(kind, external_identifier)
     if holder is not None:
@@ -59,7 +59,7 @@ def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
     last = 0
     place = _place(queries.get("cursor"), kind.OBJECT)
     ledger = call.sandbox.ledger
-    newest_first = call.sandbox.rules.list_order == "newest_first"
+    newest_first = call.sandbox.settings.list_order == "newest_first"
     for resource in ledger.newest_first(kind, place) if newest_first else ledger.oldest_first(kind, place):
         if any(getattr(resource, name) != value for name, value in wanted.items()):
             continue

@@ -13,7 +13,6 @@ from paydouble.api.handlers import digits_of, minor_units, page, refuse_duplicat
 from paydouble.api.schemas import DepositRequest, MethodsRequest, PaymentMethodChoice, RatesRequest
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import json_amount, write_minor
-from paydouble.core.tuples import maker
 from paydouble.payments.catalogue import Catalogue, Method, convert, rate
 from paydouble.payments.resources import Customer, Document, Order, PayIn
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from paydouble.faults.plan import Plan
     from paydouble.sandbox import Sandbox
     from paydouble.scenarios.model import Scenario
-
-_order = maker(Order)
-_customer = maker(Customer)
 
 
 def create_deposit(call: Call) -> Document:
@@ -44,22 +40,20 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
     method = _choose(catalogue, members["payment_method"], currency, members["country"], amount)
     if plan is not None and _removed(plan, method):
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
-    if sandbox.rules.duplicate_external_identifier != "allow":
+    if sandbox.settings.duplicate_external_identifier != "allow":
         refuse_duplicate(sandbox, PayIn, members["external_identifier"])
     seconds = members["expires_in"]
-    order = _order(
-        (
-            members["external_identifier"],
-            amount,
-            currency,
-            method.named,
-            _customer(vars(members["customer"]).values()),
-            sandbox.rules.pay_in_expires_in if seconds is None else seconds * 1000,
-            members["return_url"],
-            members["notification_url"],
-            members["metadata"],
-            digits,
-        )
+    order = Order(
+        external_identifier=members["external_identifier"],
+        amount=amount,
+        currency=currency,
+        payment_method=method.named,
+        customer=Customer(**vars(members["customer"])),
+        expires_in_ms=sandbox.settings.pay_in_expires_in if seconds is None else seconds * 1000,
+        return_url=members["return_url"],
+        notification_url=members["notification_url"],
+        metadata=members["metadata"],
+        digits=digits,
     )
     pay_in, document = sandbox.create_pay_in(scenario, order)
     return pay_in.extended(document, sandbox.ledger.stamp)
