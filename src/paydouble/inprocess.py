@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
+from multidict import CIMultiDict
+
 from paydouble.api.execution import Delayed, Joined
-from paydouble.api.operations import operations
+from paydouble.api.operations import PREFIX, operations
 from paydouble.api.pipeline import Pipeline
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
-from paydouble.core.instants import LATEST_MS, write_instant
+from paydouble.guards.credentials import basic_header
 from paydouble.journal import Unclaimed
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.business import MOST_TIMERS, Identity
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
 
@@ -73,17 +76,18 @@ class InProcess:
         wall: Callable[[], int] | None = None,
         paths: Mapping[str, str] | None = None,
         shares_clock: bool = False,
+        beside: InProcess | None = None,
     ) -> None:
         """Start at an instant (milliseconds), on a clock that stands until it is moved.
 
         Without a `receiver` nothing takes events, and they wait. `wall` gives the machine's time (milliseconds) for
         signatures and for the reset of a quota; without it both count the sandbox's own, so that two runs are the same
-        to the byte. A caller that `shares_clock` sleeps by the sandbox's clock, so quotas count on that one.
+        to the byte. A caller that `shares_clock` sleeps by the sandbox's clock, so quotas count on that one. `beside`
+        is another business of the same service: one base URL answers for both, and the credentials tell them apart.
         """
         self.identity = identity or Identity("default", seed, "sandbox_key", "sandbox_secret", "whsec_sandbox")
         self.receiver = receiver
         self._wall = wall
-        self.registry = Registry()
         self.sandbox = sandbox = Sandbox(
             self.identity,
             settings,
@@ -91,21 +95,51 @@ class InProcess:
             notification_url=notification_url,
             library=library,
         )
-        self.unclaimed = Unclaimed(lambda: sandbox.now)
-        """The requests that did not come with the sandbox's business key."""
-        self.pipeline = Pipeline(
-            self.registry,
-            operations(paths or {}),
-            defaults=settings,
-            seed=seed,
-            unclaimed=self.unclaimed,
-            wall=None if shares_clock else wall,
-        )
+        self.registry: Registry = Registry() if beside is None else beside.registry
+        self.unclaimed: Unclaimed = Unclaimed(lambda: sandbox.now) if beside is None else beside.unclaimed
+        """The requests that did not come with the key of a business."""
+        if beside is not None:
+            self.pipeline: Pipeline = beside.pipeline
+        else:
+            self.pipeline = Pipeline(
+                self.registry,
+                operations(paths or {}),
+                defaults=settings,
+                seed=seed,
+                unclaimed=self.unclaimed,
+                wall=None if shares_clock else wall,
+            )
         self.registry.add(self.sandbox)
+        self.authorization = basic_header(self.identity.business_key, self.identity.business_secret)
+        """The header by which a request is the business's."""
         self.attempts = 0
         self.fell_due = 0
         """How many attempts the latest `advance` has made that fell due on its way."""
         self._counts_after = start
+        self._keys = count(1)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Request:
+        """Return a request of the business, ready for `handle`.
+
+        A `path` is below `/api/v1` unless it begins with it. The credentials are added, the Content-Type of a body,
+        and to a POST its idempotency `key` (without one, the next of a row), unless `headers` have them.
+        """
+        sent = CIMultiDict(headers or {})
+        sent.setdefault("Authorization", self.authorization)
+        if body:
+            sent.setdefault("Content-Type", "application/json")
+        if method == "POST" and "Idempotency-Key" not in sent:
+            sent["Idempotency-Key"] = key or f"00000000-0000-4000-8000-{next(self._keys):012x}"
+        target = path if path.startswith(PREFIX) else f"{PREFIX}/{path.removeprefix('/')}"
+        return Request(method, target, sent, body, remote="127.0.0.1")
 
     def handle(self, request: Request) -> Reply:
         """Answer a request. Real time is not waited for; the reply says how long it would have been kept back.
@@ -139,34 +173,18 @@ class InProcess:
                 self._attempt(endpoint, self.receiver)
         return self.attempts - before
 
-    def advance(self, *, by: int | None = None, to: int | None = None, limit: int = 1_000_000) -> int:
+    def advance(self, *, by: int | None = None, to: int | None = None, limit: int = MOST_TIMERS) -> int:
         """Move the clock by or to (milliseconds), or with neither until nothing is left to happen.
 
-        What is due happens instant by instant, and what it sends is delivered before the next. Returns how many timers
-        went off; `limit` is the number after which it stops where it is. `UsageError` for an instant that cannot be.
+        What is due happens instant by instant, and what it sends is delivered before the next (`Sandbox.instants`).
+        Returns how many timers fired; `limit` is the number after which it stops where it is. `UsageError` for an
+        instant that cannot be.
         """
         sandbox = self.sandbox
-        now = sandbox.tick()
-        if by is not None:
-            to = now + by
-        if to is not None and not now <= to < LATEST_MS:
-            where = "in the past" if to < now else "after the year 9998"
-            raise UsageError(f"that is {where}; the clock stands at {write_instant(now)}", member="to")
+        self.fell_due, self._counts_after = 0, sandbox.tick()
         before = sandbox.fired
-        self.fell_due, self._counts_after = 0, now
-        self.deliver()
-        while sandbox.fired - before < limit:
-            due = sandbox.timers.next_due()
-            if due is None or due >= LATEST_MS or (to is not None and due > to):
-                break
-            sandbox.clock.jump(due)
-            sandbox.tick()
+        for _ in sandbox.instants(by=by, to=to, limit=limit):
             self.deliver()
-        else:
-            to = None
-        if to is not None:
-            sandbox.clock.jump(to)
-            sandbox.tick()
         return sandbox.fired - before
 
     def _attempt(self, endpoint: str, receiver: Receiver) -> None:

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from drive import DEPOSITS, Business, World, deposit_body, error_code, settings
+from drive import DEPOSITS, Business, deposit_body, error_code, settings
 
 from paydouble.guards.credentials import basic_header
 
@@ -108,8 +108,8 @@ def test_a_refused_request_about_a_pay_in_keeps_that_one_s_order() -> None:
 
 def test_businesses_do_not_see_each_other() -> None:
     """What one business creates is not found by another, nor listed."""
-    world = World()
-    one, other = Business("one", world=world), Business("other", world=world)
+    one = Business("one")
+    other = Business("other", beside=one)
     pay_in_id = one.deposit()
 
     assert other.get(f"/pay-in/{pay_in_id}").status == 404

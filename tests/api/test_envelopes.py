@@ -53,7 +53,7 @@ PROVOKE: dict[str, Callable[[Business], Reply]] = {
     "IDEMPOTENCY_CONFLICT": _conflict,
     "VALIDATION_ERROR": lambda business: business.post(DEPOSITS, deposit_body(currency="ZZZ")),
     "RATE_LIMITED": lambda business: business.get("/pay-in"),
-    "INTERNAL_ERROR": lambda business: business.world.pipeline.internal_error(),
+    "INTERNAL_ERROR": lambda business: business.pipeline.internal_error(),
     "endpoint": lambda business: business.get("/nowhere"),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from drive import DEPOSITS, SECOND, START, Business, World, deposit_body, key
+from drive import DEPOSITS, SECOND, START, Business, deposit_body, key
 
 from paydouble.api.values import Reply
 from paydouble.guards.credentials import basic_header
@@ -97,7 +97,7 @@ def test_a_429_carries_the_three_documented_headers() -> None:
 )
 def test_a_client_sleeps_by_its_own_clock(changes: dict[str, Any], shown: str) -> None:
     """In epoch units the reset is the machine's time plus what is left of the window, unless the setting says not."""
-    business = Business(world=World(wall=lambda: WALL), rate_limit={"limit": 0, **changes})
+    business = Business(wall=lambda: WALL, rate_limit={"limit": 0, **changes})
 
     reply = business.get("/pay-in")
 
@@ -116,7 +116,7 @@ def test_a_client_sleeps_by_its_own_clock(changes: dict[str, Any], shown: str) -
 )
 def test_an_injected_429_counts_on_the_same_clock(effect: dict[str, Any], changes: dict[str, Any], shown: int) -> None:
     """A fault's reset counts as that of the business's quota would."""
-    business = Business(world=World(wall=lambda: WALL), **changes)
+    business = Business(wall=lambda: WALL, **changes)
     business.arm("rate_limit", **effect)
 
     assert headers(business.get("/pay-in"))["X-RateLimit-Reset"] == str(shown)

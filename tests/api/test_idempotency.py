@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from drive import DEPOSITS, Business, World, data, deposit_body, error_code, key
+from drive import DEPOSITS, Business, data, deposit_body, error_code, key
 
 KEY = "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d"
 
@@ -260,8 +260,8 @@ def test_no_body_and_an_empty_object_are_the_same() -> None:
 
 def test_keys_are_the_businesss() -> None:
     """Two businesses may use the same key for different things."""
-    world = World()
-    one, other = Business("one", world=world), Business("other", world=world)
+    one = Business("one")
+    other = Business("other", beside=one)
 
     statuses = [
         one.post(DEPOSITS, deposit_body(), key=KEY).status,

@@ -75,7 +75,7 @@ def test_a_joiner_claims_the_key_anew_when_the_first_ends_unstored() -> None:
     joiners = [business.begin(DEPOSITS, deposit_body(), key=KEY) for _ in range(2)]
     assert isinstance(first, Delayed)
 
-    business.world.pipeline.abandon(first.call)
+    business.pipeline.abandon(first.call)
     second, third = (business.go_on(each) for each in joiners)
 
     assert isinstance(second, Delayed)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from drive import DAY, DEPOSITS, HOUR, Business, World, deposit_body, error_code, key
+from drive import DAY, DEPOSITS, HOUR, Business, deposit_body, error_code, key
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -55,8 +55,8 @@ class Idempotency(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        world = World()
-        self.businesses = [Business("one", world=world), Business("two", world=world, processing_time="2s")]
+        one = Business("one")
+        self.businesses = [one, Business("two", beside=one, processing_time="2s")]
         self.known: list[dict[str, Known]] = [{}, {}]
         self.flights: list[Flight] = []
         self.created = [0, 0]
@@ -94,7 +94,7 @@ class Idempotency(RuleBasedStateMachine):
         running = [flight for flight in self.flights if isinstance(flight.step, Delayed)]
         flight = running[data.draw(st.integers(0, len(running) - 1))]
         self.flights.remove(flight)
-        self.businesses[flight.business].world.pipeline.abandon(flight.step.call)
+        self.businesses[flight.business].pipeline.abandon(flight.step.call)
         self._forget(flight.business, flight.key, flight.known)
 
     @rule(which=st.integers(0, 1), by=st.sampled_from([1, HOUR, DAY - 1, DAY]))

@@ -1,7 +1,7 @@
-"""Drives a business without sockets: requests as values, a receiver in memory, a clock that is moved by hand.
+"""A business without sockets, for tests that look inside: `Business` stands on `paydouble.inprocess.InProcess`.
 
-What the shell does around the pipeline and the outbox is done here in a few plain lines, so that a test can hold
-every moment still: a request that is in flight, an attempt that has not been answered, the instant before a timer.
+It adds what only a test wants: requests that are wrong in one place, and requests that stay in flight until the test
+goes on with them.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ from typing import Any
 from multidict import CIMultiDict
 
 from paydouble.api.execution import Delayed, Joined, Step
-from paydouble.api.operations import operations
-from paydouble.api.pipeline import Pipeline
+from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
-from paydouble.core.clock import Clock
 from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
-from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import PayIn
-from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import Identity
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
 
-START = 1_767_225_600_000  # 2026-01-01T00:00:00.000Z
+START = START_MS
 URL = "http://127.0.0.1:9/hooks"
-API = "/api/v1"
+API = PREFIX
 DEPOSITS = "/pay-in/deposit-creation"
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 # What a receiver makes of an attempt: an HTTP status, or None when nobody listens.
@@ -71,39 +68,31 @@ def error_code(reply: Reply) -> str:
     return "INVALID_INPUT" if code == "invalid_request" else code.upper()
 
 
-class World:
-    """A registry and its pipeline, shared by the businesses in it."""
-
-    def __init__(self, wall: Callable[[], int] | None = None) -> None:
-        self.registry = Registry()
-        self.pipeline = Pipeline(self.registry, operations(), defaults=Settings(), seed=0, wall=wall)
-
-
 class Business:
-    """One sandbox, and everything around it that a test decides."""
+    """A business in this process (`InProcess`), with what a test needs to hold a moment still."""
 
     def __init__(
         self,
         name: str = "default",
         *,
-        world: World | None = None,
         seed: int = 1,
         notification_url: str | None = URL,
         receiver: Receiver = lambda _: 200,
+        wall: Callable[[], int] | None = None,
+        beside: Business | None = None,
         **changes: Any,  # noqa: ANN401 - JSON is any
     ) -> None:
-        self.world = world or World()
-        self.receiver = receiver
         self.received: list[Attempt] = []
-        identity = Identity(name, seed, f"key_{name}", "secret", f"whsec_{name}")
-        self.sandbox = Sandbox(
-            identity,
+        self.core: InProcess = InProcess(
             settings(**changes),
-            lambda: Clock(lambda: 0, start=START, mode="manual"),
+            receiver=_keeping(self.received, receiver),
             notification_url=notification_url,
+            identity=Identity(name, seed, f"key_{name}", "secret", f"whsec_{name}"),
+            wall=wall,
+            beside=None if beside is None else beside.core,
         )
-        self.world.registry.add(self.sandbox)
-        self.authorization = basic_header(identity.business_key, identity.business_secret)
+        self.sandbox = self.core.sandbox
+        self.pipeline = self.core.pipeline
         self._keys = 0xF00000000000
 
     # Requests
@@ -126,10 +115,10 @@ class Business:
         for each in keys:
             sent.add("Idempotency-Key", each)
         if authorization is not None:
-            sent["Authorization"] = authorization or self.authorization
+            sent["Authorization"] = authorization or self.core.authorization
         if content_type is not None and method == "POST":
             sent["Content-Type"] = content_type
-        return self.world.pipeline.handle(Request(method, API + path, sent, body, remote=remote, body_error=body_error))
+        return self.pipeline.handle(Request(method, PREFIX + path, sent, body, remote=remote, body_error=body_error))
 
     def get(self, path: str, **options: Any) -> Reply:  # noqa: ANN401 - those of `request`
         """GET a path below `/api/v1`."""
@@ -164,9 +153,9 @@ class Business:
     def go_on(self, step: Step) -> Step:
         """Do what the shell does when the time of a request that is in flight has come."""
         if isinstance(step, Delayed):
-            return self.world.pipeline.execute(step.call)
+            return self.pipeline.execute(step.call)
         if isinstance(step, Joined):
-            return self.world.pipeline.rejoin(step)
+            return self.pipeline.rejoin(step)
         return step
 
     def deposit(self, **changes: Any) -> str:  # noqa: ANN401 - JSON is any
@@ -195,7 +184,11 @@ class Business:
         fault = {"on": "api", "match": match or {}, "effect": {"type": kind, **attributes}}
         return self.sandbox.faults.add(parse_fault(fault), self.sandbox.now)
 
-    # Time and deliveries, as the shell drives them
+    # Time and deliveries
+
+    def answer_with(self, receiver: Receiver) -> None:
+        """Let another receiver take the attempts from now on."""
+        self.core.receiver = _keeping(self.received, receiver)
 
     @property
     def wall(self) -> int:
@@ -204,39 +197,33 @@ class Business:
 
     def deliver_all(self) -> int:
         """Make every attempt that is due, endpoint by endpoint; returns how many those were."""
-        made = 0
-        while endpoints := self.sandbox.ready_endpoints():
-            for endpoint in endpoints:
-                self.sandbox.tick()
-                due = self.sandbox.next_attempt(endpoint, self.wall)
-                if due is None:
-                    continue
-                delivery, attempt = due
-                self.received.append(attempt)
-                self.sandbox.settle(delivery, attempt, outcome(self.receiver(attempt), self.wall))
-                made += 1
-        return made
+        return self.core.deliver()
 
     def advance(self, by: int) -> None:
         """Move the clock, instant by instant; the attempts of one settle before the next begins."""
-        end = self.sandbox.tick() + by
-        self.deliver_all()
-        while (due := self.sandbox.timers.next_due()) is not None and due <= end:
-            self.sandbox.clock.jump(due)
-            self.sandbox.tick()
-            self.deliver_all()
-        self.sandbox.clock.jump(end)
-        self.sandbox.tick()
+        self.core.advance(by=by)
 
     def until_idle(self) -> None:
         """Move the clock until nothing is left to happen."""
-        self.deliver_all()
-        while (due := self.sandbox.timers.next_due()) is not None:
-            self.advance(max(0, due - self.sandbox.now))
+        self.core.advance()
 
     def events(self) -> list[Any]:
         """Return the events that were recorded, oldest first, as a receiver would read them."""
         return [json.loads(event.body) for event in self.sandbox.journal.events.entries]
+
+
+def _keeping(received: list[Attempt], receiver: Receiver) -> Callable[[Webhook], int]:
+    """Return a receiver of webhooks that keeps each attempt, and no business alive."""
+
+    def receive(webhook: Webhook) -> int:
+        attempt = webhook.delivery.attempts[-1]
+        received.append(attempt)
+        status = receiver(attempt)
+        if status is None:
+            raise Unreachable
+        return status
+
+    return receive
 
 
 def settled(step: Step) -> Reply:

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from multidict import CIMultiDict
-
-from paydouble.api.operations import PREFIX
-from paydouble.api.values import Reply, Request
+from paydouble.api.values import Reply
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.wire import Lost, TimedOut, client_outcome
 from paydouble.feed import Note
-from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import START_MS, InProcess, Webhook
 from paydouble.payments.resources import Dispute
 from paydouble.rehearsal.calls import Answer, Call, Heard
@@ -98,18 +94,11 @@ class _Rehearsing:
         box = self.house.sandbox
         box.scenarios.upload(scenario)
         box.activate_scenario(scenario.name)
-        identity = self.house.identity
-        self._authorization = basic_header(identity.business_key, identity.business_secret)
         self._seen = box.feed.sequence
         box.feed.listen(self._note)
 
     def send(self, call: Call) -> Heard:
-        headers = CIMultiDict({"Authorization": self._authorization})
-        if call.key is not None:
-            headers["Idempotency-Key"] = call.key
-            headers["Content-Type"] = "application/json"
-        request = Request(call.method, PREFIX + call.path, headers, call.body, remote="127.0.0.1")
-        return heard(self.house.handle(request))
+        return heard(self.house.handle(self.house.request(call.method, call.path, call.body, key=call.key)))
 
     def answered(self, answer: Answer) -> None:
         self.timeline.append(moment_of(answer, self.house.sandbox.now))

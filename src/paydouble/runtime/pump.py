@@ -13,16 +13,14 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
 
 from paydouble.core.clock import Clock
-from paydouble.core.errors import UsageError
-from paydouble.core.instants import LATEST_MS, write_instant
 from paydouble.runtime.sender import Sender
 from paydouble.runtime.wall import wall_ms
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.business import MOST_TIMERS
 
 T = TypeVar("T")
 # How long an `auto` clock sees nothing in flight before it jumps (assumptions, "Time").
 AUTO_PAUSE_SECONDS = 0.05
-DEFAULT_LIMIT = 1_000_000
 # An alarm further away than this is set anew when it rings; the event loop's own clock has an end.
 _LONGEST_ALARM_SECONDS = 86_400.0
 # Without anything to send an advance would never let the event loop breathe.
@@ -96,7 +94,7 @@ class Pump:
         while self._workers:
             await asyncio.wait(self._workers)
 
-    async def advance(self, *, to: int | None = None, by: int | None = None, limit: int = DEFAULT_LIMIT) -> Advanced:
+    async def advance(self, *, to: int | None = None, by: int | None = None, limit: int = MOST_TIMERS) -> Advanced:
         """Move the clock to an instant or by some milliseconds, or with neither until nothing is left to happen.
 
         What is due happens instant by instant; the attempts of an instant settle before the next begins. A second
@@ -105,32 +103,14 @@ class Pump:
         """
         async with self._advancing:
             sandbox = self.sandbox
-            now = sandbox.tick()
-            if by is not None:
-                to = now + by
-            if to is not None and not now <= to < LATEST_MS:
-                where = "in the past" if to < now else "after the year 9998"
-                raise UsageError(f"{write_instant(to) if to < LATEST_MS else 'that'} is {where}; "
-                                 f"the clock stands at {write_instant(now)}", member="to")  # fmt: skip
-            clock_resets = self._clock_resets
-            fired_before, instants = sandbox.fired, 0
-            self._fell_due, self._counts_after = 0, now
-            await self.quiet()
-            while sandbox.fired - fired_before < limit and not self._closed and clock_resets == self._clock_resets:
-                due = sandbox.timers.next_due()
-                if due is None or due >= LATEST_MS or (to is not None and due > to):
-                    break
-                sandbox.clock.jump(due)
-                sandbox.tick()
+            self._fell_due, self._counts_after = 0, sandbox.tick()
+            clock_resets, fired_before = self._clock_resets, sandbox.fired
+            for stop, _ in enumerate(sandbox.instants(to=to, by=by, limit=limit), 1):
                 await self.quiet()
-                instants += 1
-                if instants % _INSTANTS_PER_BREATH == 0:
+                if stop % _INSTANTS_PER_BREATH == 0:
                     await asyncio.sleep(0)
-            else:
-                to = None
-            if to is not None:
-                sandbox.clock.jump(to)
-                sandbox.tick()
+                if self._closed or clock_resets != self._clock_resets:
+                    break
             sandbox.feed.say("clock", sandbox.now)
             self.wake()
             return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._fell_due, sandbox.idle)

@@ -7,7 +7,7 @@ waits, sends or reads the machine's time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
@@ -15,7 +15,7 @@ from paydouble.config import Settings, guards
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.ids import Ids
-from paydouble.core.instants import Stamps
+from paydouble.core.instants import LATEST_MS, Stamps, write_instant
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.core.timers import Timers
 from paydouble.faults.table import FaultTable
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # Attempts that one endpoint has in flight on a real clock, so that a slow receiver delays nobody else's event.
 REAL_IN_FLIGHT: Final = 8
+MOST_TIMERS: Final = 1_000_000
+"""After so many timers a clock that is moved stops, unless it is asked for another limit."""
 
 
 class Identity(NamedTuple):
@@ -187,6 +189,35 @@ class Sandbox:
             due = self.timers.next_due()
         self.now = now
         return now
+
+    def instants(self, *, by: int | None = None, to: int | None = None, limit: int = MOST_TIMERS) -> Iterator[int]:
+        """Move the clock by or to (milliseconds), or with neither until nothing is left to happen; yield each stop.
+
+        The first stop is now, each other one an instant at which timers have fired. At a stop the shell settles what
+        was set in motion, and then asks for the next. After `limit` timers the clock stays where it is, and where the
+        shell breaks off it does too. `UsageError` for an instant in the past or beyond the calendar.
+        """
+        now = self.tick()
+        if by is not None:
+            to = now + by
+        if to is not None and not now <= to < LATEST_MS:
+            where = "in the past" if to < now else "after the year 9998"
+            instant = write_instant(to) if to < LATEST_MS else "that"
+            raise UsageError(f"{instant} is {where}; the clock stands at {write_instant(now)}", member="to")
+        last = LATEST_MS - 1 if to is None else to
+        before = self.fired
+        yield now
+        while self.fired - before < limit:
+            due = self.timers.next_due()
+            if due is None or due > last:
+                break
+            self.clock.jump(due)
+            yield self.tick()
+        else:
+            return
+        if to is not None:
+            self.clock.jump(to)
+            self.tick()
 
     def fire(self, instant: int) -> int:
         """Fire, in sequence, the timers that are due at or before an instant; returns how many."""

@@ -14,11 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
-from itertools import count
 from types import TracebackType
 from typing import Any, Final, Self
-
-from multidict import CIMultiDict
 
 from paydouble import inprocess
 from paydouble.api.values import Reply, Request
@@ -41,7 +38,6 @@ from paydouble.testing.sandboxes import SandboxHandle
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
 BASE_URL: Final = "http://paydouble.test/api/v1"
-_API: Final = "/api/v1"
 Taker = Callable[[Webhook], int | None]
 """A merchant's receiver: returns the status of its answer (None is 200), or raises `Unreachable` to give none."""
 
@@ -117,7 +113,6 @@ class Sandbox(Handle[Sync]):
         self.business_key = identity.business_key
         self.business_secret = identity.business_secret
         self._down = False
-        self._keys = count(1)
         _MADE.append(weakref.ref(self))
         for held in _HELD:
             held.append(self)
@@ -143,18 +138,11 @@ class Sandbox(Handle[Sync]):
         """
         if isinstance(method, Request):
             return client_response(self.reply(method), patience, method=method.method)
-        sent = CIMultiDict(headers or {})
-        sent.setdefault("Authorization", self.auth.header)
-        content = body or b""
-        if json is not None:
-            content = encode(json)
-        if content:
-            sent.setdefault("Content-Type", "application/json")
-        if method == "POST":
-            sent.setdefault("Idempotency-Key", key or f"00000000-0000-4000-8000-{next(self._keys):012x}")
-        target = path if path.startswith(_API) else f"{_API}/{path.removeprefix('/')}"
-        raw = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items())
-        asked = Request(method, target, sent, content, raw, "127.0.0.1")
+        content = (body or b"") if json is None else encode(json)
+        asked = self.core.request(method, path, content, key=key, headers=headers)
+        asked.raw_headers = tuple(
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in asked.headers.items()
+        )
         return client_response(self.reply(asked), patience, method=method)
 
     def reply(self, request: Request) -> Reply:

@@ -15,9 +15,7 @@ import aiohttp
 import httpx
 import pytest
 from drive import DEPOSITS, deposit_body, key
-from multidict import CIMultiDict
 
-from paydouble.api.values import Request
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import ApiFault, parse_fault
 from paydouble.faults.plan import Plan
@@ -234,9 +232,8 @@ def test_a_client_has_the_same_from_every_shell(
 def test_the_merchant_of_a_rehearsal_has_it_too(effect: Effect, phase: Phase) -> None:
     """It waits as long as it takes, so it has what a caller of the handle without patience has."""
     double = _double(effect, phase)
-    headers = CIMultiDict(_headers(basic_header(double.identity.business_key, double.identity.business_secret)))
 
-    got = heard(double.handle(Request("POST", PATH, headers, BODY)))
+    got = heard(double.handle(double.request("POST", PATH, BODY)))
 
     try:
         answer = _armed(effect, phase).handle("POST", PATH, body=BODY, key=key(1))

@@ -105,7 +105,7 @@ def test_every_event_comes_to_an_end_and_what_can_be_healed_is_delivered(
     assert sandbox.idle
 
     sandbox.faults.clear()
-    business.receiver = lambda _: 200
+    business.answer_with(lambda _: 200)
     healed = [each for each in deliveries if each.status == "held"]
     for delivery in healed:
         sandbox.release(delivery)
@@ -125,7 +125,7 @@ def test_healed_in_the_middle_everything_that_still_waits_is_delivered(
     sandbox = business.sandbox
 
     sandbox.faults.clear()
-    business.receiver = lambda _: 200
+    business.answer_with(lambda _: 200)
     sandbox.set_notification_url(URL)
     ended = {each.id for each in sandbox.outbox.deliveries.values() if each.settled}
     for delivery in list(sandbox.outbox.deliveries.values()):

@@ -120,7 +120,7 @@ def test_an_abandoned_slow_request_leaves_nothing() -> None:
     step = business.begin(DEPOSITS, deposit_body(), key=key(1))
     assert isinstance(step, Delayed)
 
-    business.world.pipeline.abandon(step.call)
+    business.pipeline.abandon(step.call)
 
     assert (step.seconds, len(business.sandbox.keys), business.events()) == (3.0, 0, [])
 
@@ -132,7 +132,7 @@ def test_an_abandoned_slow_read_leaves_nothing() -> None:
     step = business.request("GET", "/pay-in")
     assert isinstance(step, Delayed)
 
-    business.world.pipeline.abandon(step.call)
+    business.pipeline.abandon(step.call)
 
     assert (step.call.claim, len(business.sandbox.keys)) == (None, 0)
 
@@ -161,7 +161,7 @@ def test_a_joiner_is_judged_by_who_holds_the_key_now() -> None:
     first = business.begin(DEPOSITS, deposit_body(), key=key(1))
     joiner = business.begin(DEPOSITS, deposit_body(), key=key(1))
     assert isinstance(first, Delayed)
-    business.world.pipeline.abandon(first.call)
+    business.pipeline.abandon(first.call)
     business.begin(DEPOSITS, deposit_body(amount=1), key=key(1))
 
     reply = settled(business.go_on(joiner))

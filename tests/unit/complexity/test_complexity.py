@@ -14,9 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from multidict import CIMultiDict
 
-from paydouble.api.values import Request
 from paydouble.cli.options import read_mapping
 from paydouble.config import load_settings
 from paydouble.core import json_text
@@ -118,9 +116,8 @@ def asking(count: int) -> Work:
 def sending(count: int) -> Work:
     """Return the work of taking a request with many headers."""
     service = InProcess()
-    headers = [(f"X-Header-{number}", "v" * 20) for number in range(count)]
-    raw = [(name.encode(), value.encode()) for name, value in headers]
-    request = Request("GET", "/api/v1/pay-in", CIMultiDict(headers), raw_headers=raw)
+    request = service.request("GET", "/pay-in", headers={f"X-Header-{number}": "v" * 20 for number in range(count)})
+    request.raw_headers = [(name.encode(), value.encode()) for name, value in request.headers.items()]
     return lambda: service.handle(request)
 
 

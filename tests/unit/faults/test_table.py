@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from multidict import CIMultiDict
 
-from paydouble.api.values import Request
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults import table as table_module
@@ -302,7 +300,7 @@ def test_a_request_has_every_member_that_a_fault_may_match(member: str) -> None:
     wanted = {"operation": "deposit-creation"}.get(member, "none")
     armed = box.faults.add(parse_fault({"match": {member: wanted}, "effect": {"type": "empty_response"}}), box.now)
 
-    double.handle(Request("GET", "/api/v1/pay-in", CIMultiDict({"Authorization": AUTHORIZATION})))
+    double.handle(double.request("GET", "/pay-in"))
 
     assert armed.matched == 0
 

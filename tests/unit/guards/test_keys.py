@@ -35,7 +35,7 @@ def test_a_request_from_before_a_reset_takes_no_key_from_one_after_it() -> None:
     first = settled(business.go_on(business.begin(DEPOSITS, deposit_body(), key=key(1))))
     assert isinstance(overtaken, Delayed)
 
-    business.world.pipeline.abandon(overtaken.call)
+    business.pipeline.abandon(overtaken.call)
     again = settled(business.begin(DEPOSITS, deposit_body(), key=key(1)))
 
     assert first.body == again.body

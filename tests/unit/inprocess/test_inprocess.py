@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from drive import deposit_body, key
-from multidict import CIMultiDict
+from drive import DEPOSITS, deposit_body, key
 
 from paydouble.api.values import Reply, Request
 from paydouble.config import load_settings
@@ -14,19 +13,11 @@ from paydouble.core.errors import UsageError
 from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
+from paydouble.sandbox.business import Identity
 
 
 def _request(core: InProcess, number: int = 1, **changes: object) -> Request:
-    identity = core.identity
-    headers = CIMultiDict(
-        {
-            "Authorization": basic_header(identity.business_key, identity.business_secret),
-            "Content-Type": "application/json",
-            "Idempotency-Key": key(number),
-        }
-    )
-    body = json.dumps(deposit_body(**changes)).encode()
-    return Request("POST", "/api/v1/pay-in/deposit-creation", headers, body)
+    return core.request("POST", DEPOSITS, json.dumps(deposit_body(**changes)).encode(), key=key(number))
 
 
 def _deposit(core: InProcess, number: int = 1, **changes: object) -> Reply:
@@ -35,6 +26,35 @@ def _deposit(core: InProcess, number: int = 1, **changes: object) -> Reply:
 
 def _arm(core: InProcess, kind: str, **members: object) -> None:
     core.sandbox.faults.add(parse_fault({"effect": {"type": kind, **members}}), core.sandbox.now)
+
+
+def test_a_request_is_ready_to_be_sent() -> None:
+    """It has credentials, the type of its body and a key, unless the caller gives others."""
+    core = InProcess()
+    posts = [core.request("POST", "pay-in/x", b"{}"), core.request("POST", "/api/v1/pay-in/x", b"{}", key=key(9))]
+    bare = core.request("GET", "/pay-in", headers={"authorization": "none", "Idempotency-Key": "none"})
+
+    assert [each.target for each in (*posts, bare)] == ["/api/v1/pay-in/x", "/api/v1/pay-in/x", "/api/v1/pay-in"]
+    assert [dict(each.headers) for each in posts] == [
+        {"Authorization": core.authorization, "Content-Type": "application/json", "Idempotency-Key": key(number)}
+        for number in (1, 9)
+    ]
+    assert dict(bare.headers) == {"authorization": "none", "Idempotency-Key": "none"}
+
+
+def test_two_businesses_share_a_service() -> None:
+    """Each finds its own pay-ins, and a stranger's request belongs to neither."""
+    one = InProcess()
+    other = InProcess(identity=Identity("other", 1, "other_key", "secret", "whsec"), beside=one)
+    _deposit(one)
+    stranger = other.request("GET", "/pay-in", headers={"Authorization": basic_header("nobody", "secret")})
+
+    statuses = [one.handle(other.request("GET", "/pay-in")).status, other.handle(stranger).status]
+
+    assert statuses == [200, 401]
+    assert [len(each.sandbox.journal.requests.entries) for each in (one, other)] == [1, 1]
+    assert one.unclaimed is other.unclaimed
+    assert len(one.unclaimed.log.entries) == 1
 
 
 def test_time_in_flight_is_told_and_not_waited_for() -> None:

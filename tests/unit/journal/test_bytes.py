@@ -191,7 +191,7 @@ def test_a_large_journal_is_given_back_with_its_sandbox() -> None:
         business.post(DEPOSITS, large(number))
     gone = weakref.ref(business.sandbox)
 
-    business.world.registry.remove(business.sandbox)
+    business.core.registry.remove(business.sandbox)
     del business
 
     assert gone() is None

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from benches import HOUR, MINUTE, SECOND, advance, bench, deposit
-from multidict import CIMultiDict
+from drive import DEPOSITS, deposit_body
 
-from paydouble.api.values import Request
 from paydouble.config import Settings, load_settings
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.faults import order_faults
-from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess, Webhook
 from paydouble.payments.resources import PayIn
 from paydouble.scenarios.library import Library
@@ -39,7 +37,6 @@ class Shop:
         self.got: list[str] = []
         self.double = InProcess(settings or Settings(), receiver=self._take, library=Library(given=scenarios))
         self.box = self.double.sandbox
-        self._keys = 0
 
     def _take(self, webhook: Webhook) -> int:
         self.got.append(f"{webhook.delivery.event.type}/{webhook.number}")
@@ -47,22 +44,9 @@ class Shop:
 
     def order(self, name: str = "order-1", *, key: int | None = None, **members: Any) -> str:  # noqa: ANN401
         """Ask for a deposit; returns the status, or how the answer was lost."""
-        self._keys += 1
-        body = {
-            "amount": 49.9,
-            "currency": "EUR",
-            "external_identifier": name,
-            "payment_method": {"type": "CREDIT_CARD"},
-            "customer": {"first_name": "Ada", "last_name": "Byron", "email": "ada@example.test"},
-            **members,
-        }
-        headers = CIMultiDict({
-            "Authorization": basic_header("sandbox_key", "sandbox_secret"),
-            "Idempotency-Key": f"00000000-0000-4000-8000-{self._keys if key is None else key:012d}",
-            "Content-Type": "application/json",
-        })  # fmt: skip
-        path = "/api/v1/pay-in/deposit-creation"
-        reply = self.double.handle(Request("POST", path, headers, json.dumps(body).encode()))
+        body = json.dumps(deposit_body(external_identifier=name, **members)).encode()
+        named = None if key is None else f"00000000-0000-4000-9000-{key:012d}"
+        reply = self.double.handle(self.double.request("POST", DEPOSITS, body, key=named))
         return reply.wire.kind if reply.wire is not None else str(reply.status)
 
 

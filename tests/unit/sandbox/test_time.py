@@ -41,6 +41,58 @@ def test_timers_of_different_resources_fire_in_the_order_of_time() -> None:
     assert order == [(1_000, quick.id), (3_000, slow.id), (5_000, quick.id), (5_000, slow.id)]
 
 
+@pytest.mark.parametrize(
+    ("move", "stops", "end"),
+    [
+        ({"by": 2_999}, [0, 2_000], 2_999),
+        ({"to": START + 3_000}, [0, 2_000, 3_000], 3_000),
+        ({"by": 0}, [0], 0),
+        ({"by": 9_000, "limit": 2}, [0, 2_000, 3_000], 3_000),
+        ({"by": 9_000, "limit": 0}, [0], 0),
+        ({}, [0, 2_000, 3_000, 6_000], 6_000),
+    ],
+    ids=str,
+)
+def test_a_clock_that_is_moved_stops_at_each_instant(move: dict[str, int], stops: list[int], end: int) -> None:
+    """Now and wherever something is due, so that the shell can send it before time goes on."""
+    box = bench(url=None)
+    deposit(box)
+
+    stopped = [(instant - START, box.clock.now() - START, box.now - START) for instant in box.instants(**move)]
+
+    assert stopped == [(at, at, at) for at in stops]
+    assert (box.now, box.clock.now()) == (START + end, START + end)
+
+
+def test_a_shell_that_breaks_off_leaves_the_clock_at_its_stop() -> None:
+    """As it does when the sandbox is reset or deleted under way."""
+    box = bench(url=None)
+    deposit(box)
+
+    for instant in box.instants(by=DAY):
+        if instant == START + 2_000:
+            break
+
+    assert (box.now, box.clock.now()) == (START + 2_000, START + 2_000)
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [
+        (START - 1, "2025-12-31T23:59:59.999Z is in the past; the clock stands at 2026-01-01T00:00:00.000Z"),
+        (10**16, "that is after the year 9998; the clock stands at 2026-01-01T00:00:00.000Z"),
+    ],
+)
+def test_a_clock_moves_neither_back_nor_out_of_the_calendar(to: int, why: str) -> None:
+    """The error names the instant and where the clock is, and nothing has happened."""
+    box = bench(url=None)
+
+    with pytest.raises(UsageError) as refused:
+        next(box.instants(to=to))
+
+    assert (refused.value.message, refused.value.member, box.now) == (why, "to", START)
+
+
 def test_fire_counts_what_it_fired() -> None:
     """An instant at which nothing is due fires nothing."""
     box = bench(url=None)

@@ -243,7 +243,7 @@ def test_outcomes_are_forced() -> None:
             "by: by and until_idle contradict each other; give exactly one of by, to, until_idle",
         ),
         (lambda: Sandbox().clock.advance("soon"), "by: 'soon' is not"),
-        (lambda: Sandbox().clock.advance(to="2025-01-01T00:00:00Z"), "to: that is in the past"),
+        (lambda: Sandbox().clock.advance(to="2025-01-01T00:00:00Z"), "to: 2025-01-01T00:00:00.000Z is in the past"),
     ],
 )
 def test_what_cannot_be_is_named(make: Any, message: str) -> None:  # noqa: ANN401 - any of the calls
