@@ -39,7 +39,7 @@ class ShopAdapter(Merchant):
 
 
 class ShopMachine(MerchantMachine):
-    """Says whom to drive."""
+    """Names the adapter."""
 
     merchant = ShopAdapter
 
@@ -50,5 +50,5 @@ TestShop.settings = settings(
     stateful_step_count=12,
     deadline=None,
     derandomize=True,  # the same hundred each time; leave it out to see others
-    phases=[Phase.generate, Phase.shrink],  # the story explains itself
+    phases=[Phase.generate, Phase.shrink],  # the report explains the failure
 )

@@ -158,9 +158,9 @@ def test_a_merchant_may_refuse() -> None:
     ("call", "match"),
     [
         (lambda play: play.pay(trouble="rain"), "there is no trouble 'rain'; there are: none, request lost"),
-        (lambda play: play.pay(twist="rain"), "there is no twist 'rain'"),
+        (lambda play: play.pay(meanwhile="rain"), "there is no meanwhile 'rain'"),
         (lambda play: play.webhooks("rain"), "there is no trouble 'rain'; there are: duplicate"),
-        (lambda play: play.upset("rain"), "there is no upset 'rain'"),
+        (lambda play: play.interrupt_webhook("rain"), "there is no interruption 'rain'"),
         (lambda play: play.provider("rain"), "there is no act 'rain'; there are: fails"),
     ],
 )
@@ -181,7 +181,7 @@ def test_an_unknown_dialect_is_refused() -> None:
 def test_a_machine_without_a_merchant_says_so() -> None:
     """The message names the attribute to set."""
     with pytest.raises(UsageError, match=r"MerchantMachine.merchant is not set"):
-        MerchantMachine().raise_the_curtain("plain")
+        MerchantMachine().start("plain")
 
 
 class Endpoint(BaseHTTPRequestHandler):

@@ -11,27 +11,27 @@ from bugzoo.adapter import ZooMerchant
 from paydouble.inprocess import InProcess
 from paydouble.payments.resources import PayIn
 from paydouble.stateful import Play
-from paydouble.stateful.play import REFUNDS, TWISTS, UPSETS
-from paydouble.stateful.provider import ACTS
+from paydouble.stateful.play import MEANWHILE, REFUND_TROUBLES, WEBHOOK_INTERRUPTIONS
+from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.service import Service
-from paydouble.stateful.troubles import HOOKS, LIVES, POSTS, READS, STRIKES
+from paydouble.stateful.troubles import INJECTED_WEBHOOKS, POST_TROUBLES, READ_TROUBLES, SCENARIOS, WEBHOOK_TROUBLES
 from paydouble.stateful.verdicts import Hanging
 from paydouble.stateful.watchdog import Watchdog
 
 
-@pytest.mark.parametrize("trouble", POSTS)
-@pytest.mark.parametrize("twist", TWISTS)
-def test_a_correct_merchant_survives_every_payment(trouble: str, twist: str) -> None:
+@pytest.mark.parametrize("trouble", POST_TROUBLES)
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_a_correct_merchant_survives_every_payment(trouble: str, meanwhile: str) -> None:
     """Whatever goes wrong, at every point of its code."""
     for at in range(4):
         with Play(ZooMerchant) as play:
-            play.pay(1, trouble, twist=twist, at=at)
+            play.pay(1, trouble, meanwhile=meanwhile, at=at)
             play.retry(1)
             play.wait("10s")
             play.returns(1)
 
 
-@pytest.mark.parametrize("trouble", HOOKS)
+@pytest.mark.parametrize("trouble", WEBHOOK_TROUBLES)
 @pytest.mark.parametrize("dialect", ["plain", "whole seconds"])
 def test_a_correct_merchant_survives_all_webhooks(trouble: str, dialect: str) -> None:
     """However they come, in whatever dialect."""
@@ -42,12 +42,12 @@ def test_a_correct_merchant_survives_all_webhooks(trouble: str, dialect: str) ->
         play.wait("10s")
 
 
-@pytest.mark.parametrize("life", LIVES)
-@pytest.mark.parametrize("what", list(ACTS))
-def test_a_correct_merchant_survives_the_provider(life: str, what: str) -> None:
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("what", list(PROVIDER_ACTS))
+def test_a_correct_merchant_survives_the_provider(scenario: str, what: str) -> None:
     """Also when what the provider does is not possible."""
     with Play(ZooMerchant) as play:
-        play.pay(life=life)
+        play.pay(scenario=scenario)
         play.wait("10s")
         play.refund(share="half")
         play.wait("25h")
@@ -57,37 +57,37 @@ def test_a_correct_merchant_survives_the_provider(life: str, what: str) -> None:
         play.provider("fails")
 
 
-@pytest.mark.parametrize("trouble", REFUNDS)
-@pytest.mark.parametrize("twist", ["none", "second click", "dies"])
-def test_a_correct_merchant_survives_refunds(trouble: str, twist: str) -> None:
+@pytest.mark.parametrize("trouble", REFUND_TROUBLES)
+@pytest.mark.parametrize("meanwhile", ["none", "second click", "dies"])
+def test_a_correct_merchant_survives_refunds(trouble: str, meanwhile: str) -> None:
     """None is made twice."""
     with Play(ZooMerchant) as play:
         play.refund_again()
         play.pay()
         play.wait("10s")
-        play.refund(1, "half", trouble, twist=twist)
+        play.refund(1, "half", trouble, meanwhile=meanwhile)
         play.refund_again()
         play.refund(1, "most")
         play.wait("10s")
 
 
-@pytest.mark.parametrize("how", STRIKES)
+@pytest.mark.parametrize("how", INJECTED_WEBHOOKS)
 def test_a_correct_merchant_refuses_what_is_forged(how: str) -> None:
     """Of every old webhook, also when there is none."""
     with Play(ZooMerchant) as play:
-        play.strike(how)
+        play.inject(how)
         play.pay()
         play.wait("10s")
         for which in range(1, 5):
-            play.strike(how, which)
+            play.inject(how, which)
 
 
-@pytest.mark.parametrize("what", UPSETS)
-@pytest.mark.parametrize("trouble", READS)
+@pytest.mark.parametrize("what", WEBHOOK_INTERRUPTIONS)
+@pytest.mark.parametrize("trouble", READ_TROUBLES)
 def test_a_correct_merchant_survives_the_rest(what: str, trouble: str) -> None:
     """Deaths, outages, broken reads and dead lines."""
     with Play(ZooMerchant) as play:
-        play.upset(what)
+        play.interrupt_webhook(what)
         play.pay()
         play.reads(trouble)
         play.outage("50h")
@@ -106,7 +106,7 @@ def test_a_second_click_needs_a_merchant_that_may_be_interleaved() -> None:
         interleaves = False
 
     with Play(OneAtATime) as play:
-        play.pay(twist="second click")
+        play.pay(meanwhile="second click")
         assert play.sandbox.ledger.count(PayIn) == 1
 
 

@@ -67,10 +67,10 @@ def test_the_test_of_a_report_fails_for_the_same_reason(name: str, seed: int) ->
 
 
 def test_the_scenario_of_a_report_can_be_read() -> None:
-    """It leads the life of the story's last deposit."""
+    """It leads the scenario of the story's last deposit."""
     with pytest.raises(MerchantBug) as caught, Play(MERCHANTS["ExpiredIsDead"]) as play:
         play.order()
-        play.pay(life="abandoned")
+        play.pay(scenario="abandoned")
         play.wait("25h")
         play.provider("late money")
     scenario = parse_text(section(str(caught.value), "As a scenario file"))

@@ -1,4 +1,4 @@
-"""Have a merchant's own code explored: `Merchant` is the adapter, `MerchantMachine` the explorer, `Play` one run.
+"""Explore a merchant's own code: `Merchant` is the adapter, `MerchantMachine` the explorer, `Play` one run.
 
 Needs the extra `hypothesis`: `pip install 'paydouble[hypothesis]'`.
 """

@@ -1,4 +1,4 @@
-"""What must hold of any merchant: after every step, and in the end, when everything has been healed and has settled."""
+"""The rules for every merchant: at any time, and at the end, when all faults are gone and nothing more happens."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
-from paydouble.stateful import books
-from paydouble.stateful.books import Order, Truth
+from paydouble.stateful import expected
+from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.merchant import STATUSES, Merchant
 
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
@@ -20,7 +20,7 @@ _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
 
 def of_requests(box: Sandbox, start: int) -> Iterator[str]:
-    """Yield what is wrong with the requests since a place of the journal."""
+    """Yield what is wrong with the requests from a position of the journal on."""
     log = box.journal.requests
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.faults:
@@ -34,90 +34,90 @@ def of_requests(box: Sandbox, start: int) -> Iterator[str]:
 
 
 def of_keys(box: Sandbox, start: int) -> Iterator[str]:
-    """Yield what is wrong with the keys of the requests of one operation, which began at a place of the journal."""
+    """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal."""
     log = box.journal.requests
     keys: dict[tuple[str, str | None], str] = {}
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
-                keys.clear()  # who has looked may begin anew
+                keys.clear()  # after a look-up a new key is allowed
             continue
         intent = (entry.operation, _order_of(entry))
         if keys.get(intent, entry.key) != entry.key:
             yield f"took a new Idempotency-Key for a retry ({_named(entry)})"
         keys[intent] = entry.key
         if entry.status in {400, 422}:
-            keys.pop(intent, None)  # refused for good: what follows is another request
+            keys.pop(intent, None)  # a final refusal: the next request is another one
 
 
-def of_books(box: Sandbox, orders: Sequence[Order]) -> Iterator[str]:
-    """Yield what is wrong with what the merchant has set in motion."""
+def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[str]:
+    """Yield what is wrong with the deposits and refunds that the merchant has created."""
     known = {order.id for order in orders}
     for pay_in in box.ledger.newest_first(PayIn):
         if pay_in.external_identifier not in known:
             yield f"made a deposit for {pay_in.external_identifier!r}, an order that nobody placed"
     for order in orders:
-        found = books.truth(box, order)
-        yield from _of_deposits(order, found)
-        yield from _of_refunds(order, found)
+        state = expected.expected_state(box, order)
+        yield from _of_deposits(order, state)
+        yield from _of_refunds(order, state)
 
 
-def of_beliefs(merchant: Merchant, order: Order, status: str, found: Truth) -> Iterator[str]:
-    """Yield what is wrong with what the merchant believes of an order, at any time."""
+def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[str]:
+    """Yield what is wrong, at any time, with what the merchant shows for an order."""
     name = order.id
     if status not in STATUSES:
         yield f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
-    if status in _HAS_MONEY and not found.paid:
+    if status in _HAS_MONEY and not state.paid:
         yield f"calls {name} {status}, but no money has come"
-    if order.status in _HAS_MONEY and status in _HAS_NONE and found.paid:
+    if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid:
         yield f"called {name} {order.status} and now calls it {status}, though its money is there"
     shipped = merchant.shipments(name)
     if shipped is None or not shipped:
         return
     if shipped > 1:
         yield f"fulfilled {name} {shipped} times"
-    if not found.paid:
+    if not state.paid:
         yield f"fulfilled {name}, but no money has come"
-    elif books.drifted(found):
+    elif expected.amount_differs(state):
         yield f"fulfilled {name}, but another amount was paid than was asked for"
 
 
-def in_the_end(merchant: Merchant, order: Order, status: str, found: Truth) -> Iterator[str]:
-    """Yield what is wrong with what the merchant believes of an order when nothing more will happen."""
+def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[str]:
+    """Yield what is wrong with what the merchant shows for an order when nothing more will happen."""
     name = order.id
-    may = books.allowed(order, found)
-    if status not in may:
-        yield f"calls {name} {status} in the end; the service's books say {' or '.join(sorted(may))}"
-    if order.due and not found.pay_ins and merchant.retries_by_itself:
-        yield f"never made a deposit for {name}, though {order.due}"
-    if books.drifted(found):
+    allowed = expected.allowed_statuses(order, state)
+    if status not in allowed:
+        yield f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
+    if order.deposit_due and not state.pay_ins and merchant.retries_by_itself:
+        yield f"never made a deposit for {name}, though {order.deposit_due}"
+    if expected.amount_differs(state):
         return
-    held = merchant.balance(name)
-    if held is not None and held != books.balance(order, found):
-        yield f"has {held} {order.currency} in its books for {name}; it should be {books.balance(order, found)}"
-    if merchant.shipments(name) == 0 and found.paid and not found.refunds and not found.disputes and not order.late:
+    held, due = merchant.balance(name), expected.expected_balance(order, state)
+    if held is not None and held != due:
+        yield f"has a balance of {held} {order.currency} for {name}; it should be {due}"
+    only_paid = state.paid and not state.refunds and not state.disputes and not order.paid_late
+    if merchant.shipments(name) == 0 and only_paid:
         yield f"never fulfilled {name}, which is paid"
 
 
-def _of_deposits(order: Order, found: Truth) -> Iterator[str]:
-    charged = [each for each in found.paid if each.id not in order.late]
+def _of_deposits(order: Order, state: ExpectedState) -> Iterator[str]:
+    charged = [each for each in state.paid if each.id not in order.paid_late]
     if len(charged) > 1:
         yield f"charged {order.id} {len(charged)} times"
-    if len(found.pay_ins) > order.presses:
-        yield f"made {len(found.pay_ins)} deposits for {order.id}; the customer has pressed {order.presses} times"
-    for pay_in in found.pay_ins:
+    if len(state.pay_ins) > order.clicks:
+        yield f"made {len(state.pay_ins)} deposits for {order.id}; the customer has pressed {order.clicks} times"
+    for pay_in in state.pay_ins:
         if pay_in.settles_at is None and (pay_in.amount, pay_in.currency) != (order.amount, order.currency):
             amount = write_amount(pay_in.amount, pay_in.currency)
             yield f"asked for {amount} {pay_in.currency} for {order.id}, which costs {order.money} {order.currency}"
 
 
-def _of_refunds(order: Order, found: Truth) -> Iterator[str]:
-    given = Counter(each.amount for each in found.refunds if each.status != "failed")
-    extra = given - Counter(order.wishes.values())
-    for amount in extra:
-        money = write_amount(amount, order.currency)
-        wished = sum(each == amount for each in order.wishes.values())
-        yield f"gave {money} {order.currency} of {order.id} back {given[amount]} times; that was wanted {wished} times"
+def _of_refunds(order: Order, state: ExpectedState) -> Iterator[str]:
+    made = Counter(each.amount for each in state.refunds if each.status != "failed")
+    requested = Counter(order.refunds_requested.values())
+    for amount in made - requested:
+        money = f"{write_amount(amount, order.currency)} {order.currency}"
+        yield f"refunded {money} of {order.id} {made[amount]} times; that was requested {requested[amount]} times"
 
 
 def _named(entry: RequestEntry) -> str:
@@ -126,7 +126,7 @@ def _named(entry: RequestEntry) -> str:
 
 
 def _order_of(entry: RequestEntry) -> str | None:
-    # A request that never reached the operation has not been read; its body still tells.
+    # A request that never reached the operation was not parsed, so its body is parsed here.
     if entry.external_identifier is not None:
         return entry.external_identifier
     try:

@@ -1,4 +1,38 @@
-"""The machine: Hypothesis chooses what happens to a merchant, and shrinks what went wrong to a short story."""
+"""The machine: Hypothesis chooses what happens to a merchant, and shrinks a failure to a short play.
+
+**A play** (`play.py`) is a sequence of steps with one sandbox and one merchant. Before a step its troubles are armed as
+faults, after it they are removed; what is due is delivered, and the rules are checked. At the end all faults are
+removed, time passes until nothing more happens, and the rules of the end are checked.
+
+```
+   MerchantMachine            chooses steps and troubles, shrinks
+        │
+      Play ── Story           one step after another, and their description
+        │
+     Driver ──────────────►  the merchant's adapter: pay, receive, tick, …
+        │                          │ service.call, now, sleep, checkpoint
+        │ findings                 ▼
+        │◄───────────────────  Service       an answer or an error, as a client gets it; interruptions
+        │                          │
+   receive(webhook)           InProcess      the sandbox: pipeline, faults, clock, deliveries
+        ▲                          │
+        └──────────────────────────┘
+```
+
+**Troubles** (`troubles.py`, `provider.py`, and two tables in `play.py`) are a vocabulary of named values: what disturbs
+a POST, a read or a webhook; webhooks that are forged, replayed or unexpected; what happens while a call runs (a second
+click, a kill, a webhook that overtakes the reply) or while a webhook is handled; what the provider does on its own.
+
+**A verdict** comes from four comparisons, none of which knows the merchant's code:
+
+- `invariants.of_requests`, `of_keys` and `Service`: the requests and pauses against the client's part of the contract.
+- `receiving.classify`: each webhook's bytes against the receiver's part; its answer has to fit.
+- `invariants.of_ledger`: the sandbox's deposits and refunds against what customers asked for.
+- `invariants.of_view` and `at_end`: what the merchant shows against the expected state (`expected.py`).
+
+**It is deterministic**: one thread, one sandbox with a fixed seed, and a clock that only steps and sleeps move. The
+same choices give the same requests, ids, bodies and order; a merchant that draws nothing of its own repeats exactly.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +44,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from paydouble.core.errors import UsageError
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import REFUNDS, TWISTS, UPSETS, Play
-from paydouble.stateful.provider import ACTS
-from paydouble.stateful.troubles import DIALECTS, HOOKS, LIVES, POSTS, READS, STRIKES
+from paydouble.stateful.play import MEANWHILE, REFUND_TROUBLES, WEBHOOK_INTERRUPTIONS, Play
+from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.troubles import (
+    DIALECTS,
+    INJECTED_WEBHOOKS,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    SCENARIOS,
+    WEBHOOK_TROUBLES,
+)
 
-# Amounts that binary floats get wrong, and currencies without minor digits, with two and with three.
+# Amounts that binary floats round, and currencies with no, two and three minor digits.
 PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
@@ -28,15 +69,15 @@ PROVIDER_CHAINS: Final = (
 )
 
 _prices = st.sampled_from(PRICES)
-_posts = st.sampled_from(list(POSTS))
-_hooks = st.lists(st.sampled_from(list(HOOKS)), max_size=3, unique=True)
+_post_troubles = st.sampled_from(list(POST_TROUBLES))
+_webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3, unique=True)
 _orders = st.integers(1, MOST_ORDERS)
 _points = st.integers(0, 3)
 """A point of the merchant's code; the first ones are those at which most is lost."""
 _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 
-# Most payments come to an end that there is something to lose of.
-_lives = st.sampled_from([LIVES[0]] * 3 + list(LIVES[1:]))
+# Most payments succeed, since the rules about money need some.
+_scenarios = st.sampled_from([SCENARIOS[0]] * 3 + list(SCENARIOS[1:]))
 _few_orders = precondition(lambda self: len(self.play.orders) < MOST_ORDERS)
 
 
@@ -60,54 +101,54 @@ class MerchantMachine(RuleBasedStateMachine):
     play: Play
 
     def __init_subclass__(cls) -> None:
-        """Leave Hypothesis's explaining out: it takes longer than search and shrinking, and a story explains."""
+        """Leave out Hypothesis's explain phase: it takes longer than the search, and the report explains."""
         super().__init_subclass__()
         test: Any = cls.TestCase
         test.settings = settings(test.settings, phases=_PHASES)
 
     @initialize(dialect=st.sampled_from(list(DIALECTS)))
-    def raise_the_curtain(self, dialect: str) -> None:
-        """Begin with an empty shop."""
+    def start(self, dialect: str) -> None:
+        """Start with an empty shop."""
         if self.merchant is None:
             raise UsageError(f"{type(self).__name__}.merchant is not set; name the class of your adapter there")
         self.play = Play(self.merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds)
 
     @_few_orders
-    @rule(price=_prices, troubles=st.lists(_posts, min_size=1, max_size=2))
+    @rule(price=_prices, troubles=st.lists(_post_troubles, min_size=1, max_size=2))
     def buy(self, price: tuple[str, str], troubles: list[str]) -> None:
-        """An order or two are placed and paid, and with each one thing goes wrong."""
+        """One or two orders are placed and paid, each with one trouble."""
         for trouble in troubles:
             self.play.order(*price)
             self.play.pay(len(self.play.orders), trouble)
 
     @_few_orders
-    @rule(price=_prices, trouble=_posts, twist=st.sampled_from(list(TWISTS)[1:]), at=_points)
-    def buy_with_a_twist(self, price: tuple[str, str], trouble: str, twist: str, at: int) -> None:
-        """An order is placed and paid, and something comes in between."""
+    @rule(price=_prices, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)[1:]), at=_points)
+    def buy_interrupted(self, price: tuple[str, str], trouble: str, meanwhile: str, at: int) -> None:
+        """An order is placed and paid, and something happens meanwhile."""
         self.play.order(*price)
-        self.play.pay(len(self.play.orders), trouble, twist=twist, at=at)
+        self.play.pay(len(self.play.orders), trouble, meanwhile=meanwhile, at=at)
 
     @_few_orders
-    @rule(price=_prices, troubles=_hooks, life=_lives)
-    def buy_and_wait(self, price: tuple[str, str], troubles: list[str], life: str) -> None:
-        """An order is placed and paid, its webhooks do not come as they should, and time passes."""
+    @rule(price=_prices, troubles=_webhook_troubles, scenario=_scenarios)
+    def buy_and_wait(self, price: tuple[str, str], troubles: list[str], scenario: str) -> None:
+        """An order is placed and paid, its webhooks are disturbed, and time passes."""
         self.play.order(*price)
         for trouble in troubles:
             self.play.webhooks(trouble)
-        self.play.pay(len(self.play.orders), life=life)
+        self.play.pay(len(self.play.orders), scenario=scenario)
         self.play.wait("10s")
 
     @_few_orders
     @rule(price=_prices, time=st.sampled_from(["80h", "1h", "25h"]), restarted=st.booleans())
     def buy_on_a_dead_line(self, price: tuple[str, str], time: str, restarted: bool) -> None:  # noqa: FBT001 - Hypothesis passes it
-        """An order is placed, and the line goes dead while it is paid."""
+        """An order is placed, and the connection is lost while it is paid."""
         self.play.order(*price)
         self.play.dead_line(len(self.play.orders), time, restarted=restarted)
 
     @_few_orders
     @rule(price=_prices, refunds=st.sampled_from(REFUND_CHAINS), acts=st.sampled_from(PROVIDER_CHAINS))
-    def buy_and_regret(self, price: tuple[str, str], refunds: tuple[str, ...], acts: tuple[str, ...]) -> None:
-        """An order is placed, paid and refunded, and then the provider has a say."""
+    def buy_and_refund(self, price: tuple[str, str], refunds: tuple[str, ...], acts: tuple[str, ...]) -> None:
+        """An order is placed, paid and refunded, and then the provider acts."""
         self.play.order(*price)
         number = len(self.play.orders)
         self.play.pay(number)
@@ -121,42 +162,42 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @_few_orders
     @rule(price=_prices)
-    def buy_and_come_late(self, price: tuple[str, str]) -> None:
-        """An order is placed, its payment expires, and the money comes after all."""
+    def buy_and_pay_late(self, price: tuple[str, str]) -> None:
+        """An order is placed, its payment expires, and the money arrives later."""
         self.play.order(*price)
         number = len(self.play.orders)
-        self.play.pay(number, life="abandoned")
+        self.play.pay(number, scenario="abandoned")
         self.play.wait("25h")
         self.play.provider("late money", number)
 
-    @rule(order=_orders, trouble=_posts, twist=st.sampled_from(list(TWISTS)), at=_points)
-    def pay(self, order: int, trouble: str, twist: str, at: int) -> None:
-        """A customer pays what may have been paid."""
-        self.play.pay(order, trouble, twist=twist, at=at)
+    @rule(order=_orders, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)), at=_points)
+    def pay(self, order: int, trouble: str, meanwhile: str, at: int) -> None:
+        """A customer pays an order, paid or not."""
+        self.play.pay(order, trouble, meanwhile=meanwhile, at=at)
 
-    @rule(order=_orders, trouble=_posts)
+    @rule(order=_orders, trouble=_post_troubles)
     def retry(self, order: int, trouble: str) -> None:
         """A customer clicks again."""
         self.play.retry(order, trouble)
 
     @rule(order=_orders)
     def returns(self, order: int) -> None:
-        """A payer comes back."""
+        """A payer comes back to the shop."""
         self.play.returns(order)
 
     @rule(
         order=_orders,
         share=st.sampled_from(["all", "half", "most"]),
-        trouble=st.sampled_from(REFUNDS),
-        twist=st.sampled_from(["none", "second click", "dies"]),
+        trouble=st.sampled_from(REFUND_TROUBLES),
+        meanwhile=st.sampled_from(["none", "second click", "dies"]),
     )
-    def refund(self, order: int, share: str, trouble: str, twist: str) -> None:
-        """Money goes back."""
-        self.play.refund(order, share, trouble, twist=twist)
+    def refund(self, order: int, share: str, trouble: str, meanwhile: str) -> None:
+        """The merchant refunds an order."""
+        self.play.refund(order, share, trouble, meanwhile=meanwhile)
 
     @rule(order=_orders)
     def refund_again(self, order: int) -> None:
-        """A clerk clicks twice."""
+        """The last refund is requested again."""
         self.play.refund_again(order)
 
     @rule(time=st.sampled_from(TIMES))
@@ -166,37 +207,37 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @rule(time=st.sampled_from(["1h", "50h", "80h"]))
     def outage(self, time: str) -> None:
-        """The merchant is down."""
+        """The merchant's receiver is down."""
         self.play.outage(time)
 
     @rule()
     def restart(self) -> None:
-        """The merchant is started anew."""
+        """The merchant is restarted."""
         self.play.restart()
 
-    @rule(trouble=st.sampled_from(list(READS)))
+    @rule(trouble=st.sampled_from(list(READ_TROUBLES)))
     def reads(self, trouble: str) -> None:
-        """Reads go wrong."""
+        """Reads are disturbed."""
         self.play.reads(trouble)
 
-    @rule(what=st.sampled_from(list(UPSETS)), at=_points)
-    def upset(self, what: str, at: int) -> None:
-        """The merchant is hit while it works."""
-        self.play.upset(what, at)
+    @rule(what=st.sampled_from(list(WEBHOOK_INTERRUPTIONS)), at=_points)
+    def interrupt_webhook(self, what: str, at: int) -> None:
+        """The merchant is interrupted while it handles a webhook."""
+        self.play.interrupt_webhook(what, at)
 
-    @rule(hows=st.lists(st.sampled_from(list(STRIKES)), min_size=1, max_size=3), which=st.integers(1, 5))
-    def strike(self, hows: list[str], which: int) -> None:
-        """Somebody forges, or repeats."""
+    @rule(hows=st.lists(st.sampled_from(list(INJECTED_WEBHOOKS)), min_size=1, max_size=3), which=st.integers(1, 5))
+    def inject(self, hows: list[str], which: int) -> None:
+        """Forged, repeated or unexpected webhooks arrive."""
         for how in hows:
-            self.play.strike(how, which)
+            self.play.inject(how, which)
 
-    @rule(what=st.sampled_from(list(ACTS)), order=_orders)
+    @rule(what=st.sampled_from(list(PROVIDER_ACTS)), order=_orders)
     def provider(self, what: str, order: int) -> None:
-        """The provider has the last word."""
+        """The provider acts on its own."""
         self.play.provider(what, order)
 
     def teardown(self) -> None:
-        """Heal, settle, judge."""
+        """End the play, unless it has failed."""
         play: Play | None = self.__dict__.pop("play", None)
         if play is None:
             return
@@ -208,7 +249,7 @@ class MerchantMachine(RuleBasedStateMachine):
 
 
 def explore(merchant: type[Merchant], *, seed: int = 0, examples: int = 200, steps: int = 12) -> None:
-    """Run the machine over a merchant with a fixed seed; raises `MerchantBug` with the story when it finds one."""
+    """Run the machine over a merchant with a fixed seed; raises `MerchantBug` with the report when it finds one."""
     machine = type(f"{merchant.__name__}Machine", (MerchantMachine,), {"merchant": merchant})
     machine._hypothesis_internal_use_seed = seed  # type: ignore[attr-defined]  # noqa: SLF001 - what `hypothesis.seed` sets
     run_state_machine_as_test(

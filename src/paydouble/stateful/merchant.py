@@ -1,7 +1,7 @@
-"""The adapter: the few methods through which the machine drives a merchant's own code.
+"""The adapter: the methods through which the machine drives a merchant's own code.
 
-Four are needed: place an order, pay it, tell its status, take a webhook. The others have defaults; each that is
-written lets the machine look at more.
+Four are needed: place an order, pay it, return its status, receive a webhook. The others have defaults; each one that
+is written lets the machine test more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATUSES: Final = (
     "charged_back",
     "review",
 )
-"""What `order_status` may answer; `review` is an order at which a person has to look."""
+"""What `order_status` may return; `review` is an order that a person has to look at."""
 
 NEEDED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -36,7 +36,7 @@ NEEDED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class Refused(Exception):
-    """A merchant raises it when it declines what it is asked for, such as the refund of an order that is not paid."""
+    """Raised by a merchant that declines a request, such as the refund of an order that is not paid."""
 
 
 class Answer(Protocol):
@@ -56,7 +56,7 @@ class Answer(Protocol):
 
 
 class ServiceLike(Protocol):
-    """What a merchant is made with: the payment service, the time, and the points at which it can be hit."""
+    """What a merchant is made with: the payment service, the time, and checkpoints."""
 
     base_url: str
     business_key: str
@@ -83,13 +83,13 @@ class ServiceLike(Protocol):
         """Let time pass, as `time.sleep` does; webhooks arrive meanwhile."""
 
     def checkpoint(self) -> None:
-        """Mark a point at which the process can die, the database break, or something else come in between."""
+        """Mark a point at which the process can be killed, the database fail, or another call come in between."""
 
 
 class Merchant:
-    """Base of an adapter. The machine makes a new one, with an empty shop behind it, for each example.
+    """Base of an adapter. The machine makes a new one, with an empty shop behind it, for each play.
 
-    `service` is the way to the payment service; the order's id has to be sent as `external_identifier`.
+    `service` is the payment service; the order's id has to be sent as `external_identifier`.
     """
 
     receiver_url: ClassVar[str | None] = None
@@ -108,11 +108,11 @@ class Merchant:
         raise NotImplementedError
 
     def pay(self, order_id: str) -> None:
-        """Do what the customer's click on the button does."""
+        """Do what the customer's click on the pay button does."""
         raise NotImplementedError
 
     def order_status(self, order_id: str) -> str:
-        """Return what the merchant believes of an order: one of `STATUSES`."""
+        """Return the status that the merchant shows for an order: one of `STATUSES`."""
         raise NotImplementedError
 
     def receive(self, webhook: Webhook) -> int:
@@ -124,8 +124,8 @@ class Merchant:
         self.pay(order_id)
 
     def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
-        """Give an amount back. The same `refund_id` again is the same wish once more, not another."""
-        raise Refused("this merchant gives nothing back")
+        """Refund an amount. The same `refund_id` again is the same refund requested again, not another one."""
+        raise Refused("this merchant refunds nothing")
 
     def customer_returns(self, order_id: str) -> None:
         """Show the page to which the payer comes back."""
@@ -137,10 +137,10 @@ class Merchant:
         """Run the background jobs that are due: queued work, reconciliation."""
 
     def balance(self, order_id: str) -> Decimal | None:
-        """Return the money that the merchant's books hold for an order; None when there are no books."""
+        """Return the money that the merchant has of an order; None when it keeps no balance."""
 
     def shipments(self, order_id: str) -> int | None:
-        """Return how often an order was fulfilled; None when nobody counts."""
+        """Return how often an order was fulfilled; None when the merchant does not count."""
 
     def close(self) -> None:
-        """Let go of what the example held."""
+        """Release what the play held: connections, files, threads."""

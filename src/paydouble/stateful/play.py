@@ -1,8 +1,7 @@
-"""A stage for a merchant: the double, the merchant's code, and everything that can come between them.
+"""A play: the double, a merchant's code, and the steps that a machine or a test takes with both.
 
-Each public command is one step of a story; a machine chooses them, and so can a test. After each, what must hold of any
-merchant is checked; `end` heals everything, lets it settle and checks what must hold then. A command that has nothing
-to act on does nothing.
+Each public command is one step. After each step the rules that hold at any time are checked. `end` removes all faults,
+lets everything settle, and checks the rules that hold then. A command that has nothing to act on does nothing.
 """
 
 from __future__ import annotations
@@ -19,44 +18,61 @@ from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
-from paydouble.stateful import books, invariants
-from paydouble.stateful.actor import Actor, MakeMerchant
-from paydouble.stateful.books import Order
-from paydouble.stateful.provider import ACTS
-from paydouble.stateful.service import Ambush
+from paydouble.stateful import expected, invariants
+from paydouble.stateful.driver import Driver, MakeMerchant
+from paydouble.stateful.expected import Order
+from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.service import Interruption
 from paydouble.stateful.story import Story
-from paydouble.stateful.troubles import DIALECTS, HOOKS, POSTS, READS, STRIKES, Trouble, aimed, arm
-from paydouble.stateful.verdicts import Died, MerchantBug
+from paydouble.stateful.troubles import (
+    DIALECTS,
+    INJECTED_WEBHOOKS,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    WEBHOOK_TROUBLES,
+    Trouble,
+    documents_of,
+    faults_of,
+)
+from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
 
-TWISTS: Final[Mapping[str, str]] = MappingProxyType(
+MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "none": "",
         "second click": "the customer clicks again meanwhile",
-        "dies": "the merchant's process dies in the middle and is started again",
+        "dies": "the merchant's process is killed in the middle and started again",
         "webhook first": "the first webhook overtakes the reply",
     }
 )
-UPSETS: Final[Mapping[str, str]] = MappingProxyType(
+WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "answer lost": "The merchant's answer to the next webhook will be lost",
-        "dies": "The merchant's process will die over the next webhook, and be started again",
-        "database down": "The merchant's database will fail for a moment over the next webhook",
-        "again meanwhile": "The next webhook will come once more while it is being worked on",
+        "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
+        "database down": "The merchant's database will fail once while it works on the next webhook",
+        "again meanwhile": "The next webhook will come again while the merchant works on it",
     }
 )
-REFUNDS: Final = ("none", "request lost", "reply lost", "two replies lost", "500 after the commit", "503", "proxy page")
+REFUND_TROUBLES: Final = (
+    "none",
+    "request lost",
+    "reply lost",
+    "two replies lost",
+    "500 after the commit",
+    "503",
+    "proxy page",
+)
 _ROUNDS: Final = 6
 _HOUR: Final = 3_600_000
 _settings: dict[str, Settings] = {}
 
 
 class Play:
-    """One run of one merchant. As a context manager it ends with `end`, unless something was raised before."""
+    """One run of one merchant. As a context manager it calls `end`, unless something was raised before."""
 
     def __init__(
         self, merchant: MakeMerchant, *, dialect: str = "plain", seed: int = 0, patience_seconds: float = 10.0
     ) -> None:
-        """Raise the curtain. `patience_seconds` is what one call of the adapter may take in real time.
+        """Start with an empty shop. `patience_seconds` is the limit in real time of one call of the adapter.
 
         `UsageError` for an unknown dialect, `AdapterMisfit` for an adapter that cannot be used.
         """
@@ -65,19 +81,19 @@ class Play:
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
         self._name = getattr(merchant, "__name__", "make_merchant")
-        self._actor = Actor(merchant, _settings[dialect], seed, self.orders, patience_seconds)
-        self._actor.on_taken = self._look_at_beliefs
-        self._double = self._actor.double
+        self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
+        self._driver.on_received = self._check_view
+        self._double = self._driver.double
         self._box = self._double.sandbox
         self._seen = 0
         self._reading: list[str] = []
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return the play."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End, unless something was raised."""
+        """Call `end`, unless something was raised, and close the merchant."""
         try:
             if kind is None:
                 self.end()
@@ -85,25 +101,25 @@ class Play:
             self.close()
 
     def close(self) -> None:
-        """Let go of the merchant."""
-        self._actor.ask("close")
+        """Close the merchant."""
+        self._driver.call("close")
 
     @property
     def failed(self) -> bool:
-        """Whether something has been found."""
-        return bool(self._actor.findings)
+        """Whether a rule was broken."""
+        return bool(self._driver.findings)
 
     def status(self, order: int = 1) -> str:
-        """Return what the merchant believes of an order."""
-        return str(self._actor.ask("order_status", self._order(order)[0].id))
+        """Return the status that the merchant shows for an order."""
+        return str(self._driver.call("order_status", self._order(order)[0].id))
 
     def shipments(self, order: int = 1) -> int | None:
-        """Return how often the merchant has fulfilled an order, if it counts that."""
-        return self._actor.merchant.shipments(self._order(order)[0].id)
+        """Return how often the merchant fulfilled an order; None when the adapter does not count."""
+        return self._driver.merchant.shipments(self._order(order)[0].id)
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox, for a test that wants to look at it."""
+        """The sandbox, for tests that look into it."""
         return self._box
 
     # What customers do
@@ -113,39 +129,50 @@ class Play:
         order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
         with self._step(f"{order.id} is placed: {amount} {currency}", f"play.order({amount!r}, {currency!r})"):
             self.orders.append(order)
-            self._actor.ask("place_order", order.id, order.money, currency)
+            self._driver.call("place_order", order.id, order.money, currency)
 
     def pay(
-        self, order: int = 1, trouble: str = "none", *, twist: str = "none", at: int = 0, life: str = "happy-path"
+        self,
+        order: int = 1,
+        trouble: str = "none",
+        *,
+        meanwhile: str = "none",
+        at: int = 0,
+        scenario: str = "happy-path",
     ) -> None:
-        """The customer presses the button. A twist acts `at` a point of the merchant's code, counted from 0."""
-        options = _options(trouble=trouble, twist=twist, at=at if twist in {"second click", "dies"} else 0, life=life)
-        self._press("pay", order, trouble, twist, at, life, options)
+        """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0."""
+        options = _options(
+            trouble=trouble,
+            meanwhile=meanwhile,
+            at=at if meanwhile in {"second click", "dies"} else 0,
+            scenario=scenario,
+        )
+        self._click("pay", order, trouble, meanwhile, at, scenario, options)
 
     def retry(self, order: int = 1, trouble: str = "none") -> None:
-        """The customer presses it again."""
-        self._press("retry", order, trouble, "none", 0, "happy-path", _options(trouble=trouble))
+        """The customer presses the button again."""
+        self._click("retry", order, trouble, "none", 0, "happy-path", _options(trouble=trouble))
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
         target, number = self._order(order)
         with self._step(f"The payer of {target.id} comes back to the shop", f"play.returns({number})"):
-            self._actor.ask("customer_returns", target.id)
+            self._driver.call("customer_returns", target.id)
 
-    def refund(self, order: int = 1, share: str = "all", trouble: str = "none", *, twist: str = "none") -> None:
-        """The merchant gives money back: `all`, `most` (two thirds) or `half`."""
+    def refund(self, order: int = 1, share: str = "all", trouble: str = "none", *, meanwhile: str = "none") -> None:
+        """The merchant refunds `all`, `most` (two thirds) or `half` of an order."""
         target, number = self._order(order)
         amount = {"all": target.amount, "most": target.amount * 2 // 3, "half": target.amount // 2}[share]
-        refund_id = f"{target.id}-refund-{len(target.wishes) + 1}"
-        target.wishes[refund_id] = amount
-        options = _options(share=share, trouble=trouble, twist=twist)
-        self._refund(target, refund_id, trouble, twist, f"play.refund({number}{options})", f"{share} of it")
+        refund_id = f"{target.id}-refund-{len(target.refunds_requested) + 1}"
+        target.refunds_requested[refund_id] = amount
+        options = _options(share=share, trouble=trouble, meanwhile=meanwhile)
+        self._refund(target, refund_id, trouble, meanwhile, f"play.refund({number}{options})", f"{share} of it")
 
     def refund_again(self, order: int = 1) -> None:
-        """The merchant's clerk presses the last refund's button once more."""
+        """The last refund of an order is requested again, under the same refund id."""
         target, number = self._order(order)
-        if target.wishes:
-            refund_id = next(reversed(target.wishes))
+        if target.refunds_requested:
+            refund_id = next(reversed(target.refunds_requested))
             self._refund(target, refund_id, "none", "none", f"play.refund_again({number})", "the same once more")
 
     # What the world does
@@ -154,7 +181,7 @@ class Play:
         """Let time pass; then the merchant's background jobs run."""
         with self._step(f"{time} pass", f"play.wait({time!r})"):
             self._double.advance(by=parse_duration(time))
-            self._actor.ask("tick")
+            self._driver.call("tick")
 
     def pass_time(self, time: str) -> None:
         """Let time pass without any background job."""
@@ -162,80 +189,80 @@ class Play:
             self._double.advance(by=parse_duration(time))
 
     def outage(self, time: str) -> None:
-        """The merchant's receiver is out of reach for a time."""
+        """The merchant's receiver cannot be reached for a time."""
         with self._step(f"The merchant's receiver is down for {time}", f"play.outage({time!r})"):
-            self._actor.down = True
+            self._driver.down = True
             self._double.advance(by=parse_duration(time))
-            self._actor.down = False
-            self._actor.ask("tick")
+            self._driver.down = False
+            self._driver.call("tick")
 
     def dead_line(self, order: int = 1, time: str = "80h", *, restarted: bool = False) -> None:
-        """The customer pays, the line goes dead both ways after the commit, and comes back after a time.
+        """The customer pays, the connection is lost both ways after the commit, and comes back after a time.
 
         The merchant may be `restarted` meanwhile. Then the customer clicks again.
         """
         target, number = self._order(order)
-        meanwhile = "the merchant is started anew meanwhile; " if restarted else ""
-        sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {meanwhile}"
+        between = "the merchant is restarted meanwhile; " if restarted else ""
+        sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
         options = _options(restarted=restarted)
         with self._step(f"{sentence}then a second click", f"play.dead_line({number}, {time!r}{options})", _DEAD):
-            self._wish(target)
+            self._note_click(target)
             armed = self._arm(_DEAD)
-            self._actor.down = True
-            self._actor.ask("pay", target.id)
+            self._driver.down = True
+            self._create_deposit("pay", target)
             self._double.advance(by=parse_duration(time))
             self._disarm(armed)
             if restarted:
-                self._actor.ask("restart")
-            self._wish(target)
-            self._actor.ask("retry", target.id)
-            self._actor.down = False
-            self._actor.ask("tick")
+                self._driver.call("restart")
+            self._note_click(target)
+            self._create_deposit("retry", target)
+            self._driver.down = False
+            self._driver.call("tick")
 
     def restart(self) -> None:
         """The merchant's process is killed and started again."""
-        with self._step("The merchant is started anew", "play.restart()"):
-            self._actor.ask("restart")
+        with self._step("The merchant is restarted", "play.restart()"):
+            self._driver.call("restart")
 
     def reads(self, trouble: str) -> None:
-        """The API's next answers to GETs are not what they should be."""
-        found = _named(READS, trouble, "trouble")
-        with self._step(_sentence(found.words), f"play.reads({trouble!r})", found, method="GET"):
+        """The next answers to GET requests are disturbed: one of `READ_TROUBLES`."""
+        found = _named(READ_TROUBLES, trouble, "trouble")
+        with self._step(_sentence(found.description), f"play.reads({trouble!r})", found, method="GET"):
             self._reading += self._arm(found, method="GET")
 
     def webhooks(self, trouble: str) -> None:
-        """The next webhooks do not come as they should."""
-        found = _named(HOOKS, trouble, "trouble")
-        with self._step(_sentence(found.words), f"play.webhooks({trouble!r})", found):
+        """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
+        found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
+        with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", found):
             self._arm(found)
 
-    def upset(self, what: str, at: int = 0) -> None:
-        """Something happens while the merchant works on the next webhook, `at` a point of its code."""
-        words = _named(UPSETS, what, "upset")
-        with self._step(words, f"play.upset({what!r}{_options(at=at)})"):
-            self._actor.upset = (what, at)
+    def interrupt_webhook(self, what: str, at: int = 0) -> None:
+        """The merchant's work on the next webhook is interrupted `at` a point of its code."""
+        words = _named(WEBHOOK_INTERRUPTIONS, what, "interruption")
+        with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
+            self._driver.interruption = (what, at)
 
-    def strike(self, how: str, which: int = 1) -> None:
-        """An old webhook comes again, as it was or forged; the newest is 1."""
-        found = _named(STRIKES, how, "strike")
+    def inject(self, how: str, which: int = 1) -> None:
+        """An earlier webhook is sent again, unchanged or forged: one of `INJECTED_WEBHOOKS`; the newest is number 1."""
+        found = _named(INJECTED_WEBHOOKS, how, "webhook")
         done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.queue]
         if not done:
             return
         place = (which - 1) % len(done)
         delivery = done[-1 - place]
-        about = f"{_sentence(found.words)} ({delivery.event.type})"
-        with self._step(about, f"play.strike({how!r}, {place + 1})", found, object_id=delivery.event.object_id):
+        about = f"{_sentence(found.description)} ({delivery.event.type})"
+        with self._step(about, f"play.inject({how!r}, {place + 1})", found, object_id=delivery.event.object_id):
             armed = self._arm(found, object_id=delivery.event.object_id)
             self._box.redeliver(delivery)
             self._double.deliver()
             self._disarm(armed)
 
     def provider(self, what: str, order: int = 1) -> None:
-        """The payment provider does something that nobody has asked for: one of `ACTS`."""
+        """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
         target, number = self._order(order)
-        act = _named(ACTS, what, "act")
+        act = _named(PROVIDER_ACTS, what, "act")
         try:
-            words = act(self._box, target, books.truth(self._box, target))
+            words = act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):
             words = None
         if words is not None:
@@ -245,34 +272,34 @@ class Play:
     # The end
 
     def end(self) -> None:
-        """Heal everything, let it come to rest, and check what must hold of every order then."""
+        """Remove all faults, let everything settle, and check the rules that hold at the end."""
         with self._checked():
             self._box.faults.clear()
-            self._actor.upset = None
-            self._actor.service.ambushes.clear()
+            self._driver.interruption = None
+            self._driver.service.interruptions.clear()
             for round_number in range(_ROUNDS):
-                before = self._actor.statuses(), self._box.journal.events.total
-                self._actor.ask("tick")
+                before = self._driver.statuses(), self._box.journal.events.total
+                self._driver.call("tick")
                 self._double.advance(by=_HOUR)
                 self._double.advance(limit=10_000)
                 if (
                     round_number
                     and self._box.idle
-                    and before == (self._actor.statuses(), self._box.journal.events.total)
+                    and before == (self._driver.statuses(), self._box.journal.events.total)
                 ):
                     break
-            self._actor.ask("tick")
-        for order, status in zip(self.orders, self._actor.statuses() or (), strict=False):
-            found = books.truth(self._box, order)
-            for text in invariants.in_the_end(self._actor.merchant, order, status, found):
-                self._actor.accuse(text)
+            self._driver.call("tick")
+        for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
+            found = expected.expected_state(self._box, order)
+            for text in invariants.at_end(self._driver.merchant, order, status, found):
+                self._driver.add_finding(text)
         self._report()
 
     # Inside
 
     @contextmanager
     def _step(self, sentence: str, call: str, trouble: Trouble | None = None, **match: str) -> Iterator[None]:
-        self.story.tell(sentence, call, aimed(trouble, **match) if trouble is not None else ())
+        self.story.add(sentence, call, documents_of(trouble, **match) if trouble is not None else ())
         with self._checked():
             yield
 
@@ -280,87 +307,92 @@ class Play:
     def _checked(self) -> Iterator[None]:
         yield
         self._double.deliver()
-        findings = [*invariants.of_requests(self._box, self._seen), *invariants.of_books(self._box, self.orders)]
+        findings = [*invariants.of_requests(self._box, self._seen), *invariants.of_ledger(self._box, self.orders)]
         self._seen = self._box.journal.requests.total
         for text in findings:
-            self._actor.accuse(text)
-        self._look_at_beliefs()
+            self._driver.add_finding(text)
+        self._check_view()
         self._report()
 
-    def _look_at_beliefs(self) -> None:
-        for order, status in zip(self.orders, self._actor.statuses() or (), strict=False):
-            found = books.truth(self._box, order)
-            for text in invariants.of_beliefs(self._actor.merchant, order, status, found):
-                self._actor.accuse(text)
+    def _check_view(self) -> None:
+        for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
+            found = expected.expected_state(self._box, order)
+            for text in invariants.of_view(self._driver.merchant, order, status, found):
+                self._driver.add_finding(text)
             order.status = status
 
     def _report(self) -> None:
-        if self._actor.findings:
-            verdict = self._actor.findings[0]
+        if self._driver.findings:
+            verdict = self._driver.findings[0]
             raise MerchantBug(verdict, self.story.report(verdict, self._name, self._box))
 
-    def _press(  # noqa: PLR0913, PLR0917 - what a click can meet
-        self, how: str, order: int, trouble: str, twist: str, at: int, life: str, options: str
+    def _click(  # noqa: PLR0913, PLR0917 - what a click can meet
+        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str, options: str
     ) -> None:
         target, number = self._order(order)
-        met = _named(POSTS, trouble, "trouble")
+        met = _named(POST_TROUBLES, trouble, "trouble")
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
-        clauses += [words for words in (met.words, _named(TWISTS, twist, "twist")) if words]
-        if life != "happy-path":
-            clauses.append(f"its life will be {life}")
+        clauses += [words for words in (met.description, _named(MEANWHILE, meanwhile, "meanwhile")) if words]
+        if scenario != "happy-path":
+            clauses.append(f"its scenario will be {scenario}")
         match = {"operation": "deposit-creation", "external_identifier": target.id}
         with self._step("; ".join(clauses), f"play.{how}({number}{options})", met, **match):
-            self._wish(target)
-            self._box.scenarios.activate(life)
+            self._note_click(target)
+            self._box.scenarios.activate(scenario)
             armed = self._arm(met, **match)
-            if twist == "webhook first":
+            if meanwhile == "webhook first":
                 armed += self._arm(_FIRST)
-                self.story.faults += aimed(_FIRST)
-            self._lie_in_wait(twist, at, lambda: self._actor.ask("pay", target.id))
-            start = self._box.journal.requests.total
-            self._actor.ask(how, target.id, earliest=met.earliest)
-            self._actor.service.ambushes.clear()
+                self.story.faults += documents_of(_FIRST)
+            self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
+            self._create_deposit(how, target, met.retry_after_seconds)
             self._disarm(armed)
-            for text in invariants.of_keys(self._box, start):
-                self._actor.accuse(text)
-            target.poisoned |= trouble == "stored 500"
-            gets_through = (met.passing or trouble == "none") and not target.poisoned
-            if gets_through and twist != "dies" and not self._reading:
-                target.due = f"the customer has pressed the button and {met.words or 'nothing went wrong'}"
+            target.key_has_stored_error |= trouble == "stored 500"
+            gets_through = (met.gets_through or trouble == "none") and not target.key_has_stored_error
+            if gets_through and meanwhile != "dies" and not self._reading:
+                target.deposit_due = (
+                    f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
+                )
 
-    def _refund(self, target: Order, refund_id: str, trouble: str, twist: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what a refund can meet
-        met = _named(POSTS, trouble, "trouble")
+    def _create_deposit(self, how: str, target: Order, retry_after_seconds: float | None = None) -> None:
+        start = self._box.journal.requests.total
+        self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
+        self._driver.service.interruptions.clear()
+        for text in invariants.of_keys(self._box, start):
+            self._driver.add_finding(text)
+
+    def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what a refund can meet
+        met = _named(POST_TROUBLES, trouble, "trouble")
         digits = MINOR_DIGITS[target.currency]
-        amount = Decimal(target.wishes[refund_id]).scaleb(-digits)
-        clauses = [f"{target.id} is refunded: {what}", met.words, _named(TWISTS, twist, "twist")]
+        amount = Decimal(target.refunds_requested[refund_id]).scaleb(-digits)
+        clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
         with self._step("; ".join(filter(None, clauses)), call, met, operation="refund-creation"):
             armed = self._arm(met, operation="refund-creation")
-            self._lie_in_wait(twist, 0, lambda: self._actor.ask("refund", target.id, refund_id, amount))
-            self._actor.ask("refund", target.id, refund_id, amount, earliest=met.earliest)
-            self._actor.service.ambushes.clear()
+            self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
+            self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=met.retry_after_seconds)
+            self._driver.service.interruptions.clear()
             self._disarm(armed)
 
-    def _lie_in_wait(self, twist: str, at: int, click: Callable[[], Any]) -> None:
-        ambushes = self._actor.service.ambushes
-        if twist == "second click" and self._actor.merchant.interleaves:
-            ambushes.append(Ambush(at, click))
-        elif twist == "dies":
-            ambushes.append(Ambush(at, _die))
+    def _interrupt(self, meanwhile: str, at: int, click: Callable[[], Any]) -> None:
+        interruptions = self._driver.service.interruptions
+        if meanwhile == "second click" and self._driver.merchant.interleaves:
+            interruptions.append(Interruption(at, click))
+        elif meanwhile == "dies":
+            interruptions.append(Interruption(at, _die))
 
-    def _wish(self, order: Order) -> None:
-        # A click on what is being paid, or is paid, is no wish for another deposit.
-        pay_ins = books.truth(self._box, order).pay_ins
+    def _note_click(self, order: Order) -> None:
+        # A click on an order that is paid, or being paid, allows no further deposit.
+        pay_ins = expected.expected_state(self._box, order).pay_ins
         if all(each.status in UNSUCCESSFUL for each in pay_ins):
-            order.presses = len(pay_ins) + 1
+            order.clicks = len(pay_ins) + 1
 
     def _order(self, number: int) -> tuple[Order, int]:
         if not self.orders:
-            self.order()  # shortest stories begin with a plain one
+            self.order()  # the shortest plays begin with a plain order
         place = (number - 1) % len(self.orders)
         return self.orders[place], place + 1
 
     def _arm(self, trouble: Trouble, **match: str) -> list[str]:
-        return [self._box.faults.add(fault, self._box.now).id for fault in arm(trouble, **match)]
+        return [self._box.faults.add(fault, self._box.now).id for fault in faults_of(trouble, **match)]
 
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
@@ -375,11 +407,18 @@ _FIRST: Final = Trouble(
 
 
 def _die() -> None:
-    raise Died
+    raise ProcessKilled
 
 
 def _options(**given: object) -> str:
-    plain = {"trouble": "none", "twist": "none", "at": 0, "life": "happy-path", "share": "all", "restarted": False}
+    plain = {
+        "trouble": "none",
+        "meanwhile": "none",
+        "at": 0,
+        "scenario": "happy-path",
+        "share": "all",
+        "restarted": False,
+    }
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
 
 

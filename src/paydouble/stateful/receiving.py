@@ -1,7 +1,7 @@
-"""The merchant's receiver, judged by the bytes that it is given.
+"""What a receiver must do with a webhook, decided from the webhook's bytes alone.
 
-What is not validly signed must be refused and change nothing. What is validly signed but nobody's business here must
-change nothing. Everything else must be taken, and nothing may end in a 5xx.
+A webhook without a valid signature must be rejected and change nothing. One with a valid signature that does not
+concern this business must change nothing. Every other one must be accepted, and none may be answered with a 5xx.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from paydouble.sandbox import Sandbox
 from paydouble.webhooks import signing
 
 _TIMEOUT_SECONDS: Final = 10
-REFUSE, IGNORE, DIGEST, TAKE = "refuse", "ignore", "digest", "take"
+REJECT, IGNORE, UNREADABLE, ACCEPT = "reject", "ignore", "unreadable", "accept"
 
 
-def sort(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: PLR0911 - one for each kind
-    """Return what a receiver must do with a webhook, and what it is in words. `now` is in Unix seconds."""
+def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: PLR0911 - one for each kind
+    """Return what a receiver must do with a webhook, and a description of it. `now` is in Unix seconds."""
     problem = _signature_problem(webhook, box, now)
     if problem is not None:
         return problem
@@ -31,7 +31,7 @@ def sort(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: 
         kind, resource = event["type"], event["data"]["object"]
         object_id = resource["id"]
     except (ValueError, LookupError, TypeError):
-        return DIGEST, "a signed body that is no event"
+        return UNREADABLE, "a signed body that is no event"
     if event.get("livemode", False) != box.settings.livemode:
         return IGNORE, f"a {kind} of the other environment"
     if kind not in EVENT_TYPES:
@@ -40,14 +40,14 @@ def sort(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: 
         return IGNORE, f"a {kind} of another business"
     if webhook.body != webhook.delivery.event.body and webhook.number > 1 and _changed(event, webhook):
         return IGNORE, f"a {kind} with the id of an earlier one and another body"
-    return TAKE, f"a {kind}"
+    return ACCEPT, f"a {kind}"
 
 
 def _changed(event: dict[str, object], webhook: Webhook) -> bool:
-    # A copy under a new id or with other blanks is the same fact; another amount under the same id is not.
+    # A copy under a new id or with other whitespace is the same fact; another amount under the same id is not.
     first = json.loads(webhook.delivery.event.body)
     data, other = event["data"], first["data"]
-    assert isinstance(data, dict)  # noqa: S101 - `sort` has looked into it
+    assert isinstance(data, dict)  # noqa: S101 - checked by `classify`
     return event["id"] == first["id"] and bool(data["object"]["amount"] != other["object"]["amount"])
 
 
@@ -62,8 +62,8 @@ def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, s
             error = failed
         else:
             return None
-    # Verifiers differ on capitals and on the future; the contract's own procedure decides the rest.
-    return REFUSE, f"a webhook whose signature does not hold ({type(error).__name__})"
+    # The contract's procedure (section 5) decides.
+    return REJECT, f"a webhook whose signature does not hold ({type(error).__name__})"
 
 
 def poster(url: str) -> Callable[[Webhook], int]:

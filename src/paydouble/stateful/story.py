@@ -1,4 +1,4 @@
-"""A run, told: in plain words, as a test to paste, and as what a server needs to play it again."""
+"""The report of a play: its steps in plain words, as a test to paste, as a scenario file and as faults to arm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paydouble.sandbox import Sandbox
 
 @dataclass(slots=True)
 class Story:
-    """What has happened so far."""
+    """The steps of a play so far."""
 
     dialect: str
     seed: int
@@ -23,14 +23,14 @@ class Story:
     calls: list[str] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
 
-    def tell(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
+    def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
         """Add a step: a sentence, the call of `Play` that does it, and the faults that it armed."""
         self.sentences.append(sentence)
         self.calls.append(call)
         self.faults.extend(faults)
 
     def report(self, verdict: str, merchant: str, box: Sandbox) -> str:
-        """Return the whole report of a verdict on a merchant, the name of its adapter."""
+        """Return the report of a verdict; `merchant` is the name of the adapter."""
         parts = [
             f"{verdict}.",
             "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self.sentences, 1)),
@@ -56,7 +56,7 @@ class Story:
         return "\n".join(lines)
 
     def _scenario(self, verdict: str, box: Sandbox) -> str:
-        # The life that the story's last deposit has led, step by step.
+        # The transitions of the play's last deposit.
         lines = ["name: machine-story", f"summary: {json.dumps(verdict[:280])}", "lifecycle:"]
         pay_in = next(iter(box.ledger.newest_first(PayIn)), None)
         steps = _steps(box, pay_in) if pay_in is not None else []

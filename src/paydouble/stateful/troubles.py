@@ -1,7 +1,7 @@
-"""The machine's vocabulary: what can go wrong, in plain words, and the faults that make it so.
+"""The machine's vocabulary: what can go wrong, its description, and the faults that cause it.
 
-A name is what stands in a reproduction, the words are what stands in a story, and the faults are those of the control
-API. Simplest first: shrinking goes that way.
+The name is used in calls of `Play`, the description in reports, and the faults are those of the control API. Simplest
+first, since shrinking prefers earlier entries.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Document = dict[str, Any]
 class Trouble(NamedTuple):
     """One thing that goes wrong."""
 
-    words: str
+    description: str
     faults: tuple[Document, ...] = ()
-    passing: bool = False
-    """Whether a client that retries as the contract asks for gets through."""
-    earliest: float | None = None
-    """After a 429: how many seconds the client has to wait at least."""
+    gets_through: bool = False
+    """Whether a client that retries as the contract asks (section 7) succeeds."""
+    retry_after_seconds: float | None = None
+    """After a 429: the least pause in seconds before the client may ask again."""
 
 
 def _api(effect: str, *, phase: str | None = None, times: int | None = 1, **attributes: object) -> tuple[Document, ...]:
@@ -37,92 +37,96 @@ def _api(effect: str, *, phase: str | None = None, times: int | None = 1, **attr
     return (fault,)
 
 
-def _limited(words: str, *, earliest: float = 5.0, **attributes: Any) -> Trouble:  # noqa: ANN401 - those of the effect
-    return Trouble(words, _api("rate_limit", reset="5s", **attributes), earliest=earliest)
+def _limited(words: str, *, retry_after_seconds: float = 5.0, **attributes: Any) -> Trouble:  # noqa: ANN401 - those of the effect
+    return Trouble(words, _api("rate_limit", reset="5s", **attributes), retry_after_seconds=retry_after_seconds)
 
 
 _AFTER: Final = "after_commit"
 _BEFORE: Final = "before_commit"
-# Without a reset that can be read, any pause will do that is one.
+# Without a readable reset any pause is correct.
 _OWN_PAUSE: Final = 0.1
 
-POSTS: Final[Mapping[str, Trouble]] = MappingProxyType(
+POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "none": Trouble(""),
         "request lost": Trouble(
-            "the request is lost on its way", _api("connection_reset", phase=_BEFORE), passing=True
+            "the request is lost on its way", _api("connection_reset", phase=_BEFORE), gets_through=True
         ),
         "reply lost": Trouble(
-            "the reply is lost after the commit", _api("connection_reset", phase=_AFTER), passing=True
+            "the reply is lost after the commit", _api("connection_reset", phase=_AFTER), gets_through=True
         ),
         "two replies lost": Trouble(
-            "two replies are lost after the commit", _api("connection_reset", phase=_AFTER, times=2), passing=True
+            "two replies are lost after the commit", _api("connection_reset", phase=_AFTER, times=2), gets_through=True
         ),
         "500 after the commit": Trouble(
-            "the service answers 500 though it has done it", _api("error", phase=_AFTER, status=500), passing=True
+            "the service answers 500 though it has done it", _api("error", phase=_AFTER, status=500), gets_through=True
         ),
         "503": Trouble(
-            "the service answers 503 twice", _api("error", phase=_BEFORE, times=2, status=503), passing=True
+            "the service answers 503 twice", _api("error", phase=_BEFORE, times=2, status=503), gets_through=True
         ),
         "proxy page": Trouble(
-            "a proxy answers with its 502 page after the commit", _api("html_error", phase=_AFTER), passing=True
+            "a proxy answers with its 502 page after the commit", _api("html_error", phase=_AFTER), gets_through=True
         ),
         "reply too late": Trouble(
-            "the reply comes after a minute", _api("latency", phase=_AFTER, fixed="60s"), passing=True
+            "the reply comes after a minute", _api("latency", phase=_AFTER, fixed="60s"), gets_through=True
         ),
         "reply cut": Trouble(
-            "the connection ends in the middle of the reply", _api("truncate", phase=_AFTER), passing=True
+            "the connection ends in the middle of the reply", _api("truncate", phase=_AFTER), gets_through=True
         ),
         "reply short": Trouble(
             "the reply is announced shorter than it is, and arrives without its end",
             _api("wrong_content_length", phase=_AFTER, by=-100),
-            passing=True,
+            gets_through=True,
         ),
         "reply in drips": Trouble(
-            "the reply drips in over ten minutes", _api("slow_body", chunks=100, over="10m"), passing=True
+            "the reply drips in over ten minutes", _api("slow_body", chunks=100, over="10m"), gets_through=True
         ),
         "closed": Trouble(
-            "the connection is closed without a byte", _api("empty_response", phase=_BEFORE), passing=True
+            "the connection is closed without a byte", _api("empty_response", phase=_BEFORE), gets_through=True
         ),
         "stored 500": Trouble("the service answers 500 to every retry under this key", _api("sticky_5xx")),
         "409": Trouble("the service answers 409 to an identical request", _api("force_conflict", times=None)),
-        "429": _limited("the service is asked too often (429)"),
+        "429": _limited("the service refuses the request (429)"),
         "429 in seconds": _limited(
-            "the service is asked too often (429, the reset counted from now)", reset_unit="delta_seconds"
+            "the service refuses the request (429, the reset counted from now)", reset_unit="delta_seconds"
         ),
         "429 in milliseconds": _limited(
-            "the service is asked too often (429, the reset in milliseconds)", reset_unit="epoch_milliseconds"
+            "the service refuses the request (429, the reset in milliseconds)", reset_unit="epoch_milliseconds"
         ),
-        "429 with requests left": _limited("the service is asked too often (429, though some remain)", remaining=5),
+        "429 with requests left": _limited("the service refuses the request (429, though some remain)", remaining=5),
         "429 without headers": _limited(
-            "the service is asked too often (429 without headers)", headers="missing", earliest=_OWN_PAUSE
+            "the service refuses the request (429 without headers)", headers="missing", retry_after_seconds=_OWN_PAUSE
         ),
         "429 with malformed headers": _limited(
-            "the service is asked too often (429 with malformed headers)", headers="malformed", earliest=_OWN_PAUSE
+            "the service refuses the request (429 with malformed headers)",
+            headers="malformed",
+            retry_after_seconds=_OWN_PAUSE,
         ),
         "429 with a reset in the past": _limited(
-            "the service is asked too often (429, the reset in the past)", headers="past", earliest=_OWN_PAUSE
+            "the service refuses the request (429, the reset in the past)",
+            headers="past",
+            retry_after_seconds=_OWN_PAUSE,
         ),
         "401": Trouble("the credentials are refused", _api("error", status=401, times=None)),
         "redirect": Trouble("the service redirects to another host", _api("redirect", to="http://elsewhere.test/")),
         "unknown members": Trouble(
-            "the answers have members that nobody knows yet", _api("unknown_members", times=None), passing=True
+            "the answers have unknown members", _api("unknown_members", times=None), gets_through=True
         ),
-        "unknown status": Trouble("the answer has a status that nobody knows yet", _api("unknown_status")),
-        "unknown code": Trouble("the request is refused with a code that nobody knows yet", _api("unknown_code")),
+        "unknown status": Trouble("the answer has an unknown status", _api("unknown_status")),
+        "unknown code": Trouble("the request is refused with an unknown code", _api("unknown_code")),
         "method gone": Trouble("the payment method has just vanished", _api("remove_method", method="CREDIT_CARD")),
-        "underpaid": Trouble("one less arrives than was asked for", _api("amount_drift", by="-1")),
-        "overpaid": Trouble("one more arrives than was asked for", _api("amount_drift", by="1")),
+        "underpaid": Trouble("the amount paid is 1 less than requested", _api("amount_drift", by="-1")),
+        "overpaid": Trouble("the amount paid is 1 more than requested", _api("amount_drift", by="1")),
     }
 )
 
-READS: Final[Mapping[str, Trouble]] = MappingProxyType(
+READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states", _api("stale_read", times=3)),
         "not found yet": Trouble("the next reads find nothing", _api("not_found_yet", times=3)),
         "proxy page": Trouble("the next reads meet a proxy's 502 page", _api("html_error", times=2)),
         "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2)),
-        "unknown status": Trouble("the next read shows a status that nobody knows yet", _api("unknown_status")),
+        "unknown status": Trouble("the next read shows an unknown status", _api("unknown_status")),
         "unknown members": Trouble("the next reads show unknown members", _api("unknown_members", times=3)),
     }
 )
@@ -133,22 +137,22 @@ def _hook(words: str, effect: str, *, times: int = 1, **attributes: object) -> T
     return Trouble(words, (fault,))
 
 
-HOOKS: Final[Mapping[str, Trouble]] = MappingProxyType(
+WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "duplicate": _hook("the next two webhooks come twice", "duplicate", times=2),
         "duplicate four": _hook("the next four webhooks come twice", "duplicate", times=4),
-        "new id": _hook("the next four facts come once more under a new id", "duplicate", times=4, new_id=True),
+        "new id": _hook("the next four events come again under a new id", "duplicate", times=4, new_id=True),
         "duplicate days later": _hook(
-            "the next four webhooks come once more three days later", "duplicate", times=4, spacing="3d"
+            "the next four webhooks come again three days later", "duplicate", times=4, spacing="3d"
         ),
         "reverse": _hook("the next four webhooks come in reverse", "reorder", times=4, window=4),
         "swap": _hook("the next webhooks swap places", "reorder", times=4, strategy="swap"),
         "tie": _hook("the next events have the same time", "tie", times=3),
         "drop": _hook("the next webhook is never sent", "drop"),
         "late": _hook("the next webhook leaves three days late", "delay", fixed="3d"),
-        "other environment": _hook("the next four events claim to be real money", "livemode", times=4),
-        "foreign": _hook("with the next webhooks come some of another business", "foreign", times=2),
-        "pretty": _hook("the next webhook is written with blanks", "formatting", mode="pretty"),
+        "other environment": _hook("the next four events come from the live environment", "livemode", times=4),
+        "foreign": _hook("the next webhooks are followed by webhooks of another business", "foreign", times=2),
+        "pretty": _hook("the next webhook is pretty-printed", "formatting", mode="pretty"),
         "key order": _hook("the next webhook has its members in another order", "formatting", mode="key_order"),
         "newline": _hook("the next webhook ends with a newline", "formatting", mode="trailing_newline"),
         "escaped": _hook("the next webhook is escaped throughout", "payload", mode="escaped"),
@@ -157,15 +161,15 @@ HOOKS: Final[Mapping[str, Trouble]] = MappingProxyType(
         "extra members": _hook("the next webhook has unknown members", "payload", times=2, mode="extra_members"),
         "null members": _hook("the next webhook has nulls", "payload", mode="null_members"),
         "two signatures": _hook(
-            "the next webhooks have two v1, the first foreign", "signature", times=2, mode="two_v1"
+            "the next webhooks have two v1, the first one wrong", "signature", times=2, mode="two_v1"
         ),
         "reordered header": _hook("the next webhook has v1 before t", "signature", mode="reordered"),
-        "290 seconds old": _hook("the next webhook took 290 seconds", "signature", mode="stale", age="290s"),
+        "290 seconds old": _hook("the next webhook was signed 290 seconds ago", "signature", mode="stale", age="290s"),
     }
 )
 
-# A lie that pays: whoever believes it ships for nothing.
-_LIE: Final = (
+# A receiver that accepts this fulfils an order that nobody paid.
+_FORGED_SUCCESS: Final = (
     {"path": "id", "value": "evt_forged"},
     {"path": "type", "value": "pay-in.succeeded"},
     {"path": "data.object.status", "value": "succeeded"},
@@ -173,8 +177,8 @@ _LIE: Final = (
 )
 
 
-def _strike(words: str, *effects: Document, lie: bool = False) -> Trouble:
-    everything = [*effects, *({"type": "tamper", **change} for change in _LIE if lie)]
+def _inject(words: str, *effects: Document, forged: bool = False) -> Trouble:
+    everything = [*effects, *({"type": "tamper", **change} for change in _FORGED_SUCCESS if forged)]
     return Trouble(
         words, tuple({"on": "webhooks", "times": 1, "compose": True, "effect": effect} for effect in everything)
     )
@@ -184,23 +188,27 @@ def _signed(mode: str, **attributes: object) -> Document:
     return {"type": "signature", "mode": mode, **attributes}
 
 
-STRIKES: Final[Mapping[str, Trouble]] = MappingProxyType(
+INJECTED_WEBHOOKS: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
-        "again": _strike("an old webhook is sent again"),
-        "changed body": _strike("a success is forged into the body of an old webhook", lie=True),
-        "wrong secret": _strike("a success is forged under a wrong secret", _signed("wrong_secret"), lie=True),
-        "no signature": _strike("a success is forged without a signature", _signed("missing"), lie=True),
-        "empty signature": _strike("a success is forged with an empty signature", _signed("empty"), lie=True),
-        "malformed signature": _strike("a success is forged with a header of rubbish", _signed("malformed"), lie=True),
-        "non-ASCII signature": _strike("a success is forged with a non-ASCII header", _signed("non_ascii"), lie=True),
-        "v0": _strike("an old webhook comes with a v0 alone", _signed("v0_only")),
-        "310 seconds old": _strike("an old webhook is replayed after 310 seconds", _signed("stale", age="310s")),
-        "no JSON": _strike("a signed body is no JSON", {"type": "payload", "mode": "invalid_json"}),
-        "empty body": _strike("a signed body is empty", {"type": "payload", "mode": "empty"}),
-        "half a body": _strike("a signed body ends in the middle", {"type": "payload", "mode": "truncated"}),
-        "unknown type": _strike("an event of an unknown type comes", {"type": "payload", "mode": "unknown_type"}),
-        "other body": _strike(
-            "an old webhook comes again with another amount",
+        "again": _inject("an earlier webhook is sent again"),
+        "changed body": _inject("a success is forged into the body of an earlier webhook", forged=True),
+        "wrong secret": _inject("a success is forged under a wrong secret", _signed("wrong_secret"), forged=True),
+        "no signature": _inject("a success is forged without a signature", _signed("missing"), forged=True),
+        "empty signature": _inject("a success is forged with an empty signature", _signed("empty"), forged=True),
+        "malformed signature": _inject(
+            "a success is forged with a malformed header", _signed("malformed"), forged=True
+        ),
+        "non-ASCII signature": _inject(
+            "a success is forged with a non-ASCII header", _signed("non_ascii"), forged=True
+        ),
+        "v0": _inject("an earlier webhook comes with a v0 alone", _signed("v0_only")),
+        "310 seconds old": _inject("an earlier webhook is replayed after 310 seconds", _signed("stale", age="310s")),
+        "no JSON": _inject("a signed body is no JSON", {"type": "payload", "mode": "invalid_json"}),
+        "empty body": _inject("a signed body is empty", {"type": "payload", "mode": "empty"}),
+        "half a body": _inject("a signed body ends in the middle", {"type": "payload", "mode": "truncated"}),
+        "unknown type": _inject("an event of an unknown type comes", {"type": "payload", "mode": "unknown_type"}),
+        "other body": _inject(
+            "an earlier webhook comes again with another amount",
             {"type": "change_on_resend", "path": "data.object.amount", "value": 2},
         ),
     }
@@ -220,20 +228,20 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
     }
 )
 
-LIVES: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
+SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
 
 
-def arm(trouble: Trouble, **match: str) -> list[Fault]:
-    """Return the faults of a trouble, aimed at what `match` says."""
-    return [_parsed(json.dumps(document)) for document in aimed(trouble, **match)]
+def faults_of(trouble: Trouble, **match: str) -> list[Fault]:
+    """Return the faults of a trouble, limited to requests or webhooks that `match`."""
+    return [_parsed(json.dumps(document)) for document in documents_of(trouble, **match)]
 
 
-def aimed(trouble: Trouble, **match: str) -> list[Document]:
-    """Return the faults of a trouble as the control API takes them."""
+def documents_of(trouble: Trouble, **match: str) -> list[Document]:
+    """Return the faults of a trouble as documents of the control API."""
     return [{**document, "match": match} if match else document for document in trouble.faults]
 
 
 @cache
 def _parsed(text: str) -> Fault:
-    # A fault is frozen, so that one reading serves every example.
+    # A fault is frozen, so one parsed value serves every play.
     return parse_fault(json.loads(text))

@@ -1,4 +1,4 @@
-"""What the machine says of a merchant, and whose fault it is."""
+"""The exceptions of a play: what is reported, and what ends a call of the merchant's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paydouble.core.errors import PaydoubleError
 
 
 class MerchantBug(AssertionError):
-    """The merchant broke an invariant. `verdict` is the sentence; the whole text has the story and its calls."""
+    """The merchant broke a rule. `verdict` is the sentence; the text adds the steps and how to repeat them."""
 
     def __init__(self, verdict: str, text: str = "") -> None:
         """Take the sentence and the report."""
@@ -17,27 +17,27 @@ class MerchantBug(AssertionError):
 
 
 class AdapterMisfit(PaydoubleError):
-    """The adapter cannot be used: it lacks a method, or is none. Nothing is said of the merchant."""
+    """The adapter cannot be used: it lacks a method, or is not a `Merchant`. It says nothing about the merchant."""
 
 
 class Runaway(BaseException):
-    """The merchant calls or waits without end. No `except Exception` of a merchant's stops it."""
+    """The merchant calls or waits without end. A `BaseException`, so that the merchant's code does not catch it."""
 
 
 class Hanging(BaseException):
-    """A call of the adapter did not come back in real time."""
+    """A call of the adapter took longer than the limit in real time."""
 
 
-class Died(BaseException):
-    """The merchant's process was killed, here and now."""
+class ProcessKilled(BaseException):
+    """The merchant's process was killed at this point."""
 
 
 class DatabaseDown(Exception):
-    """What a checkpoint raises when the machine breaks the merchant's database for a moment."""
+    """Raised by a checkpoint when the machine makes the merchant's database fail once."""
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line in which an error was raised, and its type and message."""
+    """Return an error's type and message, and the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""
     text = f": {error}" if str(error) else ""

@@ -1,7 +1,7 @@
-"""A limit in real time for the calls of an adapter, so that one that hangs fails its test and not the run.
+"""A limit in real time for the calls of an adapter, so that a call that hangs fails its own test alone.
 
-On the main thread of a POSIX process an alarm interrupts whatever waits. Elsewhere there is no such means, and the
-test runner's own timeout has to do.
+On the main thread of a POSIX process an alarm (`SIGALRM`) interrupts the call. Elsewhere there is no limit, and the
+test runner's own timeout applies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALARM: Final[int | None] = getattr(signal, "SIGALRM", None)
 
 
 class Watchdog:
-    """Ends a call that takes too long; calls inside a watched one are under the same limit."""
+    """Ends a call that takes too long; calls inside a watched call share its limit."""
 
     def __init__(self, seconds: float) -> None:
         """Take the limit."""
@@ -32,19 +32,19 @@ class Watchdog:
         if _ALARM is None or self._watching or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, _bark)
+        before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, _interrupt_call)
         left, interval = signal.setitimer(signal.ITIMER_REAL, self.seconds)
         self._watching = True
         try:
             yield
         finally:
             self._watching = False
-            # Somebody else's alarm, such as a test runner's timeout, goes on as if nothing had been.
+            # An alarm that was set before, such as a test runner's timeout, continues with the time it had left.
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(_ALARM, before)
             if left:
                 signal.setitimer(signal.ITIMER_REAL, left, interval)
 
 
-def _bark(_number: int, _frame: FrameType | None) -> None:
+def _interrupt_call(_number: int, _frame: FrameType | None) -> None:
     raise Hanging

@@ -24,7 +24,7 @@ def a_death_over_the_webhook(play: Play) -> None:
         play.order()
         play.pay(at + 1)
         play.wait("5s")
-        play.upset("dies", at)
+        play.interrupt_webhook("dies", at)
         play.wait("10m")
         assert play.shipments(at + 1) == 1, f"the goods of order {at + 1} never left"
 
@@ -35,7 +35,7 @@ def a_database_that_fails(play: Play) -> None:
         play.order()
         play.pay(at + 1)
         play.wait("5s")
-        play.upset("database down", at)
+        play.interrupt_webhook("database down", at)
         play.wait("10m")
         assert play.shipments(at + 1) == 1, f"the goods of order {at + 1} never left"
 

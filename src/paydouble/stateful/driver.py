@@ -1,4 +1,4 @@
-"""A merchant's code under guard: nothing that it raises, and no endless loop of its, ends anything but its own test."""
+"""Calls into a merchant's code. An exception, a hang or an endless loop there becomes a finding of its own play."""
 
 from __future__ import annotations
 
@@ -10,77 +10,79 @@ from typing import Any, Final
 from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.stateful import receiving
-from paydouble.stateful.books import Order
+from paydouble.stateful.expected import Order
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
-from paydouble.stateful.receiving import IGNORE, REFUSE, TAKE
-from paydouble.stateful.service import Ambush, Service
-from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, Died, Hanging, Runaway, place_of
+from paydouble.stateful.receiving import ACCEPT, IGNORE, REJECT
+from paydouble.stateful.service import Interruption, Service
+from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
-_Beliefs = list[tuple[str, Decimal | None, int | None]]
+_View = list[tuple[str, Decimal | None, int | None]]
 
 
-class Actor:
+class Driver:
     """The merchant, its service, and its receiver."""
 
     def __init__(
         self, make: MakeMerchant, settings: Settings, seed: int, orders: Sequence[Order], patience_seconds: float
     ) -> None:
-        """Make a merchant. `AdapterMisfit` when it is no `Merchant`, or lacks what the machine cannot do without."""
+        """Make a merchant. `AdapterMisfit` when it is not a `Merchant`, or lacks a method that the machine needs."""
         self.orders = orders
         self.findings: list[str] = []
         self.down = False
-        """Whether the merchant's receiver is out of reach."""
-        self.on_taken: Callable[[], None] = lambda: None
+        """Whether the merchant's receiver cannot be reached."""
+        self.on_received: Callable[[], None] = lambda: None
         """Called after each webhook that the merchant has worked on."""
-        self.upset: tuple[str, int] | None = None
-        """What is to happen while the next webhook is worked on, and at which point of the merchant's code."""
+        self.interruption: tuple[str, int] | None = None
+        """What interrupts the merchant's work on the next webhook, and at which point of its code."""
         url = getattr(make, "receiver_url", None)
-        self.double = InProcess(settings, seed=seed, receiver=self.take, wall=_wall if url else None, shares_clock=True)
+        self.double = InProcess(
+            settings, seed=seed, receiver=self.receive, wall=_wall if url else None, shares_clock=True
+        )
         self._now = _wall if url else self.double.sandbox.tick
-        self.service = Service(self.double, self.accuse)
+        self.service = Service(self.double, self.add_finding)
         self._watchdog = Watchdog(patience_seconds)
         self._depth = 0
         self._activity = 0
         self.merchant = self._make(make)
         own = type(self.merchant).receive is not Merchant.receive
-        self._receive = self.merchant.receive if own else receiving.poster(self.merchant.receiver_url or "")
+        self._receiver = self.merchant.receive if own else receiving.poster(self.merchant.receiver_url or "")
 
-    def accuse(self, text: str) -> None:
-        """Note something that the merchant must not do."""
+    def add_finding(self, text: str) -> None:
+        """Record a broken rule; `text` continues the sentence `The merchant …`."""
         self.findings.append(f"The merchant {text}")
 
-    def ask(self, name: str, *arguments: object, earliest: float | None = None) -> Any:  # noqa: ANN401 - as the methods
-        """Call a method of the adapter; None when it refused, failed or died. What is wrong becomes a finding."""
-        call = f"{name}({', '.join(map(str, arguments))})"
+    def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
+        """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
+        asked = f"{name}({', '.join(map(str, arguments))})"
         self._activity += 1
         self._depth += 1
         try:
-            with self.service.operation(earliest), self._watchdog.watch():
+            with self.service.operation(retry_after_seconds), self._watchdog.watch():
                 return getattr(self.merchant, name)(*arguments)
         except Refused:
             return None
-        except Died:
+        except ProcessKilled:
             if self._depth > 1:
                 raise
-            self.service.dying = True
+            self.service.killed = True
         except Runaway as runaway:
-            self.accuse(f"{runaway} ({call})")
+            self.add_finding(f"{runaway} ({asked})")
         except Hanging:
-            self._hung(call)
+            self._hung(asked)
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
             if not self._excused(error):
-                self.findings.append(f"The merchant's {call} raised {place_of(error)}")
+                self.findings.append(f"The merchant's {asked} raised {place_of(error)}")
         finally:
             self._depth -= 1
-            if self.service.dying and not self._depth:
-                self._revive()
+            if self.service.killed and not self._depth:
+                self._restart()
         return None
 
     def statuses(self) -> list[str] | None:
-        """Return what the merchant believes of each order, asked in one go; None when it failed to say."""
+        """Return the status that the merchant shows for each order; None when it raised or hung."""
         try:
             with self._watchdog.watch():
                 return [self.merchant.order_status(order.id) for order in self.orders]
@@ -90,24 +92,24 @@ class Actor:
             self.findings.append(f"The merchant's order_status raised {place_of(error)}")
         return None
 
-    def take(self, webhook: Webhook) -> int:
-        """Receive a webhook as the merchant does, and judge the answer."""
+    def receive(self, webhook: Webhook) -> int:
+        """Hand a webhook to the merchant and check its answer; `Unreachable` when there is none."""
         if self.down:
             raise Unreachable
-        duty, words = receiving.sort(webhook, self.double.sandbox, self._now() // 1000)
-        before = self._beliefs() if duty != TAKE else []
-        upset = self._prepare(webhook) if duty == TAKE and not self._depth else None
+        expectation, words = receiving.classify(webhook, self.double.sandbox, self._now() // 1000)
+        before = self._view() if expectation != ACCEPT else []
+        interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.service.failures, self._activity
         status = self._answer(webhook)
-        self.service.ambushes.clear()
+        self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
-        excused = upset == "database down" or self.service.failures > failures
-        self._judge(status, duty, words, excused=excused)
-        if duty != TAKE and activity == self._activity and before != self._beliefs():
-            self.accuse(f"changes its books because of {words}")
-        self.on_taken()
-        if upset == "answer lost":
+        excused = interruption == "database down" or self.service.failures > failures
+        self._judge(status, expectation, words, excused=excused)
+        if expectation != ACCEPT and activity == self._activity and before != self._view():
+            self.add_finding(f"changes its state because of {words}")
+        self.on_received()
+        if interruption == "answer lost":
             raise Unreachable("timeout", "the answer was lost")
         return status
 
@@ -131,37 +133,37 @@ class Actor:
         return made
 
     def _prepare(self, webhook: Webhook) -> str | None:
-        upset, self.upset = self.upset, None
-        if upset is None:
+        interruption, self.interruption = self.interruption, None
+        if interruption is None:
             return None
-        name, after = upset
+        name, after = interruption
         match name:
             case "dies":
-                self.service.ambushes.append(Ambush(after, _die))
+                self.service.interruptions.append(Interruption(after, _die))
             case "database down":
-                self.service.ambushes.append(Ambush(after, _break, in_database=True))
+                self.service.interruptions.append(Interruption(after, _break, in_database=True))
             case "again meanwhile":
-                self.service.ambushes.append(Ambush(after, lambda: self._once_more(webhook)))
+                self.service.interruptions.append(Interruption(after, lambda: self._deliver_again(webhook)))
         return name
 
-    def _once_more(self, webhook: Webhook) -> None:
+    def _deliver_again(self, webhook: Webhook) -> None:
         status = self._answer(webhook)
         if status is not None:
-            self._judge(status, TAKE, "a webhook that comes twice at the same time", excused=False)
+            self._judge(status, ACCEPT, "a webhook that comes twice at the same time", excused=False)
 
     def _answer(self, webhook: Webhook) -> int | None:  # noqa: PLR0911 - one for each way to fail
-        """Return the status of the merchant's answer, or None when it died over it."""
+        """Return the status of the merchant's answer, or None when its process was killed."""
         self._activity += 1
         activity = self._activity
         self._depth += 1
         try:
             with self.service.operation(), self._watchdog.watch():
-                status = self._receive(webhook)
-        except Died:
-            self.service.dying = True
+                status = self._receiver(webhook)
+        except ProcessKilled:
+            self.service.killed = True
             return None
         except Runaway as runaway:
-            self.accuse(f"{runaway} (receive)")
+            self.add_finding(f"{runaway} (receive)")
             return 500
         except Hanging:
             self._hung("receive(webhook)")
@@ -176,28 +178,28 @@ class Actor:
         finally:
             self._depth -= 1
             if activity == self._activity:
-                self._activity -= 1  # nothing else has come in between
-            if self.service.dying and not self._depth:
-                self._revive()
+                self._activity -= 1  # nothing else was called meanwhile
+            if self.service.killed and not self._depth:
+                self._restart()
         if status not in _STATUSES:  # None, a text, or a number that is no status
             self.findings.append(f"The adapter's receive returned {status!r}; it must return an HTTP status")
             return 500
         return status
 
-    def _judge(self, status: int, duty: str, words: str, *, excused: bool) -> None:
+    def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
             if not excused:
-                self.accuse(f"answers {status} to {words}")
-        elif duty == REFUSE:
+                self.add_finding(f"answers {status} to {words}")
+        elif expectation == REJECT:
             if status < 400:  # noqa: PLR2004 - HTTP
-                self.accuse(f"answers {status} to {words}")
-        elif status >= 300 and (duty == TAKE or (duty == IGNORE and "unknown type" in words)):  # noqa: PLR2004 - HTTP
-            # While the order is being paid it may say: not yet.
+                self.add_finding(f"answers {status} to {words}")
+        elif status >= 300 and (expectation == ACCEPT or (expectation == IGNORE and "unknown type" in words)):  # noqa: PLR2004 - HTTP
+            # While the order is being paid it may answer that it does not know the order yet.
             early = self._depth > 0 and status in {404, 409, 425, 429}
             if not (excused or early):
-                self.accuse(f"answers {status} to {words}")
+                self.add_finding(f"answers {status} to {words}")
 
-    def _beliefs(self) -> _Beliefs:
+    def _view(self) -> _View:
         merchant = self.merchant
         return [
             (merchant.order_status(each.id), merchant.balance(each.id), merchant.shipments(each.id))
@@ -213,16 +215,16 @@ class Actor:
         return self.service.is_own(error)
 
     def _hung(self, call: str) -> None:
-        self.accuse(f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
+        self.add_finding(f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
 
-    def _revive(self) -> None:
-        self.service.dying = False
-        self.service.ambushes.clear()
-        self.ask("restart")
+    def _restart(self) -> None:
+        self.service.killed = False
+        self.service.interruptions.clear()
+        self.call("restart")
 
 
 def _die() -> None:
-    raise Died
+    raise ProcessKilled
 
 
 def _break() -> None:
