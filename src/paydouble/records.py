@@ -1,56 +1,57 @@
-"""What a sandbox shows of itself, described once: requests, events, deliveries, attempts, and its own state.
+"""Everything that the control API shows of a sandbox, described once: its state, and what happened in it.
 
-Each kind is a frozen dataclass. A field says beside its type where it stands in the JSON document, how it is written
-there, and what it means. Everything else follows from that description:
+Each kind is a frozen dataclass whose fields describe the JSON document too (see `core/documents.py`):
 
-- `dump(record)` is the document that the control API answers with,
-- `load(kind, document)` reads it back, in a test of another process,
-- `schema(kind)` describes it as JSON Schema, for the control API's OpenAPI document,
-- `request_of(entry)` and the like make the record of what the core keeps.
+- the control API answers with `dump(record)`, or for the long listings with `show_request(entry)` and the like,
+- its OpenAPI document has `schema(kind)`,
+- the Python handle returns `load(kind, document)`, so a test gets the same values from a server and from a sandbox in
+  its own process.
 
-`load(kind, dump(record)) == record` holds for every record, and `dump(record)` fits `schema(kind)`. So a test gets the
-same values from a server and from a sandbox in its own process. The order of the fields is the order of the document's
-members. Bodies are bytes, exactly as they travelled; instants are in UTC and have whole milliseconds.
+The functions at the end make records from the core's own objects. Bodies are bytes, exactly as they were sent. Times
+are in UTC, in whole milliseconds.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from orjson import Fragment
-
-from paydouble.core.json_schema import (
-    COUNT,
-    FLAG,
-    TEXT,
-    TIME,
-    Schema,
-    described,
-    list_of,
-    object_of,
-    one_of,
-    or_null,
-    reference,
+from paydouble.core.clock import ClockMode
+from paydouble.core.documents import (
+    BYTES,
+    INSTANT,
+    MILLISECONDS,
+    PAIRS,
+    REAL,
+    SECONDS,
+    TEXTS,
+    WHOLE,
+    Coding,
+    Document,
+    Headers,
+    Inside,
+    instant,
+    maybe_instant,
+    member,
+    one,
+    read_json,
+    several,
+    written,
 )
+from paydouble.core.json_schema import COUNT, FLAG, INTEGER, OBJECT, TEXT, choice, one_of, open_object
 
 if TYPE_CHECKING:  # the core is not loaded by a test that speaks to a server elsewhere
     from paydouble import journal
+    from paydouble.faults.armed import Armed
     from paydouble.journal import Verdict
     from paydouble.payments import events
+    from paydouble.sandbox import Sandbox
     from paydouble.webhooks import deliveries
     from paydouble.webhooks.deliveries import DeliveryStatus
 
-R = TypeVar("R")
-Document = dict[str, Any]
-Headers = tuple[tuple[str, str], ...]
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # What idempotency made of a request.
 VERDICTS: Final[Mapping[Verdict, str]] = {
     "new": "the key was new, and the request was carried out",
@@ -80,223 +81,18 @@ ERROR_KINDS: Final[Mapping[str, str]] = {
     "internal": "the double failed; its log says why",
 }
 
-SEQUENCE: Final = described(
+_FIRED: Final = member(TEXTS, "The faults that acted on it, by id.")
+_SENT: Final = member(PAIRS, "Names and values as they were sent, in their order.")
+_ORDER: Final = member(
+    COUNT,
     "Its place in the order of what happened in the sandbox. Requests are numbered when they arrive, events when "
     "they are made, attempts when they are sent, faults when they are armed.",
-    COUNT,
 )
-
-
-def read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON is any
-    """Return the value of a JSON text; a number with a fraction is a `Decimal`, so that money stays exact."""
-    return json.loads(text, parse_float=Decimal)
-
-
-def instant(milliseconds: int) -> datetime:
-    """Return an instant of the core as a `datetime` in UTC."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-# How values are written and read
-
-
-class Coding(NamedTuple):
-    """How a value stands in a document: its schema, and what writes and reads it unless it is JSON already."""
-
-    schema: Schema
-    write: Callable[[Any], Any] | None = None
-    read: Callable[[Any], Any] | None = None
-
-
-def _write_instant(moment: datetime) -> str:
-    return f"{moment.isoformat(timespec='milliseconds')[:-6]}Z"
-
-
-def _write_bytes(body: bytes) -> str | Document:
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
-
-
-def _read_bytes(shown: str | Document) -> bytes:
-    return shown.encode() if isinstance(shown, str) else base64.b64decode(shown["base64"])
-
-
-def _read_pairs(shown: list[list[str]]) -> Headers:
-    return tuple((name, value) for name, value in shown)
-
-
-def _thousandths(number: float) -> Fragment:
-    return Fragment(f"{number:.3f}")
-
-
-_TEXT: Final = Coding(TEXT)
-_COUNT: Final = Coding(COUNT)
-_FLAG: Final = Coding(FLAG)
-_LATENCY: Final = Coding({"type": "number", "minimum": 0}, _thousandths, float)
-_TEXTS: Final = Coding(list_of(TEXT), None, tuple)
-_INSTANT: Final = Coding(TIME, _write_instant, datetime.fromisoformat)
-_BYTES: Final = Coding(reference("Bytes"), _write_bytes, _read_bytes)
-_HEADERS: Final = Coding(list_of({"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}), None, _read_pairs)
-
-
-class Inside(NamedTuple):
-    """A member of the document that is an object with several fields of the record, each of them JSON as it is.
-
-    With `optional` it is null where all of them are None.
-    """
-
-    name: str
-    component: str
-    meaning: str
-    optional: bool = False
-
-
-class _Place(NamedTuple):
-    """Where a field stands in the document."""
-
-    coding: Coding
-    meaning: str
-    name: str | None
-    inside: Inside | None
-    optional: bool
-
-
-def _at(
-    coding: Coding,
-    meaning: str = "",
-    *,
-    name: str | None = None,
-    inside: Inside | None = None,
-    optional: bool = False,
-) -> dict[str, _Place]:
-    """Return the metadata of a field: its coding and its meaning; it stands under its own name unless said otherwise.
-
-    With `optional` it may be null.
-    """
-    return {"place": _Place(coding, meaning, name, inside, optional)}
-
-
-def _several(kind: type[Any]) -> Coding:
-    return Coding(
-        list_of(reference(kind.__name__)),
-        lambda records: list(map(dump, records)),
-        lambda shown: tuple(load(kind, each) for each in shown),
-    )
-
-
-class _Step(NamedTuple):
-    """A member of a document: a field of the record, or an object with several of them."""
-
-    name: str
-    attribute: str
-    place: _Place
-    inner: tuple[_Step, ...] = ()
-
-
-class _Plan:
-    """How the documents of one kind are written and read; worked out once, since a listing may have thousands."""
-
-    def __init__(self, kind: type[Any]) -> None:
-        """Take what the fields of a kind say of themselves."""
-        steps: list[_Step] = []
-        for each in fields(kind):
-            place: _Place = each.metadata["place"]
-            step = _Step(place.name or each.name, each.name, place)
-            if place.inside is None:
-                steps.append(step)
-            elif steps and steps[-1].name == place.inside.name:
-                steps[-1] = steps[-1]._replace(inner=(*steps[-1].inner, step))
-            else:
-                steps.append(_Step(place.inside.name, each.name, place, (step,)))
-        self.steps = tuple(steps)
-        """The members in the order of the document."""
-        self._names = [step.name for step in steps]
-        self._ordered = itemgetter(*(step.attribute for step in steps))
-        self._written = [(step.name, step.place.coding.write) for step in steps if step.place.coding.write]
-        self._objects = [step for step in steps if step.inner]
-
-    def write(self, members: dict[str, Any]) -> Document:
-        """Return the document of a record's members."""
-        # Most members stand in the document as they are, so all are laid out at once and the others written over.
-        document = dict(zip(self._names, self._ordered(members), strict=True)) if self._objects else members
-        for name, write in self._written:
-            value = document[name]
-            if value is not None:
-                document[name] = write(value)
-        for step in self._objects:
-            values = {each.name: members[each.attribute] for each in step.inner}
-            missing = step.place.inside is not None and step.place.inside.optional and set(values.values()) == {None}
-            document[step.name] = None if missing else values
-        return document
-
-
-_PLANS: Final[dict[type[Any], _Plan]] = {}
-
-
-def _plan(kind: type[Any]) -> _Plan:
-    plan = _PLANS.get(kind)
-    if plan is None:
-        plan = _PLANS[kind] = _Plan(kind)
-    return plan
-
-
-def dump(record: Any) -> Document:  # noqa: ANN401 - a record of any kind
-    """Return the document of a record, as the control API shows it."""
-    return _plan(type(record)).write({each.name: getattr(record, each.name) for each in fields(record)})
-
-
-def load(kind: type[R], document: Document) -> R:
-    """Return the record of a document that `dump` has made of one of this kind; further members are left out."""
-    return kind(**dict(_read(document, _plan(kind).steps)))
-
-
-def _read(document: Document, steps: tuple[_Step, ...]) -> Iterator[tuple[str, Any]]:
-    for name, attribute, place, inner in steps:
-        value = document[name]
-        if inner:
-            yield from ((each.attribute, None) for each in inner) if value is None else _read(value, inner)
-        else:
-            read = place.coding.read
-            yield attribute, value if read is None or value is None else read(value)
-
-
-def schema(kind: type[Any]) -> Schema:
-    """Return the JSON Schema of a kind's documents; what they have in common is referred to as a component."""
-    return _schema(_plan(kind).steps)
-
-
-def schemas_inside(kind: type[Any]) -> dict[str, Schema]:
-    """Return the schemas of the objects inside a kind's documents that several of its fields make up, by component."""
-    return {
-        step.place.inside.component: _schema(step.inner)
-        for step in _plan(kind).steps
-        if step.place.inside is not None and step.inner
-    }
-
-
-def _schema(steps: tuple[_Step, ...]) -> Schema:
-    members: dict[str, Schema] = {}
-    for step in steps:
-        place = step.place
-        if step.inner and place.inside is not None:
-            inside = place.inside
-            made = reference(inside.component)
-            members[step.name] = described(inside.meaning, or_null(made) if inside.optional else made)
-        else:
-            made = place.coding.schema
-            members[step.name] = described(place.meaning, or_null(made) if place.optional else made)
-    return object_of(members)
-
-
-# The kinds
-
-_FIRED: Final = _at(_TEXTS, "The faults that acted on it, by id.")
-_SENT: Final = _at(_HEADERS, "Names and values as they were sent, in their order.")
-_ORDER: Final = _at(Coding(SEQUENCE))
 _IDEMPOTENCY: Final = Inside("idempotency", "Idempotency", "What became of its key.")
 _ERROR: Final = Inside("error", "AttemptError", "Why no answer came; null with one.", optional=True)
+
+
+# What happened
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,36 +100,36 @@ class Request:
     """One request of the API, as it came and as it was answered. `status` is None while it is in flight."""
 
     id: str = field(
-        metadata=_at(_TEXT, "Its own, also when it is a replay, whose answer has the first one's `X-Request-Id`.")
+        metadata=member(TEXT, "Its own, also when it is a replay, whose answer has the first one's `X-Request-Id`.")
     )
-    at: datetime = field(metadata=_at(_INSTANT, "When it arrived, on the sandbox's clock."))
-    method: str = field(metadata=_at(_TEXT, "As it came."))
-    path: str = field(metadata=_at(_TEXT, "Without the query."))
-    target: str = field(metadata=_at(_TEXT, "The path with the query, as it came."))
+    at: datetime = field(metadata=member(INSTANT, "When it arrived, on the sandbox's clock."))
+    method: str = field(metadata=member(TEXT, "As it came."))
+    path: str = field(metadata=member(TEXT, "Without the query."))
+    target: str = field(metadata=member(TEXT, "The path with the query, as it came."))
     operation: str | None = field(
-        metadata=_at(_TEXT, "The name of the operation; null where no operation has this path.", optional=True)
+        metadata=member(TEXT, "The name of the operation; null where no operation has this path.", optional=True)
     )
     headers: Headers = field(metadata=_SENT)
-    body: bytes = field(metadata=_at(_BYTES, "The bytes that came."))
+    body: bytes = field(metadata=member(BYTES, "The bytes that came."))
     status: int | None = field(
-        metadata=_at(
-            _COUNT,
+        metadata=member(
+            COUNT,
             "What it was answered with; null while it is in flight. A fault may have kept it from the caller.",
             optional=True,
         )
     )
-    response_body: bytes = field(metadata=_at(_BYTES, "What it was answered with; empty while it is in flight."))
+    response_body: bytes = field(metadata=member(BYTES, "What it was answered with; empty while it is in flight."))
     idempotency_key: str | None = field(
-        metadata=_at(
-            _TEXT, "The Idempotency-Key; null without a valid one.", name="key", inside=_IDEMPOTENCY, optional=True
+        metadata=member(
+            TEXT, "The Idempotency-Key; null without a valid one.", name="key", inside=_IDEMPOTENCY, optional=True
         )
     )
-    verdict: str = field(metadata=_at(Coding(one_of(VERDICTS)), inside=_IDEMPOTENCY))
+    verdict: str = field(metadata=member(one_of(VERDICTS), inside=_IDEMPOTENCY))
     bytes_differ: bool = field(
-        metadata=_at(_FLAG, "Whether a replay's body meant the same in other bytes.", inside=_IDEMPOTENCY)
+        metadata=member(FLAG, "Whether a replay's body meant the same in other bytes.", inside=_IDEMPOTENCY)
     )
     faults: tuple[str, ...] = field(metadata=_FIRED)
-    events: tuple[str, ...] = field(metadata=_at(_TEXTS, "The events that it caused, by id."))
+    events: tuple[str, ...] = field(metadata=member(TEXTS, "The events that it caused, by id."))
     sequence: int = field(metadata=_ORDER)
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is any
@@ -348,21 +144,21 @@ class UnclaimedRequest(Request):
     `business_key` is the one that it came with; None without one. `sequence` counts such requests alone.
     """
 
-    business_key: str | None = field(metadata=_at(_TEXT, optional=True))
+    business_key: str | None = field(metadata=member(TEXT, optional=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """A fact that the service tells, with the exact bytes in which it is sent."""
 
-    id: str = field(metadata=_at(_TEXT, "Stays the same on each delivery."))
-    type: str = field(metadata=_at(_TEXT, "One of the documented types."))
-    object_id: str = field(metadata=_at(_TEXT, "The object that it is about."))
-    created_at: datetime = field(metadata=_at(_INSTANT, "When it was made, on the sandbox's clock."))
+    id: str = field(metadata=member(TEXT, "Stays the same on each delivery."))
+    type: str = field(metadata=member(TEXT, "One of the documented types."))
+    object_id: str = field(metadata=member(TEXT, "The object that it is about."))
+    created_at: datetime = field(metadata=member(INSTANT, "When it was made, on the sandbox's clock."))
     request_id: str | None = field(
-        metadata=_at(_TEXT, "The request that caused it; null when none did.", optional=True)
+        metadata=member(TEXT, "The request that caused it; null when none did.", optional=True)
     )
-    body: bytes = field(metadata=_at(_BYTES, "The exact bytes, frozen when it was made."))
+    body: bytes = field(metadata=member(BYTES, "The exact bytes, frozen when it was made."))
     sequence: int = field(metadata=_ORDER)
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is any
@@ -378,23 +174,23 @@ class Attempt:
     None when one came.
     """
 
-    number: int = field(metadata=_at(_COUNT, "1 for the first."))
-    due_at: datetime = field(metadata=_at(_INSTANT, "When it was due, on the sandbox's clock."))
+    number: int = field(metadata=member(COUNT, "1 for the first."))
+    due_at: datetime = field(metadata=member(INSTANT, "When it was due, on the sandbox's clock."))
     sent_at: datetime | None = field(
-        metadata=_at(_INSTANT, "When it was sent, in real time; null until it has an outcome.", optional=True)
+        metadata=member(INSTANT, "When it was sent, in real time; null until it has an outcome.", optional=True)
     )
-    signed_at: int = field(metadata=_at(_COUNT, "The signature's `t`: Unix seconds."))
+    signed_at: int = field(metadata=member(COUNT, "The signature's `t`: Unix seconds."))
     headers: Headers = field(metadata=_SENT)
-    body: bytes = field(metadata=_at(_BYTES, "The bytes that were sent, and for which the signature is."))
-    status: int | None = field(metadata=_at(_COUNT, "The receiver's status; null without an answer.", optional=True))
-    error_kind: str | None = field(metadata=_at(Coding(one_of(ERROR_KINDS)), name="kind", inside=_ERROR))
-    error: str | None = field(metadata=_at(_TEXT, "For a person.", name="message", inside=_ERROR))
+    body: bytes = field(metadata=member(BYTES, "The bytes that were sent, and for which the signature is."))
+    status: int | None = field(metadata=member(COUNT, "The receiver's status; null without an answer.", optional=True))
+    error_kind: str | None = field(metadata=member(one_of(ERROR_KINDS), name="kind", inside=_ERROR))
+    error: str | None = field(metadata=member(TEXT, "For a person.", name="message", inside=_ERROR))
     latency_ms: float | None = field(
-        metadata=_at(_LATENCY, "Real time until the answer or the error, in milliseconds.", optional=True)
+        metadata=member(MILLISECONDS, "Real time until the answer or the error, in milliseconds.", optional=True)
     )
     response_body: bytes | None = field(
-        metadata=_at(
-            _BYTES,
+        metadata=member(
+            BYTES,
             "What the receiver answered, as far as the setting `webhooks.response_limit` goes.",
             optional=True,
         )
@@ -403,8 +199,8 @@ class Attempt:
     sequence: int = field(metadata=_ORDER)
     evicted: bool = field(
         default=False,
-        metadata=_at(
-            _FLAG,
+        metadata=member(
+            FLAG,
             "Whether its `response_body`, and a `body` that is not its event's, were removed since the journals "
             "had no room for them (the setting `journal_bytes`).",
         ),
@@ -415,15 +211,15 @@ class Attempt:
 class DeliverySummary:
     """One event on its way to one target, without its attempts."""
 
-    id: str = field(metadata=_at(_TEXT, "The delivery's own; a copy of an event has another."))
-    event_id: str = field(metadata=_at(_TEXT, "The event's id; the same in each copy of it."))
-    event_type: str = field(metadata=_at(_TEXT, "The event's `type`."))
-    object_id: str = field(metadata=_at(_TEXT, "The object that the event is about."))
-    target: str | None = field(metadata=_at(_TEXT, "The URL that it goes to; null without one.", optional=True))
-    status: str = field(metadata=_at(Coding(one_of(STATES))))
+    id: str = field(metadata=member(TEXT, "The delivery's own; a copy of an event has another."))
+    event_id: str = field(metadata=member(TEXT, "The event's id; the same in each copy of it."))
+    event_type: str = field(metadata=member(TEXT, "The event's `type`."))
+    object_id: str = field(metadata=member(TEXT, "The object that the event is about."))
+    target: str | None = field(metadata=member(TEXT, "The URL that it goes to; null without one.", optional=True))
+    status: str = field(metadata=member(one_of(STATES)))
     next_due_at: datetime | None = field(
-        metadata=_at(
-            _INSTANT,
+        metadata=member(
+            INSTANT,
             "When the next attempt is due, on the sandbox's clock; null unless it is waiting.",
             optional=True,
         )
@@ -435,10 +231,133 @@ class DeliverySummary:
 class Delivery(DeliverySummary):
     """One event on its way to one target, with its attempts so far."""
 
-    attempts: tuple[Attempt, ...] = field(metadata=_at(_several(Attempt), "Every attempt so far."))
+    attempts: tuple[Attempt, ...] = field(metadata=member(several(Attempt), "Every attempt so far."))
 
 
-# Records of what the core keeps. A journal may have ten thousand, so that `show_…` makes the document without a record.
+# How a sandbox is
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a server is."""
+
+    status: str = field(metadata=member(TEXT))
+    version: str = field(metadata=member(TEXT))
+    uptime_seconds: float = field(metadata=member(SECONDS))
+    sandboxes: int = field(metadata=member(COUNT))
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """The time of a sandbox, and what it waits for."""
+
+    mode: str = field(metadata=member(choice(get_args(ClockMode))))
+    now: datetime = field(metadata=member(INSTANT))
+    rate: float = field(metadata=member(REAL))
+    next_due_at: datetime | None = field(metadata=member(INSTANT, optional=True))
+    pending: int = field(metadata=member(COUNT))
+    """How many timers are set."""
+    idle: bool = field(metadata=member(FLAG))
+    """Whether nothing at all is left to happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """What a move of the clock did."""
+
+    now: datetime = field(metadata=member(INSTANT))
+    fired: int = field(metadata=member(COUNT))
+    """How many timers fired."""
+    attempts: int = field(metadata=member(COUNT))
+    """How many attempts became due on the way; those that were due before do not count."""
+    idle: bool = field(metadata=member(FLAG))
+    """Whether nothing at all is left to happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """A sandbox as it is now."""
+
+    id: str = field(metadata=member(TEXT))
+    base_url: str = field(metadata=member(TEXT))
+    """Where the API is, as the server sees it."""
+    business_key: str = field(metadata=member(TEXT))
+    business_secret: str = field(metadata=member(TEXT))
+    webhook_secret: str = field(metadata=member(TEXT))
+    notification_url: str | None = field(metadata=member(TEXT, optional=True))
+    seed: int = field(metadata=member(INTEGER))
+    clock: ClockState = field(metadata=member(one(ClockState)))
+    scenario: str = field(metadata=member(TEXT))
+    """The default scenario."""
+    settings: Document = field(metadata=member(OBJECT))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault with its counts. What it was declared without has its default, or is None."""
+
+    id: str = field(metadata=member(TEXT))
+    on: str = field(metadata=member(choice(("api", "webhooks"))))
+    enabled: bool = field(metadata=member(FLAG))
+    skip: int = field(metadata=member(COUNT))
+    probability: float = field(metadata=member(REAL))
+    compose: bool = field(metadata=member(FLAG))
+    match: Document = field(metadata=member(OBJECT))
+    effect: str = field(metadata=member(Coding(open_object({"type": TEXT}), read=itemgetter("type"))))
+    """The name of its effect; `document` has the effect's attributes."""
+    times_matched: int = field(metadata=member(COUNT))
+    times_fired: int = field(metadata=member(COUNT))
+    created_at: datetime = field(metadata=member(INSTANT))
+    sequence: int = field(metadata=_ORDER)
+    order: str | None = field(
+        metadata=member(TEXT, "The external identifier of the order for which a scenario has armed it.", optional=True)
+    )
+    expires_at: datetime | None = field(metadata=member(INSTANT, optional=True))
+    active: bool = field(metadata=member(FLAG))
+    """Whether it can still fire."""
+    name: str | None = field(metadata=member(TEXT, absent=True))
+    phase: str | None = field(metadata=member(choice(("before_commit", "after_commit")), absent=True))
+    times: int | None = field(metadata=member(COUNT, absent=True))
+    ttl: str | None = field(metadata=member(TEXT, absent=True))
+    document: Document = field(metadata=WHOLE)
+    """The fault as the control API shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario that a pay-in can play."""
+
+    name: str = field(metadata=member(TEXT))
+    summary: str = field(metadata=member(TEXT))
+    source: str = field(metadata=member(TEXT, "`shipped`, `uploaded`, or the path of its file."))
+    active: bool = field(metadata=member(FLAG))
+    """Whether every new pay-in plays it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookState:
+    """The target of events, and the secrets that sign them."""
+
+    notification_url: str | None = field(metadata=member(TEXT, optional=True))
+    secret: str = field(metadata=member(TEXT))
+    previous_secret: str | None = field(metadata=member(TEXT, optional=True))
+    """During the grace of a rotation the secret before, which signs too."""
+    previous_valid_until: datetime | None = field(metadata=member(INSTANT, optional=True))
+    signature_header: str = field(metadata=member(TEXT))
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A pay-in, refund, dispute or payout."""
+
+    id: str = field(metadata=member(TEXT))
+    object: str = field(metadata=member(TEXT))
+    status: str = field(metadata=member(TEXT))
+    document: Document = field(metadata=WHOLE)
+    """All its members, as the API shows them."""
+
+
+# From what the core keeps. A journal may have ten thousand entries, so `show_…` makes the document without a record.
 
 
 def request_of(entry: journal.RequestEntry) -> Request:
@@ -448,7 +367,7 @@ def request_of(entry: journal.RequestEntry) -> Request:
 
 def show_request(entry: journal.RequestEntry) -> Document:
     """Return its document."""
-    return _plan(Request).write(_request(entry))
+    return written(Request, _request(entry))
 
 
 def unclaimed_of(entry: journal.UnclaimedEntry) -> UnclaimedRequest:
@@ -468,7 +387,7 @@ def event_of(event: events.Event) -> Event:
 
 def show_event(event: events.Event) -> Document:
     """Return its document."""
-    return _plan(Event).write(_event(event))
+    return written(Event, _event(event))
 
 
 def delivery_of(delivery: deliveries.Delivery) -> Delivery:
@@ -483,7 +402,7 @@ def show_delivery(delivery: deliveries.Delivery) -> Document:
 
 def show_summary(delivery: deliveries.Delivery) -> Document:
     """Return the document of a delivery without its attempts."""
-    return _plan(DeliverySummary).write(_delivery(delivery))
+    return written(DeliverySummary, _delivery(delivery))
 
 
 def attempt_of(attempt: deliveries.Attempt) -> Attempt:
@@ -493,7 +412,7 @@ def attempt_of(attempt: deliveries.Attempt) -> Attempt:
 
 def show_attempt(attempt: deliveries.Attempt) -> Document:
     """Return its document."""
-    return _plan(Attempt).write(_attempt(attempt))
+    return written(Attempt, _attempt(attempt))
 
 
 def _request(entry: journal.RequestEntry) -> dict[str, Any]:
@@ -562,3 +481,68 @@ def _attempt(attempt: deliveries.Attempt) -> dict[str, Any]:
         "sequence": attempt.sequence,
         "evicted": attempt.evicted,
     }
+
+
+def clock_of(box: Sandbox) -> ClockState:
+    """Return the clock of a sandbox."""
+    clock = box.clock
+    due = maybe_instant(box.timers.next_due())
+    return ClockState(clock.mode, instant(box.now), clock.rate, due, len(box.timers), box.idle)
+
+
+def sandbox_of(box: Sandbox, base_url: str) -> SandboxState:
+    """Return a sandbox whose API is at `base_url`."""
+    identity = box.identity
+    return SandboxState(
+        id=identity.id,
+        base_url=base_url,
+        business_key=identity.business_key,
+        business_secret=identity.business_secret,
+        webhook_secret=box.secrets.current,
+        notification_url=box.notification_url,
+        seed=identity.seed,
+        clock=clock_of(box),
+        scenario=box.settings.scenario,
+        settings=box.settings.model_dump(mode="json"),
+    )
+
+
+def scenario_of(box: Sandbox, name: str) -> Scenario:
+    """Return a scenario of a sandbox."""
+    return Scenario(
+        name=name,
+        summary=box.scenario(name).summary,
+        source="uploaded" if name in box.scenarios.uploaded else box.scenarios.library.source(name),
+        active=name == box.active_scenario,
+    )
+
+
+def webhook_of(box: Sandbox) -> WebhookState:
+    """Return the target and the secrets of a sandbox."""
+    secrets = box.secrets
+    grace = secrets.previous is not None and box.now < secrets.previous_until
+    return WebhookState(
+        notification_url=box.notification_url,
+        secret=secrets.current,
+        previous_secret=secrets.previous if grace else None,
+        previous_valid_until=instant(secrets.previous_until) if grace else None,
+        signature_header=box.settings.webhooks.signature_header,
+    )
+
+
+def show_fault(armed: Armed, now: int) -> Document:
+    """Return the document of a fault: its declaration, and its counts at a time (milliseconds)."""
+    from paydouble.faults.model import document  # noqa: PLC0415 - forty models, which most runs never need
+
+    fault = armed.fault
+    counts = {
+        "id": armed.id,
+        "times_matched": armed.matched,
+        "times_fired": armed.fired,
+        "created_at": instant(armed.created_at),
+        "sequence": armed.armed_at,
+        "order": None if armed.order is None else armed.order[0],
+        "expires_at": None if fault.ttl is None else instant(armed.created_at + fault.ttl),
+        "active": armed.alive(now),
+    }
+    return {**document(fault), **written(Fault, counts)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from paydouble.api.operations import OPERATIONS
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, document, parse_fault
+from paydouble.records import ClockState, SandboxState
 from paydouble.testing.calls import Exchange, Steps, Sync
 from paydouble.testing.executors import Address
 from paydouble.testing.sandboxes import SandboxHandle
@@ -151,7 +153,19 @@ class _Recorder:
         return frozenset()
 
 
-_SHOWN = {"id": "s", "business_key": "k", "business_secret": "s", "webhook_secret": "w", "seed": 1}
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_STATE = SandboxState(
+    id="s",
+    base_url="http://127.0.0.1:8080/api/v1",
+    business_key="k",
+    business_secret="s",
+    webhook_secret="w",
+    notification_url=None,
+    seed=1,
+    clock=ClockState("manual", _NOW, 1.0, None, 0, idle=True),
+    scenario="happy-path",
+    settings={},
+)
 _NAMES = {f"{name}_id": "{id}" for name in ("pay_in", "refund", "dispute", "payout", "delivery")}
 
 
@@ -161,7 +175,7 @@ def _in_python(row: int) -> list[str]:
 
 def _asked(form: str) -> tuple[str, str, Any]:
     """Return method, path and body of what a Python form asks of the control API."""
-    handle: SandboxHandle[Sync] = SandboxHandle(_Recorder(), Address("http://127.0.0.1:8080"), _SHOWN)
+    handle: SandboxHandle[Sync] = SandboxHandle(_Recorder(), Address("http://127.0.0.1:8080"), _STATE)
     with pytest.raises(_Asked) as asked:
         eval(form, {"sandbox": handle, **_NAMES})  # noqa: S307 - the page's own words
     exchange = asked.value.exchange

@@ -143,7 +143,7 @@ async def test_a_server_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytes
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         url = f"http://127.0.0.1:{mute.getsockname()[1]}"
-        silent = type(box)(SyncExecutor(Paydouble.connect(url)._address), box._address, box._shown)  # noqa: SLF001
+        silent = type(box)(SyncExecutor(Paydouble.connect(url)._address), box._address, box._state)  # noqa: SLF001
 
         with pytest.raises(ServerGone, match=r"no answer within 0\.06 s"):
             silent.requests.wait(timeout=0.01)

@@ -1,8 +1,8 @@
-"""The few words of JSON Schema in which answers are described."""
+"""The JSON Schemas of simple values, and functions that combine schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 Schema = dict[str, Any]
@@ -12,6 +12,10 @@ TEXT: Final[Schema] = {"type": "string"}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 TIME: Final[Schema] = {"type": "string", "format": "date-time"}
 FLAG: Final[Schema] = {"type": "boolean"}
+INTEGER: Final[Schema] = {"type": "integer"}
+NUMBER: Final[Schema] = {"type": "number"}
+AMOUNT: Final[Schema] = {"type": "number", "minimum": 0}
+OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 
 
 def described(text: str, schema: Schema) -> Schema:
@@ -19,8 +23,13 @@ def described(text: str, schema: Schema) -> Schema:
     return {"description": text, **schema} if text else schema
 
 
+def choice(names: Iterable[str]) -> Schema:
+    """Return the schema of one of several names."""
+    return {"type": "string", "enum": list(names)}
+
+
 def one_of(meanings: Mapping[Any, str]) -> Schema:
-    """Return the schema of a name, each explained."""
+    """Return the schema of one of several names, each with its meaning."""
     listed = "; ".join(f"`{name}`: {meaning}" for name, meaning in meanings.items())
     return {"type": "string", "enum": list(meanings), "description": f"{listed}."}
 
@@ -41,5 +50,10 @@ def reference(name: str) -> Schema:
 
 
 def object_of(required: Mapping[str, Schema], **optional: Schema) -> Schema:
-    """Return the schema of an object: members that are always there, and others that may be."""
+    """Return the schema of an object: its required members, and those that may be absent."""
     return {"type": "object", "required": list(required), "properties": {**required, **optional}}
+
+
+def open_object(required: Mapping[str, Schema]) -> Schema:
+    """Return the schema of an object that has more members than are described."""
+    return {**object_of(required), "additionalProperties": True}

@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from paydouble.core.errors import UsageError
+    from paydouble.records import (
+        Advanced,
+        Attempt,
+        ClockState,
+        Delivery,
+        Event,
+        Fault,
+        Health,
+        Request,
+        Resource,
+        SandboxState,
+        Scenario,
+        UnclaimedRequest,
+        WebhookState,
+    )
     from paydouble.testing.calls import Async, Sync
     from paydouble.testing.errors import (
         ControlRefused,
@@ -20,19 +35,7 @@ if TYPE_CHECKING:
         ServiceDown,
     )
     from paydouble.testing.receiver import Answer, Received, Receiver, crash, hang, slow
-    from paydouble.testing.records import Attempt, Delivery, Event, Request, UnclaimedRequest
-    from paydouble.testing.results import (
-        Advanced,
-        ClockState,
-        Credentials,
-        Fault,
-        Health,
-        Resource,
-        SandboxState,
-        Scenario,
-        WebhookState,
-    )
-    from paydouble.testing.sandboxes import SandboxHandle
+    from paydouble.testing.sandboxes import Credentials, SandboxHandle
     from paydouble.testing.servers import AsyncPaydouble, Paydouble
     from paydouble.testing.socketless import Response, Sandbox
     from paydouble.testing.webhook_receiver import WebhookReceiver
@@ -45,22 +48,25 @@ _HOME: Final = {
         "paydouble.testing.errors",
     ),
     **dict.fromkeys(("Answer", "Received", "Receiver", "crash", "hang", "slow"), "paydouble.testing.receiver"),
-    **dict.fromkeys(("Attempt", "Delivery", "Event", "Request", "UnclaimedRequest"), "paydouble.testing.records"),
     **dict.fromkeys(
         (
             "Advanced",
+            "Attempt",
             "ClockState",
-            "Credentials",
+            "Delivery",
+            "Event",
             "Fault",
             "Health",
+            "Request",
             "Resource",
             "SandboxState",
             "Scenario",
+            "UnclaimedRequest",
             "WebhookState",
         ),
-        "paydouble.testing.results",
+        "paydouble.records",
     ),
-    "SandboxHandle": "paydouble.testing.sandboxes",
+    **dict.fromkeys(("Credentials", "SandboxHandle"), "paydouble.testing.sandboxes"),
     **dict.fromkeys(("AsyncPaydouble", "Paydouble"), "paydouble.testing.servers"),
     **dict.fromkeys(("Response", "Sandbox"), "paydouble.testing.socketless"),
     "WebhookReceiver": "paydouble.testing.webhook_receiver",

@@ -19,8 +19,8 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from paydouble.core.documents import Document, read_json
 from paydouble.core.durations import format_duration
-from paydouble.records import Document, read_json
 from paydouble.testing.errors import ControlRefused
 
 # What a local server never needs, and a test does not wait for longer.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paydouble.api.values import Reply
+from paydouble.core.documents import Headers, read_json
 from paydouble.faults.wire import Lost, TimedOut, client_outcome
-from paydouble.records import Headers, read_json
 from paydouble.testing.errors import ReplyLost, ReplyTimeout
 
 

@@ -8,20 +8,12 @@ from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from paydouble.core.documents import Document, load
 from paydouble.core.errors import UsageError
-from paydouble.records import Document, load
+from paydouble.records import Advanced, ClockState, Event, Fault, Resource, Scenario, WebhookState
 from paydouble.testing.calls import Call, Handle, M, Steps, ask, ask_all, given, segment
 from paydouble.testing.journals import Span, duration
 from paydouble.testing.loops import is_this_machine
-from paydouble.testing.records import Event
-from paydouble.testing.results import (
-    Advanced,
-    ClockState,
-    Fault,
-    Resource,
-    Scenario,
-    WebhookState,
-)
 
 # Moving a clock over three days of retries takes its time.
 _ADVANCE_PATIENCE_SECONDS: Final = 600.0
@@ -74,13 +66,13 @@ class Clock(Handle[M]):
     @Call
     def read(self) -> Steps[ClockState]:
         """Return where it stands and what it waits for."""
-        return ClockState.read((yield from ask("GET", self._path)))
+        return load(ClockState, (yield from ask("GET", self._path)))
 
     @Call
     def set(self, mode: str, *, start: datetime | str | None = None, rate: float | None = None) -> Steps[ClockState]:
         """Put another clock in (`real`, `manual`, `auto`); it goes on where this one stands unless it has a start."""
         body = given(mode=mode, start=... if start is None else start, rate=... if rate is None else rate)
-        return ClockState.read((yield from ask("PUT", self._path, body)))
+        return load(ClockState, (yield from ask("PUT", self._path, body)))
 
     @Call
     def advance(
@@ -103,8 +95,8 @@ class Clock(Handle[M]):
             until_idle=True if until_idle else ...,
             limit=... if limit is None else limit,
         )
-        return Advanced.read(
-            (yield from ask("POST", f"{self._path}/advance", body, patience=_ADVANCE_PATIENCE_SECONDS))
+        return load(
+            Advanced, (yield from ask("POST", f"{self._path}/advance", body, patience=_ADVANCE_PATIENCE_SECONDS))
         )
 
     def _check_receiver(self) -> Steps[None]:
@@ -134,23 +126,23 @@ class Faults(Handle[M]):
         `add("connection_reset", operation="deposit-creation", phase="after_commit", times=1)`,
         `add("error", status=503, skip=2)`.
         """
-        return Fault.read((yield from ask("POST", self._path, declare(effect, members))))
+        return load(Fault, (yield from ask("POST", self._path, declare(effect, members))))
 
     @Call
     def list(self) -> Steps[list[Fault]]:
         """Return all, in the order in which they are asked."""
         items = yield from ask_all(self._path)
-        return [Fault.read(each) for each in items]
+        return [load(Fault, each) for each in items]
 
     @Call
     def get(self, fault_id: str) -> Steps[Fault]:
         """Return one, with its counts."""
-        return Fault.read((yield from ask("GET", f"{self._path}/{segment(fault_id)}")))
+        return load(Fault, (yield from ask("GET", f"{self._path}/{segment(fault_id)}")))
 
     @Call
     def change(self, /, fault_id: str, **members: Any) -> Steps[Fault]:  # noqa: ANN401 - JSON is any
         """Lay members of the declaration over a fault; its counts stay, and None takes one back to its default."""
-        return Fault.read((yield from ask("PATCH", f"{self._path}/{segment(fault_id)}", members)))
+        return load(Fault, (yield from ask("PATCH", f"{self._path}/{segment(fault_id)}", members)))
 
     @Call
     def remove(self, fault_id: str) -> Steps[int]:
@@ -202,7 +194,7 @@ class Scenarios(Handle[M]):
     def list(self) -> Steps[list[Scenario]]:
         """Return all, by name."""
         items = yield from ask_all(self._path)
-        return [Scenario.read(each) for each in items]
+        return [load(Scenario, each) for each in items]
 
     @Call
     def get(self, name: str) -> Steps[dict[str, Any]]:
@@ -220,12 +212,12 @@ class Scenarios(Handle[M]):
     def upload(self, scenario: str | Mapping[str, Any]) -> Steps[Scenario]:
         """Put a scenario over any other of its name; a mapping, or the text of a YAML file."""
         body = {"yaml": scenario} if isinstance(scenario, str) else scenario
-        return Scenario.read((yield from ask("POST", self._path, body)))
+        return load(Scenario, (yield from ask("POST", self._path, body)))
 
     @Call
     def activate(self, name: str) -> Steps[Scenario]:
         """Let every new pay-in play it."""
-        return Scenario.read((yield from ask("PUT", f"{self._path}/active", {"name": name})))
+        return load(Scenario, (yield from ask("PUT", f"{self._path}/active", {"name": name})))
 
     @Call
     def deactivate(self) -> Steps[str | None]:
@@ -237,7 +229,7 @@ class Scenarios(Handle[M]):
     def play(self, /, name: str, **deposit: Any) -> Steps[Resource]:  # noqa: ANN401 - JSON is any
         """Make a pay-in that plays it; `amount=…`, `external_identifier=…` and so on say what the deposit is to be."""
         body = {"deposit": deposit} if deposit else {}
-        return Resource.read((yield from ask("POST", f"{self._path}/{segment(name)}/play", body)))
+        return load(Resource, (yield from ask("POST", f"{self._path}/{segment(name)}/play", body)))
 
 
 class Webhook(Handle[M]):
@@ -246,19 +238,19 @@ class Webhook(Handle[M]):
     @Call
     def read(self) -> Steps[WebhookState]:
         """Return target and secret."""
-        return WebhookState.read((yield from ask("GET", self._path)))
+        return load(WebhookState, (yield from ask("GET", self._path)))
 
     @Call
     def change(self, *, notification_url: Any = ..., secret: Any = ...) -> Steps[WebhookState]:  # noqa: ANN401
         """Aim events elsewhere (None: nowhere), or set the secret at once."""
         body = given(notification_url=notification_url, secret=secret)
-        return WebhookState.read((yield from ask("PATCH", self._path, body)))
+        return load(WebhookState, (yield from ask("PATCH", self._path, body)))
 
     @Call
     def rotate_secret(self, grace: Span = "0s") -> Steps[WebhookState]:
         """Make a new secret; during the grace the old one signs along."""
         body = {"grace": duration(grace, "grace")}
-        return WebhookState.read((yield from ask("POST", f"{self._path}/rotate-secret", body)))
+        return load(WebhookState, (yield from ask("POST", f"{self._path}/rotate-secret", body)))
 
     @Call
     def test(self, type: str = "pay-in.succeeded") -> Steps[Event]:  # noqa: A002 - as the control API calls it
@@ -275,7 +267,7 @@ class Objects(Handle[M]):
     ) -> Steps[Resource]:
         """Move one to a state now; `failure` has `code` and `message`, `force` goes where no arrow leads."""
         body = given(to=to, failure=... if failure is None else failure, force=True if force else ...)
-        return Resource.read((yield from ask("POST", f"{self._path}/{segment(object_id)}/transition", body)))
+        return load(Resource, (yield from ask("POST", f"{self._path}/{segment(object_id)}/transition", body)))
 
 
 class PayIns(Objects[M]):
@@ -285,12 +277,12 @@ class PayIns(Objects[M]):
     def list(self) -> Steps[list[Resource]]:
         """Return all, oldest first; each `document` has what was refunded and disputed."""
         items = yield from ask_all(self._path)
-        return [Resource.read(each) for each in items]
+        return [load(Resource, each) for each in items]
 
     @Call
     def get(self, pay_in_id: str) -> Steps[Resource]:
         """Return one; its `document` has `refunded_amount`, `refund_pending_amount` and so on."""
-        return Resource.read((yield from ask("GET", f"{self._path}/{segment(pay_in_id)}")))
+        return load(Resource, (yield from ask("GET", f"{self._path}/{segment(pay_in_id)}")))
 
     @Call
     def dispute(
@@ -307,4 +299,4 @@ class PayIns(Objects[M]):
             reason=... if reason is None else reason,
             force=True if force else ...,
         )
-        return Resource.read((yield from ask("POST", f"{self._path}/{segment(pay_in_id)}/disputes", body)))
+        return load(Resource, (yield from ask("POST", f"{self._path}/{segment(pay_in_id)}/disputes", body)))

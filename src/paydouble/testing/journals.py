@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, Generic, TypeVar, cast, overload
 
+from paydouble.core.documents import Document, load
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
-from paydouble.records import Document, load
+from paydouble.records import Delivery, Event, Request
 from paydouble.testing.calls import (
     PATIENCE_SECONDS,
     Call,
@@ -26,7 +27,6 @@ from paydouble.testing.calls import (
     segment,
 )
 from paydouble.testing.errors import NotAsExpected
-from paydouble.testing.records import Delivery, Event, Records, Request
 
 Match = Mapping[str, Any]
 R = TypeVar("R")
@@ -88,6 +88,23 @@ def _shown(value: object) -> str:
             return f"[{', '.join(map(_shown, value))}]"
         case _:
             return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class Records(list[R]):
+    """What happened of a kind, oldest first."""
+
+    def __init__(self, records: Iterable[R], what: str) -> None:
+        """Hold records; `what` names them in messages."""
+        list.__init__(self, records)  # not the next class: a handle may come after it
+        self._what = what
+
+    @property
+    def last(self) -> R:
+        """Return the newest; `NotAsExpected` when there is none."""
+        __tracebackhide__ = True
+        if not self:
+            raise NotAsExpected(f"there are no {self._what} at all")
+        return self[-1]
 
 
 class _Listed(Handle[M], Generic[M, R]):

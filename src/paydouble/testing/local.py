@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from paydouble.core.documents import instant
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import parse_instant
 from paydouble.inprocess import InProcess
-from paydouble.records import instant
+from paydouble.records import Delivery, Event, Request
 from paydouble.testing.calls import Executor, Sync
 from paydouble.testing.handles import Clock
-from paydouble.testing.journals import Deliveries, Events, Requests
-from paydouble.testing.records import Delivery, Event, Records, Request
+from paydouble.testing.journals import Deliveries, Events, Records, Requests
 
 
 def milliseconds(moment: datetime | str, member: str) -> int:

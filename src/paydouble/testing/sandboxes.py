@@ -4,36 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
-from paydouble.records import Document, load
+from paydouble.core.documents import load
+from paydouble.guards.credentials import basic_header
+from paydouble.records import Health, SandboxState, UnclaimedRequest
 from paydouble.testing.calls import Async, Call, Executor, Handle, M, Steps, Sync, ask, ask_all, given, segment
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
 from paydouble.testing.handles import Clock, Faults, Objects, PayIns, RateLimit, Scenarios, Webhook
 from paydouble.testing.journals import Deliveries, Events, Requests
-from paydouble.testing.records import UnclaimedRequest
-from paydouble.testing.results import Credentials, Health, SandboxState
+
+
+class Credentials(NamedTuple):
+    """A business's key and secret: what clients take as `auth`."""
+
+    key: str
+    secret: str
+
+    @property
+    def header(self) -> str:
+        """Return the value of the Authorization header."""
+        return basic_header(self.key, self.secret)
 
 
 class SandboxHandle(Handle[M]):
     """An isolated business of a server. As a context manager it is let go at the end."""
 
-    def __init__(self, executor: Executor, address: Address, shown: Document) -> None:
+    def __init__(self, executor: Executor, address: Address, state: SandboxState) -> None:
         """Hold a sandbox that the server has shown."""
-        self.id: str = shown["id"]
+        self.id = state.id
         super().__init__(executor, f"/sandboxes/{segment(self.id)}")
         self._address = address
-        self._shown = shown
+        self._state = state
         self.base_url = f"{address.api_url}/api/v1"
         """Where the API is for this test, which need not be where the server thinks that it is."""
-        self.auth = Credentials(shown["business_key"], shown["business_secret"])
+        self.auth = Credentials(state.business_key, state.business_secret)
         """What the code under test authenticates with; its key picks this sandbox."""
         self.business_key = self.auth.key
         self.business_secret = self.auth.secret
-        self.webhook_secret: str = shown["webhook_secret"]
+        self.webhook_secret = state.webhook_secret
         """What signs its events, unless a test has rotated it since."""
-        self.seed: int = shown["seed"]
+        self.seed = state.seed
         self.clock: Clock[M] = Clock(executor, f"{self._path}/clock")
         self.faults: Faults[M] = Faults(executor, f"{self._path}/faults")
         self.rate_limit: RateLimit[M] = RateLimit(executor, f"{self._path}/rate-limit")
@@ -53,12 +65,12 @@ class SandboxHandle(Handle[M]):
     @property
     def asynchronous(self) -> SandboxHandle[Async]:
         """Return a handle of the same sandbox whose calls are awaited; it needs no closing."""
-        return SandboxHandle(AsyncExecutor(self._address), self._address, self._shown)
+        return SandboxHandle(AsyncExecutor(self._address), self._address, self._state)
 
     @Call
     def read(self) -> Steps[SandboxState]:
         """Return it as it is now."""
-        return SandboxState.read((yield from ask("GET", self._path)))
+        return load(SandboxState, (yield from ask("GET", self._path)))
 
     @Call
     def change(
@@ -70,7 +82,7 @@ class SandboxHandle(Handle[M]):
     ) -> Steps[SandboxState]:
         """Change it: where events go (None: nowhere), the default scenario, settings laid over the present ones."""
         body = given(notification_url=notification_url, scenario=scenario, settings=settings)
-        return SandboxState.read((yield from ask("PATCH", self._path, body)))
+        return load(SandboxState, (yield from ask("PATCH", self._path, body)))
 
     @Call
     def reset(self, *scope: str, same_ids: bool = False) -> Steps[dict[str, int]]:
@@ -142,7 +154,7 @@ class ServerHandle(Handle[M]):
     @Call
     def health(self) -> Steps[Health]:
         """Return how it is; `ServerGone` when nobody answers."""
-        return Health.read((yield from ask("GET", "/health")))
+        return load(Health, (yield from ask("GET", "/health")))
 
     @Call
     def sandbox(  # noqa: PLR0913 - what a sandbox can be asked to be
@@ -172,7 +184,7 @@ class ServerHandle(Handle[M]):
         }
         body = {name: value for name, value in members.items() if value is not None}
         shown = yield from ask("POST", "/sandboxes", body)
-        return SandboxHandle(self._executor, self._address, shown)
+        return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
 
     @Call
     def unclaimed_requests(self) -> Steps[list[UnclaimedRequest]]:
@@ -184,13 +196,13 @@ class ServerHandle(Handle[M]):
     def find(self, sandbox_id: str = "default") -> Steps[SandboxHandle[M]]:
         """Return a sandbox that exists already; `ControlRefused` when there is none of that id."""
         shown = yield from ask("GET", f"/sandboxes/{segment(sandbox_id)}")
-        return SandboxHandle(self._executor, self._address, shown)
+        return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
 
     @Call
     def sandboxes(self) -> Steps[list[SandboxHandle[M]]]:
         """Return all sandboxes."""
         items = yield from ask_all("/sandboxes")
-        return [SandboxHandle(self._executor, self._address, each) for each in items]
+        return [SandboxHandle(self._executor, self._address, load(SandboxState, each)) for each in items]
 
     def __repr__(self) -> str:
         return f"<paydouble at {self.url}>"

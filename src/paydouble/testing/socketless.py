@@ -20,21 +20,21 @@ from typing import Any, Final, Self
 from paydouble import inprocess
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
+from paydouble.core.documents import load
 from paydouble.core.errors import UsageError
 from paydouble.core.seeded_random import check_seed
 from paydouble.inprocess import RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import Failure, PayIn, Resource, Transaction
-from paydouble.records import delivery_of, event_of, request_of, unclaimed_of
+from paydouble.records import SandboxState, UnclaimedRequest, delivery_of, event_of, request_of, unclaimed_of
 from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
 from paydouble.testing.client_responses import Response, client_response
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.handles import Faults, Objects, PayIns, RateLimit, Scenarios
 from paydouble.testing.handles import Webhook as WebhookHandle
 from paydouble.testing.in_process import LocalExecutor
+from paydouble.testing.journals import Records
 from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, LocalRequests, milliseconds
-from paydouble.testing.records import Records, UnclaimedRequest
-from paydouble.testing.results import Credentials, SandboxState
-from paydouble.testing.sandboxes import SandboxHandle
+from paydouble.testing.sandboxes import Credentials, SandboxHandle
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
 BASE_URL: Final = "http://paydouble.test/api/v1"
@@ -190,7 +190,7 @@ class Sandbox(Handle[Sync]):
     ) -> Steps[SandboxState]:
         """Change it: settings laid over the present ones, where events go (None: nowhere), the default scenario."""
         body = given(notification_url=notification_url, scenario=scenario, settings=settings)
-        return SandboxState.read((yield from ask("PATCH", self._path, body)))
+        return load(SandboxState, (yield from ask("PATCH", self._path, body)))
 
     @cached_property
     def clock(self) -> LocalClock:

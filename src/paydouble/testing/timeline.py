@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from paydouble.core.documents import Document, read_json
 from paydouble.core.printable import printable
 from paydouble.faults import labels
-from paydouble.records import Document, read_json
+from paydouble.records import Attempt, Delivery, Fault, Request, UnclaimedRequest
 from paydouble.testing.calls import Sync
-from paydouble.testing.records import Attempt, Delivery, Request, UnclaimedRequest
-from paydouble.testing.results import Fault
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.testing.socketless import Sandbox
 from paydouble.testing.unused_faults import Happened, why

@@ -9,8 +9,7 @@ from typing import Any
 from paydouble.core.globs import fits
 from paydouble.faults.model import WEBHOOK_EFFECTS
 from paydouble.faults.webhook_effects import AttemptEffect
-from paydouble.testing.records import Delivery, Event, Request
-from paydouble.testing.results import Fault
+from paydouble.records import Delivery, Event, Fault, Request
 
 
 @dataclass(frozen=True, slots=True)

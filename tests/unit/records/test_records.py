@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import fields
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
 
 import pytest
 from drive import deposit_body
@@ -16,24 +16,30 @@ from jsonschema import Draft202012Validator
 
 from paydouble import Sandbox
 from paydouble.core import json_text
+from paydouble.core.clock import ClockMode
+from paydouble.core.documents import dump, load, read_json, schema
 from paydouble.records import (
     ERROR_KINDS,
     STATES,
     VERDICTS,
+    Advanced,
     Attempt,
+    ClockState,
     Delivery,
     DeliverySummary,
     Event,
+    Fault,
+    Health,
     Request,
+    Resource,
+    SandboxState,
+    Scenario,
     UnclaimedRequest,
+    WebhookState,
     attempt_of,
     delivery_of,
-    dump,
     event_of,
-    load,
-    read_json,
     request_of,
-    schema,
     show_attempt,
     show_delivery,
     show_event,
@@ -42,9 +48,15 @@ from paydouble.records import (
     show_unclaimed,
     unclaimed_of,
 )
+from paydouble.testing.calls import encode
 from paydouble.web.control.answers import COMPONENTS
 
-KINDS = [Request, UnclaimedRequest, Event, Attempt, DeliverySummary, Delivery]
+KINDS = [
+    *(Request, UnclaimedRequest, Event, Attempt, DeliverySummary, Delivery),
+    *(Health, ClockState, Advanced, SandboxState, Scenario, WebhookState),
+]
+# Their records hold the whole document, so only documents that a sandbox has shown can be compared.
+WHOLE_KINDS = [Fault, Resource]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 COUNT = st.integers(0, 2**40)
 INSTANT = st.datetimes(datetime(1970, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC)).map(  # noqa: DTZ001 - Hypothesis adds the zone
@@ -58,6 +70,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     "bytes": BYTES,
     "float": st.floats(0, 10**9).map(lambda number: round(number, 3)),
     "datetime": INSTANT,
+    "Document": st.dictionaries(TEXT, COUNT | TEXT, max_size=3),
     "Headers": st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
     "tuple[str, ...]": st.lists(TEXT, max_size=3).map(tuple),
 }
@@ -66,6 +79,7 @@ NAMES: dict[tuple[type[Any], str], Collection[str]] = {
     (UnclaimedRequest, "verdict"): VERDICTS,
     (DeliverySummary, "status"): STATES,
     (Delivery, "status"): STATES,
+    (ClockState, "mode"): get_args(ClockMode),
 }
 
 
@@ -85,6 +99,8 @@ def values(kind: type[Any], name: str, written: str) -> st.SearchStrategy[Any]:
         return st.sampled_from(sorted(NAMES[kind, name]))
     if written == "tuple[Attempt, ...]":
         return st.lists(records(Attempt), max_size=2).map(tuple)
+    if written == "ClockState":
+        return records(ClockState)
     plain = VALUES[written.removesuffix(" | None")]
     return plain | st.none() if written.endswith(" | None") else plain
 
@@ -119,7 +135,7 @@ def test_what_is_written_is_as_its_schema_says(kind: type[Any], data: st.DataObj
     VALIDATORS[kind].validate(json.loads(text))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WHOLE_KINDS])
 def test_each_field_says_where_it_stands(kind: type[Any]) -> None:
     """A field without it could be neither shown nor read."""
 
@@ -153,6 +169,48 @@ def test_what_the_core_keeps_is_shown_as_its_record_is() -> None:
 def assert_same(shown: dict[str, Any], expected: dict[str, Any]) -> None:
     """Compare byte for byte."""
     assert json_text.dumps(shown) == json_text.dumps(expected)
+
+
+def test_a_fault_shows_its_declaration_and_its_counts() -> None:
+    """Members that were not declared are missing from the document and None in the record."""
+    sandbox = Sandbox(seed=3)
+    plain = sandbox.faults.add("error", status=503)
+    full = sandbox.faults.add(
+        "connection_reset", id="f", name="n", phase="after_commit", times=2, ttl="1h", operation="deposit-creation"
+    )
+    sandbox.handle("POST", "/pay-in/deposit-creation", deposit_body())
+
+    fired = sandbox.faults.get(plain.id)
+
+    assert (plain.name, plain.phase, plain.times, plain.ttl, plain.expires_at, plain.order) == (None,) * 6
+    assert (full.name, full.phase, full.times, full.ttl) == ("n", "after_commit", 2, "1h")
+    assert (full.effect, full.on, full.match) == ("connection_reset", "api", {"operation": "deposit-creation"})
+    assert full.expires_at == full.created_at + timedelta(hours=1)
+    assert (fired.times_fired, fired.active, fired.sequence) == (1, True, plain.sequence)
+    for fault in (plain, full, fired):
+        assert_whole(fault)
+
+
+def test_a_resource_shows_all_that_the_api_shows() -> None:
+    """Its record has the members that every resource has, and the whole document."""
+    sandbox = Sandbox(seed=3)
+    sandbox.handle("POST", "/pay-in/deposit-creation", deposit_body())
+
+    pay_in = sandbox.pay_ins.list()[0]
+
+    assert (pay_in.object, pay_in.status) == ("payin", "created")
+    assert pay_in.document["external_identifier"] == deposit_body()["external_identifier"]
+    assert_whole(pay_in, strict=False)
+
+
+def assert_whole(record: Fault | Resource, *, strict: bool = True) -> None:
+    """Check that a record is written as it was read, and that its document is as its schema says."""
+    kind = type(record)
+    text = encode(dump(record))
+
+    described = {**schema(kind), "additionalProperties": not strict}
+    Draft202012Validator(described).validate(json.loads(text))
+    assert load(kind, dump(record)) == record
 
 
 def test_bodies_are_read_as_json() -> None:

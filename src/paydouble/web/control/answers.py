@@ -6,28 +6,35 @@ from collections.abc import Mapping
 from typing import Final
 
 from paydouble.api.openapi_dialect import portable
+from paydouble.core.documents import BYTES_COMPONENTS, component, open_schema, schema, schemas_inside
 from paydouble.core.json_schema import (
+    AMOUNT,
     ANYTHING,
     COUNT,
     FLAG,
     TEXT,
-    TIME,
     Schema,
     described,
     list_of,
     object_of,
+    open_object,
     or_null,
     reference,
 )
 from paydouble.records import (
-    SEQUENCE,
+    Advanced,
     Attempt,
+    ClockState,
     Delivery,
     Event,
+    Fault,
+    Health,
     Request,
+    Resource,
+    SandboxState,
+    Scenario,
     UnclaimedRequest,
-    schema,
-    schemas_inside,
+    WebhookState,
 )
 
 
@@ -35,66 +42,32 @@ def _listing(items: str) -> Schema:
     return object_of({"items": list_of(reference(items)), "next_cursor": or_null(TEXT), "evicted": COUNT})
 
 
-_SOURCE: Final = described("`shipped`, `uploaded`, or the path of its file.", TEXT)
-_SCENARIO: Final = {"name": TEXT, "summary": TEXT, "source": _SOURCE, "active": FLAG}
-_AMOUNT: Final[Schema] = {"type": "number", "minimum": 0}
 _MONEY: Final = {
-    "refunded_amount": described("What was given back.", _AMOUNT),
-    "refund_pending_amount": described("What refunds that are not done yet will give back.", _AMOUNT),
-    "disputed_amount": described("What open disputes are about.", _AMOUNT),
-    "charged_back_amount": described("What lost and accepted disputes took.", _AMOUNT),
+    "refunded_amount": described("What was given back.", AMOUNT),
+    "refund_pending_amount": described("What refunds that are not done yet will give back.", AMOUNT),
+    "disputed_amount": described("What open disputes are about.", AMOUNT),
+    "charged_back_amount": described("What lost and accepted disputes took.", AMOUNT),
 }
-_MODE: Final[Schema] = {"type": "string", "enum": ["real", "manual", "auto"]}
-_RECORDS: Final = (Attempt, Delivery, Event, Request)
+_RECORDS: Final = (
+    Attempt,
+    ClockState,
+    Delivery,
+    Event,
+    Fault,
+    Request,
+    SandboxState,
+    WebhookState,
+)
 _COMPONENTS: Final[Mapping[str, Schema]] = {
-    **{kind.__name__: schema(kind) for kind in _RECORDS},
+    **{component(kind): schema(kind) for kind in _RECORDS},
     **{name: inner for kind in _RECORDS for name, inner in schemas_inside(kind).items()},
-    "Base64": {**object_of({"base64": TEXT}), "additionalProperties": False},
-    "Bytes": described(
-        "Text, or an object with `base64` where the bytes are not UTF-8.", {"anyOf": [TEXT, reference("Base64")]}
-    ),
-    "Clock": object_of(
-        {
-            "mode": _MODE,
-            "now": TIME,
-            "rate": {"type": "number"},
-            "next_due_at": or_null(TIME),
-            "pending": COUNT,
-            "idle": FLAG,
-        }
-    ),
+    **BYTES_COMPONENTS,
     "Difference": object_of(
         {
             "member": described("The member, with its path where it is inside of a body: `body.customer.email`.", TEXT),
             "wanted": ANYTHING,
             "got": described("What it was; absent members are null.", ANYTHING),
         }
-    ),
-    "Fault": object_of(
-        {
-            "id": TEXT,
-            "on": {"type": "string", "enum": ["api", "webhooks"]},
-            "enabled": FLAG,
-            "skip": COUNT,
-            "probability": {"type": "number"},
-            "compose": FLAG,
-            "match": {"type": "object", "additionalProperties": True},
-            "effect": {**object_of({"type": TEXT}), "additionalProperties": True},
-            "times_matched": COUNT,
-            "times_fired": COUNT,
-            "created_at": TIME,
-            "sequence": SEQUENCE,
-            "order": {
-                **or_null(TEXT),
-                "description": "The external identifier of the order for which a scenario has armed it.",
-            },
-            "expires_at": or_null(TIME),
-            "active": FLAG,
-        },
-        name=TEXT,
-        phase={"type": "string", "enum": ["before_commit", "after_commit"]},
-        times=COUNT,
-        ttl=TEXT,
     ),
     "NearMiss": described(
         "A record that came close: what identifies it, and what was not as wanted.",
@@ -113,33 +86,12 @@ _COMPONENTS: Final[Mapping[str, Schema]] = {
     ),
     "PayIn": described(
         "A pay-in with all its members, as the API shows it, and what was refunded and disputed.",
-        {
-            **object_of({"id": TEXT, "object": TEXT, "status": TEXT, **_MONEY}),
-            "additionalProperties": True,
-        },
+        open_object({**schema(Resource)["properties"], **_MONEY}),
     ),
-    "Resource": described(
-        "A resource with all its members, as the API shows it.",
-        {**object_of({"id": TEXT, "object": TEXT, "status": TEXT}), "additionalProperties": True},
-    ),
-    "Sandbox": object_of(
-        {
-            "id": TEXT,
-            "base_url": TEXT,
-            "business_key": TEXT,
-            "business_secret": TEXT,
-            "webhook_secret": TEXT,
-            "notification_url": or_null(TEXT),
-            "seed": {"type": "integer"},
-            "clock": reference("Clock"),
-            "scenario": TEXT,
-            "settings": {"type": "object", "additionalProperties": True},
-        }
-    ),
-    "ScenarioSummary": object_of(_SCENARIO),
+    "Resource": described("A resource with all its members, as the API shows it.", open_schema(Resource)),
+    "ScenarioSummary": schema(Scenario),
     "WholeScenario": described(
-        "What it is, where it is from, and every member of its file that is given.",
-        {**object_of(_SCENARIO), "additionalProperties": True},
+        "What it is, where it is from, and every member of its file that is given.", open_schema(Scenario)
     ),
     "UnclaimedRequest": described(
         "As a request of a sandbox's journal, and the business key that it came with. Of its headers the first "
@@ -157,22 +109,12 @@ _COMPONENTS: Final[Mapping[str, Schema]] = {
         note=TEXT,
         timed_out=FLAG,
     ),
-    "Webhook": object_of(
-        {
-            "notification_url": or_null(TEXT),
-            "secret": TEXT,
-            "previous_secret": or_null(TEXT),
-            "previous_valid_until": or_null(TIME),
-            "signature_header": TEXT,
-        }
-    ),
 }
 COMPONENTS: Final[Mapping[str, Schema]] = {name: portable(schema) for name, schema in sorted(_COMPONENTS.items())}
-_MOVED: Final = object_of({"now": TIME, "fired": COUNT, "attempts": COUNT, "idle": FLAG})
 _REMOVED: Final = {"type": "object", "additionalProperties": COUNT}
 # Name of a route -> what it answers.
 _ANSWERS: Final[Mapping[str, Schema]] = {
-    "health": object_of({"status": TEXT, "version": TEXT, "uptime_seconds": {"type": "number"}, "sandboxes": COUNT}),
+    "health": schema(Health),
     "sandbox-create": reference("Sandbox"),
     "sandbox-list": _listing("Sandbox"),
     "sandbox-read": reference("Sandbox"),
@@ -181,7 +123,7 @@ _ANSWERS: Final[Mapping[str, Schema]] = {
     "sandbox-reset": object_of({"scope": list_of(TEXT), "removed": _REMOVED}),
     "clock-read": reference("Clock"),
     "clock-set": reference("Clock"),
-    "clock-advance": _MOVED,
+    "clock-advance": schema(Advanced),
     "fault-list": _listing("Fault"),
     "fault-add": reference("Fault"),
     "fault-clear": object_of({"deleted": COUNT}),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from orjson import Fragment
-
+from paydouble.core.documents import dump
+from paydouble.records import Health
 from paydouble.runtime.host import Host
 from paydouble.version import __version__
 from paydouble.web.control.values import ControlCall, Document
@@ -20,10 +20,4 @@ def health(call: ControlCall) -> Document:
 
 def health_of(host: Host) -> Document:
     """Return the state of a server."""
-    uptime = f"{time.monotonic() - _STARTED:.3f}"
-    return {
-        "status": "ok",
-        "version": __version__,
-        "uptime_seconds": Fragment(uptime),
-        "sandboxes": len(host.registry),
-    }
+    return dump(Health("ok", __version__, time.monotonic() - _STARTED, len(host.registry)))

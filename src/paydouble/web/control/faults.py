@@ -6,8 +6,7 @@ from types import ModuleType
 
 from paydouble.config import RateLimit
 from paydouble.core.errors import UsageError
-from paydouble.core.instants import write_instant
-from paydouble.faults.armed import Armed
+from paydouble.records import show_fault
 from paydouble.sandbox import Sandbox
 from paydouble.web.control import views
 from paydouble.web.control.models import Quota
@@ -21,23 +20,6 @@ def fault_models() -> ModuleType:
     return model
 
 
-def show(armed: Armed, now: int) -> Document:
-    """Return a fault with its counts."""
-    fault = armed.fault
-    expires = None if fault.ttl is None else armed.created_at + fault.ttl
-    return {
-        **fault_models().document(fault),
-        "id": armed.id,
-        "times_matched": armed.matched,
-        "times_fired": armed.fired,
-        "created_at": write_instant(armed.created_at),
-        "sequence": armed.armed_at,
-        "order": None if armed.order is None else armed.order[0],
-        "expires_at": None if expires is None else write_instant(expires),
-        "active": armed.alive(now),
-    }
-
-
 def _note(box: Sandbox, action: str, document: Document) -> Document:
     box.feed.say("fault", {"action": action, **document})
     return document
@@ -46,7 +28,7 @@ def _note(box: Sandbox, action: str, document: Document) -> Document:
 def list_all(call: ControlCall) -> Document:
     """Show the faults, in the order in which they are asked."""
     now = call.sandbox.tick()
-    return views.listing(call.sandbox.faults, lambda armed: show(armed, now), call.queries)
+    return views.listing(call.sandbox.faults, lambda armed: show_fault(armed, now), call.queries)
 
 
 def add(call: ControlCall) -> Document:
@@ -54,12 +36,12 @@ def add(call: ControlCall) -> Document:
     box = call.sandbox
     now = box.tick()
     armed = box.faults.add(fault_models().parse_fault(call.body), now, box.journal.next())
-    return _note(box, "added", show(armed, now))
+    return _note(box, "added", show_fault(armed, now))
 
 
 def read(call: ControlCall) -> Document:
     """Show a fault."""
-    return show(call.sandbox.faults.get(call.params["id"]), call.sandbox.tick())
+    return show_fault(call.sandbox.faults.get(call.params["id"]), call.sandbox.tick())
 
 
 def change(call: ControlCall) -> Document:
@@ -72,7 +54,7 @@ def change(call: ControlCall) -> Document:
         raise UsageError(f"the fault is {armed.id!r}, and an id cannot be changed", member="id")
     merged = {**fault_models().document(armed.fault), **wanted, "id": armed.id}
     fault = fault_models().parse_fault({name: value for name, value in merged.items() if value is not None})
-    return _note(box, "changed", show(box.faults.change(armed.id, fault), now))
+    return _note(box, "changed", show_fault(box.faults.change(armed.id, fault), now))
 
 
 def remove(call: ControlCall) -> Document:

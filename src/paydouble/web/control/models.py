@@ -19,6 +19,7 @@ from pydantic import (
 
 from paydouble.api.schemas import WebUrl
 from paydouble.config import Duration, Flag, Real, RealDuration, SomeDuration, Whole
+from paydouble.core.clock import ClockMode
 from paydouble.core.instants import parse_instant
 from paydouble.core.refusals import sentence
 from paydouble.core.seeded_random import SEEDS
@@ -56,12 +57,12 @@ class Body(BaseModel):
 class ClockBody(Body):
     """How a clock runs."""
 
-    mode: Literal["real", "manual", "auto"]
+    mode: ClockMode
     start: Instant | None = None
     rate: Real | None = Field(None, gt=0, le=1_000_000, allow_inf_nan=False)
 
 
-ClockChoice = Literal["real", "manual", "auto"] | ClockBody
+ClockChoice = ClockMode | ClockBody
 Amount = Annotated[
     Decimal,
     Field(gt=0),  # before the other, so that the schema has it too

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from paydouble.core.instants import write_instant
+from paydouble.core.documents import dump
 from paydouble.core.money import to_minor
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
+from paydouble.records import webhook_of
 from paydouble.web.control import views
 from paydouble.web.control.models import ChangeWebhook, NewDispute, RotateSecret, Transition
 from paydouble.web.control.values import ControlCall, ControlError, Document
@@ -14,16 +15,8 @@ from paydouble.web.control.values import ControlCall, ControlError, Document
 
 def webhook(call: ControlCall) -> Document:
     """Show where events go and what signs them."""
-    box = call.sandbox
-    secrets = box.secrets
-    grace = secrets.previous is not None and box.tick() < secrets.previous_until
-    return {
-        "notification_url": box.notification_url,
-        "secret": secrets.current,
-        "previous_secret": secrets.previous if grace else None,
-        "previous_valid_until": write_instant(secrets.previous_until) if grace else None,
-        "signature_header": box.settings.webhooks.signature_header,
-    }
+    call.sandbox.tick()
+    return dump(webhook_of(call.sandbox))
 
 
 def change_webhook(call: ControlCall) -> Document:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from paydouble.config import load_settings
+from paydouble.core.documents import dump, instant
 from paydouble.core.errors import UsageError
-from paydouble.core.instants import write_instant
+from paydouble.records import Advanced, clock_of, sandbox_of
 from paydouble.runtime.host import ClockSpec, SandboxSpec
+from paydouble.sandbox import Sandbox
 from paydouble.sandbox.resetting import RESET_SCOPES
 from paydouble.web.control import views
 from paydouble.web.control.models import Advance, ChangeSandbox, ClockBody, ClockChoice, CreateSandbox, Reset
@@ -28,17 +30,17 @@ def create(call: ControlCall) -> Document:
         business_secret=wanted.business_secret,
         webhook_secret=wanted.webhook_secret,
     )
-    return views.sandbox(call.host.create(spec), call.reached)
+    return _show(call, call.host.create(spec))
 
 
 def list_all(call: ControlCall) -> Document:
     """List the sandboxes."""
-    return views.listing(call.host.registry, lambda box: views.sandbox(box, call.reached), call.queries)
+    return views.listing(call.host.registry, lambda box: _show(call, box), call.queries)
 
 
 def read(call: ControlCall) -> Document:
     """Show a sandbox."""
-    return views.sandbox(call.sandbox, call.reached)
+    return _show(call, call.sandbox)
 
 
 def change(call: ControlCall) -> Document:
@@ -52,7 +54,7 @@ def change(call: ControlCall) -> Document:
         call.host.act(box, lambda: box.apply(load_settings(settings, box.settings)))
     if "notification_url" in wanted.model_fields_set:
         call.host.act(box, lambda: box.set_notification_url(wanted.notification_url))
-    return views.sandbox(box, call.reached)
+    return _show(call, box)
 
 
 async def delete(call: ControlCall) -> Document:
@@ -72,7 +74,7 @@ async def reset(call: ControlCall) -> Document:
 def read_clock(call: ControlCall) -> Document:
     """Show the clock."""
     call.sandbox.tick()
-    return views.clock(call.sandbox)
+    return dump(clock_of(call.sandbox))
 
 
 def set_clock(call: ControlCall) -> Document:
@@ -84,7 +86,7 @@ def set_clock(call: ControlCall) -> Document:
     if spec.start is None:
         spec = ClockSpec(spec.mode, box.now, spec.rate)
     call.host.act(box, lambda: box.set_clock(spec.make()))
-    return views.clock(box)
+    return dump(clock_of(box))
 
 
 async def advance(call: ControlCall) -> Document:
@@ -96,7 +98,11 @@ async def advance(call: ControlCall) -> Document:
         what = f"{' and '.join(given)} contradict each other" if given else "how far is missing"
         raise ControlError(400, "invalid", f"by: {what}; give exactly one of by, to, until_idle.", "by")
     done = await call.host.pump(box).advance(to=wanted.to, by=wanted.by, limit=wanted.limit)
-    return {"now": write_instant(done.now), "fired": done.fired, "attempts": done.attempts, "idle": done.idle}
+    return dump(Advanced(instant(done.now), done.fired, done.attempts, done.idle))
+
+
+def _show(call: ControlCall, box: Sandbox) -> Document:
+    return dump(sandbox_of(box, f"{call.reached.api}/api/v1"))
 
 
 def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate", start: int | None = None) -> ClockSpec:

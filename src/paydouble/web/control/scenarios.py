@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from paydouble.core.documents import dump
 from paydouble.core.errors import ApiError, UnknownThing, UsageError
 from paydouble.core.likeness import hint
 from paydouble.payments.resources import Document, PayIn
+from paydouble.records import scenario_of
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text, validated
@@ -17,7 +19,7 @@ from paydouble.web.control.values import ControlCall
 def list_all(call: ControlCall) -> Document:
     """Show the scenarios, by name."""
     box = call.sandbox
-    return views.listing(box.scenarios.names(), lambda name: views.scenario(box, name), call.queries)
+    return views.listing(box.scenarios.names(), lambda name: dump(scenario_of(box, name)), call.queries)
 
 
 def upload(call: ControlCall) -> Document:
@@ -43,7 +45,7 @@ def activate(call: ControlCall) -> Document:
     """Let every new pay-in play a scenario."""
     wanted: ActiveScenario = call.body
     call.sandbox.activate_scenario(wanted.name)
-    return views.scenario(call.sandbox, wanted.name)
+    return dump(scenario_of(call.sandbox, wanted.name))
 
 
 def deactivate(call: ControlCall) -> Document:
@@ -87,4 +89,4 @@ def _known(call: ControlCall) -> str:
 
 
 def _whole(box: Sandbox, scenario: Scenario) -> Document:
-    return {**views.scenario(box, scenario.name), **plain(scenario)}
+    return {**dump(scenario_of(box, scenario.name)), **plain(scenario)}

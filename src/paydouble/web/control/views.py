@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from paydouble.core.instants import write_instant
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.web.addresses import Reached
@@ -16,50 +15,10 @@ LARGEST_PAGE = 1000
 DEFAULT_PAGE = 100
 
 
-def sandbox(box: Sandbox, reached: Reached) -> Document:
-    """Return what a test needs to know of a sandbox."""
-    identity = box.identity
-    return {
-        "id": identity.id,
-        "base_url": f"{reached.api}/api/v1",
-        "business_key": identity.business_key,
-        "business_secret": identity.business_secret,
-        "webhook_secret": box.secrets.current,
-        "notification_url": box.notification_url,
-        "seed": identity.seed,
-        "clock": clock(box),
-        "scenario": box.settings.scenario,
-        "settings": box.settings.model_dump(mode="json"),
-    }
-
-
 def pay_in(box: Sandbox, resource: PayIn, reached: Reached) -> Document:
     """Return a pay-in as the API shows it, and what was refunded and disputed, which the API does not show."""
     document = resource.document(box.ledger.stamp)
     return {**document, "payment_url": reached.checkout + resource.id, **box.ledger.money(resource)}
-
-
-def scenario(box: Sandbox, name: str) -> Document:
-    """Return what a scenario is for, where it comes from, and whether every new pay-in plays it."""
-    return {
-        "name": name,
-        "summary": box.scenario(name).summary,
-        "source": "uploaded" if name in box.scenarios.uploaded else box.scenarios.library.source(name),
-        "active": name == box.active_scenario,
-    }
-
-
-def clock(box: Sandbox) -> Document:
-    """Return where a clock stands and what it waits for."""
-    due = box.timers.next_due()
-    return {
-        "mode": box.clock.mode,
-        "now": write_instant(box.now),
-        "rate": box.clock.rate,
-        "next_due_at": None if due is None else write_instant(due),
-        "pending": len(box.timers),
-        "idle": box.idle,
-    }
 
 
 def listing(
