@@ -56,16 +56,16 @@ arrive, about a signature that does not verify. Codes and kinds stay the same be
 | 2 | Arguments, options, environment, files or a server cannot be used, or the output cannot be written (to a full disk, for instance). |
 | 130 | Stopped with Ctrl-C in the middle (`serve` and `receive` end with 0: they run until they are stopped). |
 
-A refusal is one line on standard error, with the command, the place, what is wrong and how to mend it:
+A refusal is one line on standard error, with the command, the place, what is wrong and how to fix it:
 
 ```text
 paydouble serve: Invalid value for '--port' (env var: 'PAYDOUBLE_PORT'): 80800 is not in the range 0<=x<=65535. Try 'paydouble serve --help'.
 ```
 
-A file of scenarios may have several findings, each with file, line and column, and the line itself:
+A file of scenarios may have several errors, each with file, line and column, and the line itself:
 
 ```text
-slow-card.yaml:5:22: error: 'pendin' cannot stand here
+slow-card.yaml:5:22: error: 'pendin' is not valid here
   5 |     - {{after: 2s, to: pendin}}
     |                       ^^^^^^
     = expected created, pending, processing, succeeded, failed or cancelled

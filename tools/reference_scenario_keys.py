@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from paydouble.scenarios import conditions, matching, play, schema, steps
+from paydouble.scenarios import matching, play, schema, steps
 from paydouble.scenarios.model import Scenario
 
 # A section's heading, the text above its table, and the model whose keys it lists. Branches and
@@ -25,8 +25,8 @@ SECTIONS: Final[tuple[tuple[str, str, type[BaseModel]], ...]] = (
     ("A refund begins", "Only in a pay-in's script; a refund of the merchant needs no step.", steps.OpenRefund),
     ("refund", "", steps.RefundSpec),
     ("A branch", "Its sides hold steps of the script that it stands in.", steps.PayInBranch),
-    ("when", "All that is given must hold, in the moment in which the step is due.", conditions.When),
-    ("A moment", "Exactly one of the two.", conditions.Moment),
+    ("when", "All that is given must hold, in the moment in which the step is due.", steps.When),
+    ("A moment", "Exactly one of the two.", steps.Moment),
     ("A repetition", "Its steps are those of the script that it stands in.", steps.PayInRepeat),
     ("match", "At least one key; all that are given must hold of the deposit request.", matching.Match),
     ("match.payment_method", "", matching.MethodMatch),

@@ -187,7 +187,7 @@ def test_everything_that_is_wrong_is_told(capsys: Captured, folder: Path) -> Non
             f"{path}:8:8: error: this matches every pay-in",
             "  8 | match: {}",
             "    |        ^^",
-            "    = name what it is about, or leave match out",
+            "    = add a condition, or leave match out",
             "✗ 2 files: 2 errors in 1.",
         ],
     )

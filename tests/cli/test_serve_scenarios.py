@@ -122,7 +122,7 @@ async def test_a_banner_that_cannot_be_printed_stops_nobody(tmp_path: Path) -> N
             env=ENVIRONMENT,
         )
     assert process.stderr is not None
-    assert b"stands over" in await process.stderr.readline()  # by now the folder has been read
+    assert b"replaces" in await process.stderr.readline()  # by now the folder has been read
     (tmp_path / "mine.yaml").write_text(MINE.format(to="pending"))
     assert await process.stderr.readline() == b"scenario mine is read again\n"
     process.terminate()
@@ -139,7 +139,7 @@ async def test_a_file_that_stands_over_another_is_told_of(tmp_path: Path) -> Non
         told = await served.says()
         events = await served.life(1)
 
-    assert told == f"{tmp_path / 'happy-path.yaml'}: scenario happy-path stands over the shipped one\n"
+    assert told == f"{tmp_path / 'happy-path.yaml'}: scenario happy-path replaces the shipped one\n"
     assert events[-1] == "pay-in.failed"
 
 

@@ -33,7 +33,7 @@ def test_a_part_is_understood(text: str) -> None:
     """It is right as it stands."""
     reading = read_text(FRAME + text)
 
-    assert [finding.sentence for finding in reading.findings] == []
+    assert [finding.sentence for finding in reading.diagnostics] == []
 
 
 @pytest.mark.parametrize("text", WHOLE, ids=_name)
@@ -44,7 +44,7 @@ def test_a_whole_file_plays_as_it_says(text: str, tmp_path: Path) -> None:
 
     reading = check_file(path)
 
-    assert [finding.sentence for finding in reading.findings] == []
+    assert [finding.sentence for finding in reading.diagnostics] == []
     scenario = reading.scenario
     assert scenario is not None
     for case in (None, *scenario.cases):

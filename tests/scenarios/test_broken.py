@@ -1,6 +1,6 @@
-"""Files that are wrong, and the first line of each error: what a person who made the mistake is told.
+"""Files with errors, and the first line of each error message.
 
-`broken/expected.txt` has these lines, of all files in the folder; what no repository can hold is made here.
+`broken/expected.txt` has these lines for all files in the folder; files that no repository can hold are made here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ GOOD = "name: made\nsummary: What happens.\n"
 
 
 def _first_lines(path: Path) -> list[str]:
-    found = [render(each)[0] for each in check_file(path).findings]
+    found = [render(each)[0] for each in check_file(path).diagnostics]
     return [line.replace(f"{path.parent}/", "") for line in found]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_each_mistake_is_told_at_its_place(path: Path) -> None:
-    """All errors of a file are found, in its order, each with line, column and what is wrong."""
+def test_each_mistake_is_reported_at_its_place(path: Path) -> None:
+    """All errors of a file are found, in order, each with line, column and message."""
     expected = [line for line in EXPECTED if line.startswith(f"{path.name}:")]
 
     assert _first_lines(path) == expected
@@ -35,7 +35,7 @@ def test_each_mistake_is_told_at_its_place(path: Path) -> None:
 
 
 def test_the_corpus_is_large_and_complete() -> None:
-    """No line is expected of a file that does not exist."""
+    """Each file has expected lines, and each expected line has a file."""
     assert len(FILES) >= 60
     assert {line.partition(":")[0] for line in EXPECTED} == {path.name for path in FILES}
 
@@ -52,27 +52,27 @@ MADE = {
     "a-megabyte-of-text": (GOOD + "x" * (LARGEST_TEXT - len(GOOD)), "3:1: error: there is a key without a colon"),
     "a-megabyte-as-summary": (
         f"name: a-megabyte-as-summary\nsummary: {'x' * 1_000_000}\n",
-        "2:10: error: there is too much in here",
+        "2:10: error: this is too long",
     ),
     "more-than-anybody-writes": (
         f"{GOOD}expect:\n" + "- pay-in.created\n" * 20_000,
-        "20000:3: error: these are more than 20000 values",
+        "20000:3: error: there are more than 20000 values",
     ),
-    "bell": (GOOD.replace("happens", "\ahappens"), "2:15: error: the character U+0007 cannot stand in a YAML file"),
-    "null": (GOOD + "a: \0", "3:4: error: the character U+0000 cannot stand in a YAML file"),
+    "bell": (GOOD.replace("happens", "\ahappens"), "2:15: error: the character U+0007 is not allowed in a YAML file"),
+    "null": (GOOD + "a: \0", "3:4: error: the character U+0000 is not allowed in a YAML file"),
     "old-line-ends": (GOOD.replace("\n", "\r") + "colour: red\r", "3:1: error: the key 'colour' is not known here"),
     "rare-line-ends": (GOOD.replace("\n", "\u2028") + "a: @\u2028", "3:4: error: a value cannot begin with @"),
 }
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_text_that_would_hurt_is_refused(tmp_path: Path, name: str) -> None:
-    """Depth, size and what is no text end the reading at once; nothing of it is printed at length."""
+def test_an_oversized_text_is_refused(tmp_path: Path, name: str) -> None:
+    """Too much depth or size ends the reading at once, and the messages stay short."""
     text, expected = MADE[name]
     path = tmp_path / f"{name}.yaml"
     path.write_bytes(text.encode())
 
-    found = check_file(path).findings
+    found = check_file(path).diagnostics
 
     assert render(found[0])[0] == f"{path}:{expected}"
     assert len("\n".join(render(found[0]))) < 1_500
@@ -83,25 +83,25 @@ def test_a_text_that_would_hurt_is_refused(tmp_path: Path, name: str) -> None:
     [
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "1:1: error: byte 1 of this file, 0x89, is not UTF-8"),
         (GOOD.encode("utf-16"), "1:1: error: byte 1 of this file, 0xff, is not UTF-8"),
-        (GOOD.encode("utf-16-le"), "1:2: error: the character U+0000 cannot stand in a YAML file"),
+        (GOOD.encode("utf-16-le"), "1:2: error: the character U+0000 is not allowed in a YAML file"),
         (
             "name: latin\nsummary: Für alle.\n".encode("latin-1"),
             "2:11: error: byte 23 of this file, 0xfc, is not UTF-8",
         ),
-        (b"\x7fELF\x02\x01\x01\0", "1:1: error: the character U+007F cannot stand in a YAML file"),
+        (b"\x7fELF\x02\x01\x01\0", "1:1: error: the character U+007F is not allowed in a YAML file"),
         (b"\xff" * (LARGEST_TEXT + 1), "1:1: error: this is larger than 1048576 bytes"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
-    """A picture, a program or another encoding is told by the first byte that does not fit."""
+    """The error for a picture, a program or another encoding names the first byte that is not UTF-8."""
     path = tmp_path / "made.yaml"
     path.write_bytes(content)
 
     assert _first_lines(path) == [f"made.yaml:{expected}"]
 
 
-def test_a_million_errors_are_told_in_part(tmp_path: Path) -> None:
-    """A file with more errors than anybody reads tells the first of them."""
+def test_only_the_first_errors_are_reported(tmp_path: Path) -> None:
+    """Of a file with very many errors only the first ones are reported."""
     path = tmp_path / "made.yaml"
     path.write_text(GOOD + "".join(f"k{number}: 1\n" for number in range(10_000)), "utf-8")
 
@@ -111,7 +111,7 @@ def test_a_million_errors_are_told_in_part(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    """A folder, a missing file, links without an end, a name that is none and a pipe are told with the reason."""
+    """A folder, a missing file, a loop of links, an invalid name and a pipe are refused with the reason."""
     loop = tmp_path / "loop.yaml"
     loop.symlink_to(loop)
     (tmp_path / "folder.yaml").mkdir()
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of somebody else is told with the reason."""
+    """A file without permission is refused with the reason."""
 
     def refuse(path: str, flags: int) -> int:
         raise PermissionError(13, "Permission denied")

@@ -1,4 +1,4 @@
-"""Whatever scenario the models allow: it survives being written and checked, it ends, and does nothing undocumented."""
+"""Any scenario that the models allow can be written, checked and drawn; it ends, and only sends documented events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paydouble.rehearsal import Rehearsal, rehearse
 from paydouble.scenarios.drawing import draw
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text
-from paydouble.scenarios.rules import broken
+from paydouble.scenarios.rules import check_scenario
 from paydouble.scenarios.steps import BranchStep, RepeatStep, Step, TransitionStep
 from paydouble.scenarios.writing import plain, write_scenario
 
@@ -28,7 +28,7 @@ many = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, H
 @many
 @given(SCENARIOS)
 def test_what_is_written_is_read_again(scenario: Scenario) -> None:
-    """As a file's text and as plain data."""
+    """A scenario written as text or as plain data is the same when read again."""
     assert parse_text(write_scenario(scenario)) == scenario
     assert parse_scenario(plain(scenario)) == scenario
 
@@ -36,7 +36,7 @@ def test_what_is_written_is_read_again(scenario: Scenario) -> None:
 @many
 @given(st.one_of(LIVELY, LIVELY, SCENARIOS))
 def test_played_it_ends_and_stays_within_the_contract(scenario: Scenario) -> None:
-    """No timer is left, each event is documented, and each transition is an arrow of its table or was forced."""
+    """No timer is left, each event is documented, and each transition is in its table or was forced."""
     for case in (None, *scenario.cases):
         rehearsal = rehearse(scenario, case=case)
 
@@ -49,23 +49,23 @@ def test_played_it_ends_and_stays_within_the_contract(scenario: Scenario) -> Non
 @settings(many, max_examples=40)
 @given(LIVELY)
 def test_played_twice_it_is_the_same(scenario: Scenario) -> None:
-    """Whatever is drawn on the way is drawn from the seed."""
+    """All random values come from the seed."""
     assert rehearse(scenario, seed=3).record() == rehearse(scenario, seed=3).record()
 
 
 @settings(many, max_examples=60)
 @given(SCENARIOS)
 def test_it_can_be_checked_and_drawn(scenario: Scenario) -> None:
-    """Whatever the rules find in it, they say so; and each drawing shows something."""
-    assert all(diagnostic.sentence for diagnostic in broken(scenario))
+    """The checks never raise, and each drawing shows something."""
+    assert all(diagnostic.sentence for diagnostic in check_scenario(scenario))
     assert draw(scenario)
     assert draw(scenario, "mermaid")
 
 
 @settings(many, max_examples=60)
 @given(LIVELY)
-def test_what_a_play_has_brought_is_never_called_impossible(scenario: Scenario) -> None:
-    """With the events and the answers of a play as its own it expects nothing that the rules refuse."""
+def test_the_result_of_a_play_is_never_called_impossible(scenario: Scenario) -> None:
+    """A scenario that expects the events and answers of a play passes the checks."""
     rehearsal = rehearse(scenario)
     brought = {
         "expect": tuple(arrival.type for arrival in rehearsal.arrivals),
@@ -73,13 +73,13 @@ def test_what_a_play_has_brought_is_never_called_impossible(scenario: Scenario) 
         "cases": (),
     }
 
-    diagnostics = broken(scenario.model_copy(update=brought))
+    diagnostics = check_scenario(scenario.model_copy(update=brought))
 
     assert [each for each in diagnostics if each.place[:1] in {("expect",), ("answers",)} and not each.warning] == []
 
 
 def _arrows(rehearsal: Rehearsal) -> Iterator[Arrow]:
-    """Yield the changes of status that the events tell of."""
+    """Yield the changes of status in the events."""
     for event in rehearsal.sandbox.journal.events.entries:
         data = json_text.loads(event.body)["data"]
         before = data["previous_attributes"].get("status")
@@ -94,7 +94,7 @@ def _legal() -> set[Arrow]:
 
 
 def _forced(scenario: Scenario) -> set[Arrow]:
-    """Return all arrows that a scenario may force: to the status of a forced step, from anywhere."""
+    """Return all transitions that a scenario may force: to the status of a forced step, from any status."""
     return {
         (kind, state, step.to)
         for kind, script in SCRIPTS.items()

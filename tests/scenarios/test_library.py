@@ -1,4 +1,4 @@
-"""The shipped library: each file is sound, says what it is for, and plays as it says."""
+"""The shipped library: each file is valid, says what it is for, and plays as it says."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "scenarios").rglob("*.yaml"))
 GROUPS = {"happy-paths", "declines", "refunds", "disputes", "delivery", "api", "money"}
 MODELINE = "# yaml-language-server: $schema=../../src/paydouble/scenarios/scenario.schema.json"
-# A person must take in a file at a glance.
+# Files must stay short enough to read at a glance.
 MOST_LINES = 40
 MOST_LINES_OF_A_COMMON_CASE = 14
-# What the library promises to hold, whatever else it holds.
+# The scenarios that the library promises.
 PROMISED = {
     "happy-path", "slow-bank-transfer", "voucher-paid-on-day-two",
     "card-declined", "abandoned", "expires-while-pending",
@@ -35,34 +35,34 @@ each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 def _scenario(path: Path) -> Scenario:
     reading = check_file(path)
-    assert [finding.sentence for finding in reading.findings] == []
+    assert [finding.sentence for finding in reading.diagnostics] == []
     assert reading.scenario is not None
     return reading.scenario
 
 
 def _is_common(scenario: Scenario) -> bool:
-    """Return whether a file tells of the life of a pay-in alone, once."""
+    """Return whether a file only scripts a pay-in, without repetition."""
     life = scenario.lifecycle
     plain = all(hasattr(step, "to") for step in life.pay_in)
     return plain and not (life.dispute or scenario.merchant or scenario.cases) and len(scenario.expect) <= 8
 
 
 def test_the_library_is_the_folder() -> None:
-    """A checkout ships every file, and no two share a name."""
+    """A checkout ships every file, and no two have the same name."""
     assert shipped_folder() == ROOT / "scenarios"
     assert sorted(shipped_files()) == sorted(path.stem for path in FILES)
 
 
 def test_what_is_promised_is_there() -> None:
-    """At least thirty files, every one of the promised among them, in folders that a person can guess."""
+    """There are at least thirty files in the known folders, and all the promised ones are among them."""
     assert len(FILES) >= 30
     assert PROMISED - {path.stem for path in FILES} == set()
     assert {path.parent.name for path in FILES} == GROUPS
 
 
 @each_file
-def test_a_file_is_sound_and_says_what_it_is_for(path: Path) -> None:
-    """It passes the check without a warning, is called like its scenario, chooses nobody, and expects something."""
+def test_a_file_is_valid_and_says_what_it_is_for(path: Path) -> None:
+    """It passes the checks without a warning, has its scenario's name, no `match`, and expected events."""
     scenario = _scenario(path)
     text = path.read_text("utf-8")
 
@@ -71,14 +71,14 @@ def test_a_file_is_sound_and_says_what_it_is_for(path: Path) -> None:
     assert text.splitlines()[0] == MODELINE
     assert scenario.match is None
     assert "expect" in scenario.model_fields_set
-    # Which mistake it exposes: what a shop must, must not, or does wrong.
+    # The summary names the mistake: what a shop must do, must not do, or does wrong.
     assert re.search(r"\b[Aa] shop\b", scenario.summary)
     assert len(scenario.summary) <= 300
 
 
 @each_file
 def test_a_file_is_short(path: Path) -> None:
-    """A common case has fewer than fifteen lines, and no file more than a screen."""
+    """A common case has fewer than fifteen lines, and no file has more than a screen."""
     lines = path.read_text("utf-8").splitlines()
 
     assert len(lines) <= (MOST_LINES_OF_A_COMMON_CASE if _is_common(_scenario(path)) else MOST_LINES)
@@ -87,7 +87,7 @@ def test_a_file_is_short(path: Path) -> None:
 
 @each_file
 def test_a_file_plays_as_it_says_and_twice_the_same(path: Path) -> None:
-    """Answers and events are those of the file, of each of its cases too, and two plays are the same to the byte."""
+    """Answers and events are those of the file and of its cases, and two plays are byte for byte the same."""
     scenario = _scenario(path)
 
     for case in (None, *scenario.cases):
@@ -101,8 +101,8 @@ def test_a_file_plays_as_it_says_and_twice_the_same(path: Path) -> None:
 
 
 @each_file
-def test_whatever_is_refused_is_expected(path: Path) -> None:
-    """A file without `answers` has a merchant whose every call is taken."""
+def test_refused_calls_are_expected(path: Path) -> None:
+    """In a file without `answers` every call of the merchant succeeds."""
     scenario = _scenario(path)
 
     for case in (None, *scenario.cases):
@@ -111,7 +111,7 @@ def test_whatever_is_refused_is_expected(path: Path) -> None:
 
 
 def test_every_branch_is_tried_on_both_sides() -> None:
-    """A file whose life branches has a case beside its own."""
+    """A file with a branch has at least one case."""
     branching = [
         path.stem
         for path in FILES

@@ -1,6 +1,6 @@
-"""Each shipped scenario once over real sockets: a server, a merchant that calls it, and a receiver that verifies.
+"""Each shipped scenario over real sockets: a server, a merchant that calls it, and a receiver that verifies.
 
-The server's sandbox has the seed and the instant of a rehearsal, so the same bodies must arrive, to the byte.
+The server's sandbox has the seed and the start of a rehearsal, so exactly the same bodies must arrive.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CLOCK = {"mode": "manual", "start": "2026-01-01T00:00:00Z"}
 
 
 class Wire:
-    """A merchant's stage: blocking calls, each over a connection of its own."""
+    """The merchant's transport: blocking calls, each over its own connection."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
         self.port = box.client.server.port
 
     def send(self, call: Call) -> Heard:
-        """Make a call; what breaks off, or ends too early, has told nothing."""
+        """Make a call; a connection that breaks, or ends too early, gives no answer."""
         headers = dict(self.box.credentials)
         if call.key is not None:
             headers |= {"Idempotency-Key": call.key, "Content-Type": "application/json"}
@@ -44,10 +44,10 @@ class Wire:
             return Heard(None, why=type(error).__name__)
 
     def answered(self, answer: Answer) -> None:
-        """Nothing to do: the server delivers by itself."""
+        """Do nothing: the server delivers by itself."""
 
     def remark(self, text: str) -> None:
-        """A merchant of a shipped scenario can do what its file says."""
+        """Ignore remarks: the merchant of a shipped scenario can do what its file says."""
         pytest.fail(text)
 
     def wait(self, milliseconds: int) -> None:
@@ -55,7 +55,7 @@ class Wire:
         self.control("POST", "/clock/advance", {"by": f"{milliseconds}ms"})
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
-        """Return the latest dispute; it is asked for where that makes no request id, as a rehearsal makes none."""
+        """Return the latest dispute, by a control call, which makes no request id, as in a rehearsal."""
         events = self.control("GET", "/events?type=dispute.created")["items"]
         disputes = [json.loads(event["body"])["data"]["object"] for event in events]
         return next((each["id"] for each in reversed(disputes) if each["payin_id"] == pay_in_id), None)
@@ -80,7 +80,7 @@ class Wire:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_over_real_sockets_the_same_arrives(name: str) -> None:
-    """The merchant hears what it heard in the rehearsal, and the receiver gets the same bodies, rightly signed."""
+    """The merchant gets the same answers as in the rehearsal, and the receiver the same bodies, correctly signed."""
     scenario = shipped(name)
     assert scenario is not None
     rehearsal = rehearse(scenario)
@@ -107,5 +107,5 @@ async def _sandbox(client: Client, url: str, scenario: str) -> Box:
 
 
 def _keys_of(answers: tuple[Answer, ...]) -> Iterator[str]:
-    """Return the keys of a rehearsal's operations, each once and in order."""
+    """Return the idempotency keys of a rehearsal's operations, each once and in order."""
     return iter(dict.fromkeys(answer.call.key for answer in answers if answer.call.key is not None))

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from paydouble.core.json_text import Number
 from paydouble.payments.events import EVENT_TYPES
-from paydouble.scenarios import conditions, steps
+from paydouble.scenarios import steps
 
 Data = st.SearchStrategy[Any]
 Keys = dict[str, Data]
@@ -75,12 +75,12 @@ def one(model: type[BaseModel], choices: Keys, always: Keys | None = None) -> Da
 
 FAILURE = shape(steps.FailureSpec, {}, {"code": WORD, "message": TEXT})
 WHEN = shape(
-    conditions.When,
+    steps.When,
     {},
     {
         "refund": st.one_of(
             st.sampled_from(["none", "requested", "succeeded", "failed"]),
-            one(conditions.Moment, {"before": EVENT, "after": EVENT}),
+            one(steps.Moment, {"before": EVENT, "after": EVENT}),
         ),
         "evidence": st.sampled_from(["none", "submitted"]),
         "dispute": st.sampled_from(["none", "open", "won", "lost", "accepted"]),

@@ -141,7 +141,7 @@ def _text(path: Path) -> str:
 
     reading = read_file(path)
     if not reading.text:  # it cannot be read, or is no text
-        first = reading.findings[0]
+        first = reading.diagnostics[0]
         raise UsageError(first.sentence, member=first.position)
     return reading.text
 

@@ -51,12 +51,12 @@ def check_files(paths: Sequence[Path]) -> list[Reading]:
 def report(readings: Sequence[Reading], out: Terminal) -> None:
     """Print the findings, and a line that sums them up."""
     for reading in readings:
-        for found in reading.findings:
+        for found in reading.diagnostics:
             _show(found, out)
-        if len(reading.findings) == MOST_DIAGNOSTICS:
+        if len(reading.diagnostics) == MOST_DIAGNOSTICS:
             out.say(out.dim(f"{reading.path}: there may be more; these are the first {MOST_DIAGNOSTICS}"))
     files = _counted(len(readings), "file")
-    every = [found for reading in readings for found in reading.findings]
+    every = [found for reading in readings for found in reading.diagnostics]
     warnings = sum(found.warning for found in every)
     told = f", {_counted(warnings, 'warning')}" if warnings else ""
     errors = len(every) - warnings
@@ -81,7 +81,7 @@ def as_json(readings: Sequence[Reading]) -> str:
             "notes": found.notes,
         }
         for reading in readings
-        for found in reading.findings
+        for found in reading.diagnostics
     ]
     return orjson.dumps(every, option=orjson.OPT_INDENT_2).decode()
 

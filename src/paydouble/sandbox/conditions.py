@@ -5,7 +5,7 @@ from __future__ import annotations
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import is_final
 from paydouble.payments.resources import Dispute, PayIn, Refund
-from paydouble.scenarios.conditions import Moment, When
+from paydouble.scenarios.steps import Moment, When
 
 
 def holds(when: When, pay_in: PayIn, ledger: Ledger, story: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What the models of a scenario file have in common."""
+"""Shared by the models of a scenario file: the base model, errors with a place, and event types."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ Place = tuple[int | str, ...]
 
 
 class FileModel(BaseModel):
-    """A mapping of a scenario file. Unknown keys are refused; nothing changes once it is read."""
+    """A mapping of a scenario file: frozen, and unknown keys are refused."""
 
     # Deferred: a server that plays no scenario yet builds no validators for one.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_by_name=False)
 
 
 class PlacedError(NamedTuple):
-    """One error of a part that has a parser of its own: where in the part, and what is wrong there."""
+    """One error in a part with its own parser; `place` is relative to that part."""
 
     place: Place
     text: str
     kind: str = "value_error"
-    """What pydantic calls it."""
+    """pydantic's error type."""
     limits: Mapping[str, Any] = MappingProxyType({})
-    """What pydantic tells with it."""
+    """pydantic's error context: `min_length`, `ge`, `expected`."""
 
 
 class PlacedErrors(ValueError):
-    """Errors of a part that has a parser of its own: where in the part, and what is wrong there."""
+    """The errors of a part with its own parser (settings, faults)."""
 
     def __init__(self, errors: Sequence[PlacedError]) -> None:
-        """Take at least one error; the first speaks where only one can."""
+        """Take at least one error; the first one becomes the exception's message."""
         place, message, *_ = errors[0]
         super().__init__(f"{'.'.join(map(str, place))}: {message}" if place else message)
         self.errors = tuple(errors)
@@ -43,7 +43,7 @@ class PlacedErrors(ValueError):
 
 def _event_type(value: str) -> str:
     if value not in EVENT_TYPES:
-        message = f"{value!r} is no event type; there are: {', '.join(EVENT_TYPES)}"
+        message = f"{value!r} is not an event type; there are: {', '.join(EVENT_TYPES)}"
         raise ValueError(message)
     return value
 

@@ -1,13 +1,22 @@
-"""The parts of a scenario in plain words, for drawings."""
+"""The parts of a scenario described in a few words, for drawings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from paydouble.core.durations import format_duration
-from paydouble.scenarios.conditions import Moment, When
 from paydouble.scenarios.play import Action, Deposit
-from paydouble.scenarios.steps import DisputeSpec, OpenDispute, OpenRefund, RefundSpec, Transition
+from paydouble.scenarios.steps import (
+    DisputeSpec,
+    Leaf,
+    Moment,
+    OpenDispute,
+    OpenRefund,
+    RefundSpec,
+    Transition,
+    TransitionStep,
+    When,
+)
 
 if TYPE_CHECKING:
     from paydouble.faults.model import Fault
@@ -16,8 +25,20 @@ _OF_A_FAULT = ("phase", "skip", "times", "probability", "ttl")
 _EVIDENCE = {"none": "no evidence", "submitted": "evidence submitted"}
 
 
-def transition(step: Transition) -> str:
-    """Return where a step goes, and what is special about it: `failed (card_declined)`."""
+def leaf(step: Leaf) -> str:
+    """Describe a step that contains no others: `failed (card_declined: Declined.)`, `a dispute arrives (50%)`."""
+    match step:
+        case OpenDispute():
+            return _opening("a dispute arrives", step.dispute)
+        case OpenRefund():
+            return _opening("the provider makes a refund", step.refund)
+        case TransitionStep():
+            return _transition(step)
+        case _:
+            assert_never(step)
+
+
+def _transition(step: Transition) -> str:
     special: list[str] = []
     failure = getattr(step, "failure", None)
     amount = getattr(step, "amount", None)
@@ -30,13 +51,7 @@ def transition(step: Transition) -> str:
     return f"{step.to} ({', '.join(special)})" if special else step.to
 
 
-def opening(step: OpenDispute | OpenRefund) -> str:
-    """Return what begins by itself: `a dispute arrives (50%)`."""
-    spec: DisputeSpec | RefundSpec
-    if isinstance(step, OpenDispute):
-        what, spec = "a dispute arrives", step.dispute
-    else:
-        what, spec = "a refund begins by itself", step.refund
+def _opening(what: str, spec: DisputeSpec | RefundSpec) -> str:
     special = [] if spec.amount is None else [portion(spec.amount)]
     if "reason" in spec.model_fields_set and spec.reason:
         special.append(spec.reason)
@@ -44,18 +59,18 @@ def opening(step: OpenDispute | OpenRefund) -> str:
 
 
 def portion(text: str) -> str:
-    """Return an amount that depends on another: `2% less`."""
+    """Describe an amount that may be relative to another one: `45.00`, `2% less`."""
     if text[0] == "+":
         return f"{text[1:]} more"
     return f"{text[1:]} less" if text[0] == "-" else text
 
 
 def condition(when: When) -> str:
-    """Return what a branch asks: `no refund and evidence submitted`."""
+    """Describe the condition of a branch: `no refund and evidence submitted`."""
     asked: list[str] = []
     if isinstance(when.refund, Moment):
         word, event = ("before", when.refund.before) if when.refund.before else ("after", when.refund.after)
-        asked.append(f"refund asked for {word} {event}")
+        asked.append(f"refund requested {word} {event}")
     elif when.refund is not None:
         asked.append("no refund" if when.refund == "none" else f"refund {when.refund}")
     if when.evidence is not None:
@@ -66,7 +81,7 @@ def condition(when: When) -> str:
 
 
 def action(done: Action) -> str:
-    """Return what the merchant does."""
+    """Describe an action of the merchant."""
     match done.kind:
         case "deposit":
             more = deposit(done.deposit or Deposit())
@@ -74,9 +89,9 @@ def action(done: Action) -> str:
         case "refund":
             assert done.refund is not None  # noqa: S101 - its kind says so
             amount = done.refund.amount
-            return "asks for a refund of the rest" if amount is None else f"asks for a refund of {amount:f}"
+            return "requests a refund of the rest" if amount is None else f"requests a refund of {amount:f}"
         case "evidence":
-            return f"hands in evidence ({', '.join(done.evidence or ())})"
+            return f"submits evidence ({', '.join(done.evidence or ())})"
         case "accept":
             return "accepts the dispute"
         case kind:
@@ -84,7 +99,7 @@ def action(done: Action) -> str:
 
 
 def deposit(wanted: Deposit) -> str:
-    """Return what is special about a deposit; nothing when all is as usual."""
+    """Describe what differs from the default deposit; empty when nothing does."""
     special: list[str] = []
     if wanted.amount is not None:
         special.append(f"{wanted.amount:f} {wanted.currency}")
@@ -95,16 +110,16 @@ def deposit(wanted: Deposit) -> str:
     return ", ".join(special)
 
 
-def fault(armed: Fault) -> str:
-    """Return what goes wrong on purpose: `on api: error (status: 503), operation: deposit-creation, twice`."""
+def fault(of: Fault) -> str:
+    """Describe a fault: `on api: error (status: 503), operation: deposit-creation, times: 2`."""
     from paydouble.faults.model import document  # noqa: PLC0415 - most scenarios have none
 
-    written: dict[str, Any] = document(armed)
+    written: dict[str, Any] = document(of)
     effect = written["effect"]
-    details = [f"{name}: {plain(value)}" for name, value in effect.items() if name in armed.effect.model_fields_set]
+    details = [f"{name}: {plain(value)}" for name, value in effect.items() if name in of.effect.model_fields_set]
     details = [each for each in details if not each.startswith("type: ")]
-    text = f"on {armed.on}: {effect['type']}" + (f" ({', '.join(details)})" if details else "")
-    own = {name: written[name] for name in _OF_A_FAULT if name in armed.model_fields_set and name in written}
+    text = f"on {of.on}: {effect['type']}" + (f" ({', '.join(details)})" if details else "")
+    own = {name: written[name] for name in _OF_A_FAULT if name in of.model_fields_set and name in written}
     parts = [f"{name}: {plain(value)}" for name, value in {**written.get("match", {}), **own}.items()]
     return ", ".join([text, *parts])
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file, shown as a compiler shows it: the place, the line, a mark under it, and how to fix it."""
+"""What is wrong with a file, printed like a compiler's message: place, line, a mark under it, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 
 from paydouble.scenarios.base import Place
 
-# What YAML takes for the end of a line; `str.splitlines` knows more of them.
+# The line ends of YAML; `str.splitlines` splits at more.
 _LINE_END: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# What a terminal shows of one line: a file may hold a megabyte without a line end.
+# Characters of a line that are printed: a file may have a megabyte without a line end.
 _WIDEST: Final = 72
-# Names listed in a sentence; whoever has more reads the reference.
+# Names listed in a sentence; the reference has the others.
 _MOST_NAMES: Final = 16
 
 
 class Span(NamedTuple):
-    """A piece of a line; lines and columns count from 0, as YAML's marks do."""
+    """A part of a line; lines and columns count from 0, like YAML's marks."""
 
     line: int
     column: int
@@ -30,40 +30,40 @@ NOWHERE: Final = Span(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong with a file, or in a warning: that may not be meant.
+    """One error or warning about a file; a warning is about something that is valid and probably not intended.
 
-    What is wrong with the data has a `place` in it, and a `span` once the text is known. What is wrong with the text,
-    as YAML, has a span alone.
+    An error in the data has a `place`, and gets its `span` once the text is known. An error in the YAML text has a
+    `span` and no `place`.
     """
 
     place: Place
     message: str
     """What is wrong."""
     expected: str = ""
-    """What could stand there."""
+    """What is valid there."""
     meant: str = ""
     """The nearest name or value that is valid."""
     advice: str = ""
-    """How to fix it, where that is not plain."""
+    """How to fix it, where that is not obvious."""
     of_key: bool = False
-    """Whether it is about the key at its place rather than about the value."""
+    """Whether it is about the key at its place, and not about the value."""
     absent: str = ""
-    """The key that should stand in the mapping at its place."""
+    """The key that is missing from the mapping at its place."""
     warning: bool = False
     span: Span = NOWHERE
     path: str = ""
-    """The file, as its caller calls it."""
+    """The path of the file, as the caller gave it."""
     source: str = ""
-    """The line."""
+    """The text of the line."""
 
     @property
     def member(self) -> str:
-        """Return the path of the member that it is about."""
+        """Return the dotted path of the member that it is about."""
         return ".".join(map(str, (*self.place, self.absent) if self.absent else self.place))
 
     @property
     def position(self) -> str:
-        """Return file, line and column as editors and terminals take them."""
+        """Return `file:line:column`, which editors and terminals understand."""
         return f"{self.path}:{self.span.line + 1}:{self.span.column + 1}"
 
     @property
@@ -73,29 +73,29 @@ class Diagnostic:
 
     @property
     def notes(self) -> list[str]:
-        """Return what helps to fix it, a sentence each."""
+        """Return what helps to fix it, one sentence each."""
         notes = [f"expected {self.expected}"] if self.expected else []
         notes += [f"did you mean {self.meant!r}?"] if self.meant else []
         return notes + ([self.advice] if self.advice else [])
 
     @property
     def sentence(self) -> str:
-        """Return all of it on one line, without the place."""
+        """Return message and notes on one line, without the place."""
         return "; ".join([self.message, *self.notes])
 
 
 def of_text(span: Span, message: str, *, advice: str = "") -> Diagnostic:
-    """Return a diagnostic about a text that has no data, or none there."""
+    """Return a diagnostic about the YAML text at a span."""
     return Diagnostic((), message, advice=advice, span=span)
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, as YAML counts them."""
+    """Return the lines of a text, split at YAML's line ends."""
     return _LINE_END.split(text)
 
 
 def in_file(found: Iterable[Diagnostic], path: str, text: str, most: int) -> list[Diagnostic]:
-    """Return the first so many diagnostics, in the order of the file, with its name and their lines."""
+    """Return the first `most` diagnostics in the order of the file, with its path and their lines filled in."""
     lines = lines_of(text)
     return [
         replace(each, path=path, source=lines[each.span.line] if each.span.line < len(lines) else "")
@@ -104,7 +104,7 @@ def in_file(found: Iterable[Diagnostic], path: str, text: str, most: int) -> lis
 
 
 def render(found: Diagnostic) -> list[str]:
-    """Return the lines that show a diagnostic; the first has its place and what is wrong."""
+    """Return the lines to print for a diagnostic; the first has the position and the message."""
     lines = [f"{found.position}: {found.severity}: {found.message}"]
     if found.source.strip():
         number = str(found.span.line + 1)
@@ -115,7 +115,7 @@ def render(found: Diagnostic) -> list[str]:
 
 def _marked(source: str, span: Span) -> tuple[str, str]:
     first = max(0, span.column - _WIDEST // 2) if len(source) > _WIDEST else 0
-    # What is no character of a terminal's line would break the mark, or do worse.
+    # Control characters would shift the mark, or reach the terminal.
     shown = "".join(each if each.isprintable() else " " if each == "\t" else "�" for each in source)[first:]
     if len(shown) > _WIDEST:
         shown = f"{shown[:_WIDEST]}…"
@@ -125,7 +125,7 @@ def _marked(source: str, span: Span) -> tuple[str, str]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a sentence lists what is possible."""
+    """Return names joined as in a sentence: `a, b or c`."""
     every = list(names)
     if len(every) > _MOST_NAMES:
         return f"{', '.join(every[:_MOST_NAMES])} or {len(every) - _MOST_NAMES} more"

@@ -1,20 +1,26 @@
-"""Words for what the models refuse, for whoever writes a file: what is wrong, and what was expected instead."""
+"""From pydantic's errors to diagnostics: what is wrong with a file, and what was expected instead.
+
+pydantic's paths contain the tags of steps and the members of unions, which are not in the file, and a part with its own
+parser (settings, faults) reports a list of errors under one path. `model_errors` turns both into places in the file.
+The rest of the module writes the sentence for each kind of error.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from paydouble.core.likeness import nearest
-from paydouble.scenarios.base import Place
+from paydouble.core.refusals import sentence
+from paydouble.scenarios.base import Place, PlacedErrors
 from paydouble.scenarios.diagnostics import Diagnostic, listed
-from paydouble.scenarios.model_errors import ModelError, model_errors, value_at
-from paydouble.scenarios.outline import keys_at, required_at
+from paydouble.scenarios.outline import keys_at, required_at, value_at
 from paydouble.scenarios.steps import OTHER_KEYS, PAY_IN_KEYS
 
 _YES_AND_NO: Final = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -23,36 +29,92 @@ _CAPITALS: Final = {
     "country": (2, "two capital letters, such as DE"),
 }
 MOST_DIAGNOSTICS: Final = 50
-"""About one file; to find the words for more would take longer than anybody reads."""
-# What fits into a sentence.
+"""The most diagnostics of one file; more would take longer to write than anybody spends reading them."""
+# Longer values and sentences are cut off.
 _LONGEST_VALUE: Final = 40
 _LONGEST_SENTENCE: Final = 300
 
 
+@dataclass(frozen=True, slots=True)
+class ModelError:
+    """One error of a model, or of a part with its own parser, at its place in the file."""
+
+    place: Place
+    kind: str
+    """pydantic's error type."""
+    text: str
+    limits: Mapping[str, Any]
+    """pydantic's error context: `min_length`, `ge`, `expected`."""
+    value: Any
+    choice: str = ""
+    """The member of a union that reported it; empty outside of unions."""
+
+    @property
+    def is_consequence(self) -> bool:
+        """Return whether another error is the likely cause of this one."""
+        if self.kind == "too_short":
+            return bool(len(self.value) >= self.limits["min_length"])  # pydantic counts only the valid items
+        # For a mapping, a union reports that it is not a scalar, and also what is wrong with the mapping itself.
+        return bool(self.choice) and isinstance(self.value, dict) and not re.search("[A-Z]", self.choice)
+
+
+def model_errors(error: ValidationError, data: object) -> Iterator[ModelError]:
+    """Yield the errors of some data, each at its place in the data."""
+    for each in error.errors(include_url=False):
+        place, choice = _place(each["loc"], data)
+        limits = each.get("ctx", {})
+        cause = limits.get("error")
+        if isinstance(cause, PlacedErrors):
+            for inner in cause.errors:
+                within = (*place, *inner.place)
+                yield ModelError(within, inner.kind, inner.text, inner.limits, value_at(data, within))
+        else:
+            value = value_at(data, place)
+            text = sentence(each["type"], value, limits, each["msg"])
+            yield ModelError(place, each["type"], text, limits, value, choice)
+
+
 def diagnostics_of(error: ValidationError, data: object) -> list[Diagnostic]:
-    """Return what is wrong with the data of a file, at most one thing of a value or of a missing key."""
+    """Return what is wrong with the data of a file: at most one diagnostic for each value or missing key."""
     made: dict[tuple[Place, str], Diagnostic] = {}
-    idle: list[ModelError] = []
-    for problem in model_errors(error, data):
+    consequences: list[ModelError] = []
+    for each in model_errors(error, data):
         if len(made) == MOST_DIAGNOSTICS:
             break
-        if problem.is_idle:
-            idle.append(problem)
+        if each.is_consequence:
+            consequences.append(each)
         else:
-            told = _tell(problem, data)
-            made.setdefault((told.place, told.absent), told)
-    for problem in idle:
-        # What it was taken to follow from is not there: no member of the union takes a mapping at all.
-        if not any(place[: len(problem.place)] == problem.place for place, _ in made):
-            told = _tell(problem, data)
-            made[told.place, told.absent] = told
-    # Who has misspelt a key need not be told that it is missing, too.
+            diagnostic = _explain(each, data)
+            made.setdefault((diagnostic.place, diagnostic.absent), diagnostic)
+    for each in consequences:
+        # Its cause was not reported, so it stands for itself: no member of the union takes a mapping.
+        if not any(place[: len(each.place)] == each.place for place, _ in made):
+            diagnostic = _explain(each, data)
+            made[diagnostic.place, diagnostic.absent] = diagnostic
+    # A misspelt key is not reported as missing too.
     misspelt = {(each.place[:-1], each.meant) for each in made.values() if each.of_key}
     return [each for each in made.values() if (each.place, each.absent) not in misspelt]
 
 
+def _place(location: Place, data: object) -> tuple[Place, str]:
+    """Convert pydantic's path to a place in the data, and return the union member on that path beside it."""
+    place: Place = ()
+    choice = ""
+    for number, part in enumerate(location):
+        if number and isinstance(part, str) and location[0] == "lifecycle" and isinstance(location[number - 1], int):
+            continue  # the tag of a step, which is not in the file
+        here = value_at(data, place)
+        is_member = part in here if isinstance(here, dict) else isinstance(part, int)
+        is_missing = number == len(location) - 1 and isinstance(here, dict) and re.fullmatch(r"[a-z_]+", str(part))
+        if is_member or is_missing:
+            place = (*place, part)
+        else:
+            choice = str(part)
+    return place, choice
+
+
 def named(value: object) -> str:
-    """Return a value as a sentence about a file names it."""
+    """Return a short description of a value, in the terms of a file and not of Python."""
     match value:
         case None:
             return "nothing"
@@ -72,15 +134,15 @@ def _digits(value: object) -> str:
     return str(getattr(value, "lexeme", value))[:_LONGEST_VALUE]
 
 
-def _tell(problem: ModelError, data: object) -> Diagnostic:
-    # What is wrong with a key depends on what stands beside it.
-    if problem.kind == "missing" and isinstance(problem.place[-1], str):
-        return _missing(problem.place[:-1], problem.place[-1], data)
-    if problem.kind == "extra_forbidden":
-        return _unknown(problem.place, data)
-    if problem.kind == "step_kind":
-        return _kindless(problem, data)
-    return _OF_VALUES.get(problem.kind, _refused)(problem)
+def _explain(found: ModelError, data: object) -> Diagnostic:
+    # These three need the keys beside it.
+    if found.kind == "missing" and isinstance(found.place[-1], str):
+        return _missing(found.place[:-1], found.place[-1], data)
+    if found.kind == "extra_forbidden":
+        return _unknown(found.place, data)
+    if found.kind == "step_kind":
+        return _without_kind(found, data)
+    return _OF_VALUES.get(found.kind, _refused)(found)
 
 
 def _missing(owner: Place, key: str, data: object) -> Diagnostic:
@@ -97,83 +159,83 @@ def _unknown(place: Place, data: object) -> Diagnostic:
     return Diagnostic(place, message, listed(free), nearest(key, known), of_key=True)
 
 
-def _kindless(problem: ModelError, data: object) -> Diagnostic:
-    kinds = PAY_IN_KEYS if "pay-in" in problem.text else OTHER_KEYS
-    if not isinstance(problem.value, dict):
-        message = f"expected a step such as {{after: 2s, to: …}}, found {named(problem.value)}"
-        return Diagnostic(problem.place, message)
-    known = keys_at(problem.place, data)
-    for key in problem.value:
+def _without_kind(found: ModelError, data: object) -> Diagnostic:
+    kinds = PAY_IN_KEYS if "pay-in" in found.text else OTHER_KEYS
+    if not isinstance(found.value, dict):
+        message = f"expected a step such as {{after: 2s, to: …}}, found {named(found.value)}"
+        return Diagnostic(found.place, message)
+    known = keys_at(found.place, data)
+    for key in found.value:
         near = nearest(key, kinds)
         if key not in known and near:
             message = f"the key {key!r} is not known here"
-            return Diagnostic((*problem.place, key), message, listed(kinds), near, of_key=True)
-    return Diagnostic(problem.place, problem.text)
+            return Diagnostic((*found.place, key), message, listed(kinds), near, of_key=True)
+    return Diagnostic(found.place, found.text)
 
 
-def _no_choice(problem: ModelError) -> Diagnostic:
-    if "answers" in problem.place:
-        return _no_answer(problem)
-    names = [name.strip("'") for name in re.findall(r"'[^']*'|[0-9]+", str(problem.limits["expected"]))]
-    value = problem.value
-    return Diagnostic(problem.place, f"{named(value)} cannot stand here", listed(names), nearest(value, names))
+def _no_choice(found: ModelError) -> Diagnostic:
+    if "answers" in found.place:
+        return _no_answer(found)
+    names = [name.strip("'") for name in re.findall(r"'[^']*'|[0-9]+", str(found.limits["expected"]))]
+    value = found.value
+    return Diagnostic(found.place, f"{named(value)} is not valid here", listed(names), nearest(value, names))
 
 
-def _no_whole(problem: ModelError) -> Diagnostic:
-    if "answers" in problem.place:
-        return _no_answer(problem)
-    return Diagnostic(problem.place, f"expected a whole number, found {named(problem.value)}")
+def _no_whole(found: ModelError) -> Diagnostic:
+    if "answers" in found.place:
+        return _no_answer(found)
+    return Diagnostic(found.place, f"expected a whole number, found {named(found.value)}")
 
 
-def _no_answer(problem: ModelError) -> Diagnostic:
-    message, expected = f"{named(problem.value)} is not an answer", "a status such as 200, or lost for no answer"
-    return Diagnostic(problem.place, message, expected, nearest(problem.value, ["lost"]))
+def _no_answer(found: ModelError) -> Diagnostic:
+    message, expected = f"{named(found.value)} is not an answer", "a status such as 200, or lost for no answer"
+    return Diagnostic(found.place, message, expected, nearest(found.value, ["lost"]))
 
 
-def _no_flag(problem: ModelError) -> Diagnostic:
-    value = problem.value
+def _no_flag(found: ModelError) -> Diagnostic:
+    value = found.value
     meant = _YES_AND_NO.get(value.lower(), nearest(value, ["true", "false"])) if isinstance(value, str) else ""
-    return Diagnostic(problem.place, f"expected true or false, found {named(value)}", meant=meant)
+    return Diagnostic(found.place, f"expected true or false, found {named(value)}", meant=meant)
 
 
-def _no_text(problem: ModelError) -> Diagnostic:
-    value = problem.value
+def _no_text(found: ModelError) -> Diagnostic:
+    value = found.value
     advice = f"in quotes it is one: '{_digits(value)}'" if isinstance(value, int | Decimal) else ""
-    if isinstance(value, list) and problem.choice:
+    if isinstance(value, list) and found.choice:
         advice = "for one of several write {one_of: […]}"
-    return Diagnostic(problem.place, f"expected a text, found {named(value)}", advice=advice)
+    return Diagnostic(found.place, f"expected a text, found {named(value)}", advice=advice)
 
 
-def _no_mapping(problem: ModelError) -> Diagnostic:
-    needed = required_at(problem.place, data={})
+def _no_mapping(found: ModelError) -> Diagnostic:
+    needed = required_at(found.place, data={})
     keys = f" with {' and '.join(needed)}" if needed else ""
-    return Diagnostic(problem.place, f"expected a mapping{keys}, found {named(problem.value)}")
+    return Diagnostic(found.place, f"expected a mapping{keys}, found {named(found.value)}")
 
 
-def _no_list(problem: ModelError) -> Diagnostic:
-    message = f"expected a list, found {named(problem.value)}"
-    return Diagnostic(problem.place, message, advice="begin each item with '- '")
+def _no_list(found: ModelError) -> Diagnostic:
+    message = f"expected a list, found {named(found.value)}"
+    return Diagnostic(found.place, message, advice="begin each item with '- '")
 
 
-def _no_fit(problem: ModelError) -> Diagnostic:
-    key, value = str(problem.place[-1]), problem.value
-    message = f"{named(value)} cannot stand here"
+def _no_fit(found: ModelError) -> Diagnostic:
+    key, value = str(found.place[-1]), found.value
+    message = f"{named(value)} is not valid here"
     if key == "name":
         meant = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
-        return Diagnostic(problem.place, message, "small letters and digits, with single hyphens between", meant)
+        return Diagnostic(found.place, message, "small letters and digits, with single hyphens between", meant)
     length, expected = _CAPITALS[key]
-    return Diagnostic(problem.place, message, expected, value.upper() if len(value) == length else "")
+    return Diagnostic(found.place, message, expected, value.upper() if len(value) == length else "")
 
 
-def _too_short(problem: ModelError) -> Diagnostic:
-    # What is missing by number is the end of a pair.
-    least = problem.limits.get("min_length", 2)
-    return Diagnostic(problem.place, "there is too little in here", f"at least {_counted(least, problem.value)}")
+def _too_short(found: ModelError) -> Diagnostic:
+    # A missing item is the end of a pair.
+    least = found.limits.get("min_length", 2)
+    return Diagnostic(found.place, "this is too short", f"at least {_counted(least, found.value)}")
 
 
-def _too_long(problem: ModelError) -> Diagnostic:
-    most = problem.limits["max_length"]
-    return Diagnostic(problem.place, "there is too much in here", f"at most {_counted(most, problem.value)}")
+def _too_long(found: ModelError) -> Diagnostic:
+    most = found.limits["max_length"]
+    return Diagnostic(found.place, "this is too long", f"at most {_counted(most, found.value)}")
 
 
 def _counted(number: int, value: object) -> str:
@@ -181,31 +243,31 @@ def _counted(number: int, value: object) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
-def _too_little(problem: ModelError) -> Diagnostic:
-    limits = problem.limits
+def _below_limit(found: ModelError) -> Diagnostic:
+    limits = found.limits
     least = f"at least {limits['ge']}" if "ge" in limits else f"more than {limits['gt']}"
-    return Diagnostic(problem.place, f"{named(problem.value)} is too little", least)
+    return Diagnostic(found.place, f"{named(found.value)} is too small", least)
 
 
-def _too_much(problem: ModelError) -> Diagnostic:
-    limits = problem.limits
+def _above_limit(found: ModelError) -> Diagnostic:
+    limits = found.limits
     most = f"at most {limits['le']}" if "le" in limits else f"less than {limits['lt']}"
-    return Diagnostic(problem.place, f"{named(problem.value)} is too much", most)
+    return Diagnostic(found.place, f"{named(found.value)} is too large", most)
 
 
-def _refused(problem: ModelError) -> Diagnostic:
-    """Return what a validator of ours says; what it lists is told apart, so that the nearest can be found."""
-    place, value = problem.place, problem.value
-    # A list or a mapping is no part of a sentence.
-    text = problem.text.replace(str(value), named(value)) if isinstance(value, list | dict) else problem.text
+def _refused(found: ModelError) -> Diagnostic:
+    """Turn a message of our own validators into a diagnostic; the valid names that it lists become `expected`."""
+    place, value = found.place, found.value
+    # A list or a mapping is too long for a sentence.
+    text = found.text.replace(str(value), named(value)) if isinstance(value, list | dict) else found.text
     text = text if len(text) <= _LONGEST_SENTENCE else text.replace(repr(value), named(value))
     message, _, advice = re.sub(r"; on \w+ there are: ", "; there are: ", text).partition("; ")
     if message.startswith("is a "):
         return Diagnostic(place, f"expected {message.removeprefix('is ')}, found {named(value)}", advice=advice)
     if message == "is missing":
         message = f"the key {'.'.join(map(str, place[-2:]))!r} is missing"
-    # A sentence without a subject is about the value.
-    if message.partition(" ")[0] in {"is", "has", "asks", "matches"}:
+    # A message without a subject is about the value.
+    if message.partition(" ")[0] in {"is", "has", "matches"}:
         message = f"this {message}"
     if advice.startswith("there are: "):
         every = advice.removeprefix("there are: ").split(", ")
@@ -220,13 +282,13 @@ _OF_VALUES: Final = MappingProxyType[str, Callable[[ModelError], Diagnostic]](
         "bool_parsing": _no_flag,
         "bool_type": _no_flag,
         "dict_type": _no_mapping,
-        "greater_than": _too_little,
-        "greater_than_equal": _too_little,
+        "greater_than": _below_limit,
+        "greater_than_equal": _below_limit,
         "int_from_float": _no_whole,
         "int_parsing": _no_whole,
         "int_type": _no_whole,
-        "less_than": _too_much,
-        "less_than_equal": _too_much,
+        "less_than": _above_limit,
+        "less_than_equal": _above_limit,
         "list_type": _no_list,
         "literal_error": _no_choice,
         "missing": _too_short,

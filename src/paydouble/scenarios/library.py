@@ -1,7 +1,7 @@
-"""Where scenarios come from: the shipped files, and folders of a user's own laid over them.
+"""The scenarios of a process: the shipped files, and the user's folders, which replace shipped files of the same name.
 
-A shipped file is read when its name is first asked for, so that a start costs nothing; a user's folders are read at
-once, since their files may match new pay-ins and may be wrong.
+A shipped file is read when its name is first needed, so it costs nothing at start. The user's folders are read at
+start, because their files may match new pay-ins and may contain errors.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def shipped_folder() -> Path:
 
 @cache
 def shipped_files() -> Mapping[str, Path]:
-    """Return the shipped files by scenario, in order; none is read for it, since a file is called like its scenario."""
+    """Return the shipped files by scenario name, sorted; none is read, since a file has its scenario's name."""
     return {path.stem: path for path in sorted(shipped_folder().rglob("*.yaml"), key=lambda path: path.stem)}
 
 
 @cache
 def shipped(name: str) -> Scenario | None:
-    """Return a shipped scenario, always the same object, or None."""
+    """Return a shipped scenario, the same object on each call; None for an unknown name."""
     path = shipped_files().get(name)
     return None if path is None else read_named(path)
 
 
 def read_named(path: Path) -> Scenario:
-    """Return the scenario of a file that has its name; `UsageError` says what is wrong and where."""
+    """Read a scenario whose file has the same name; `UsageError` says what is wrong and where."""
     from paydouble.scenarios.reading import read_scenario  # noqa: PLC0415 - a start reads no file, and loads no models
 
     scenario = read_scenario(path)
@@ -52,22 +52,22 @@ def read_named(path: Path) -> Scenario:
 
 @dataclass(slots=True)
 class Changes:
-    """What a look at the folders has found; names and sentences for a person."""
+    """The result of reading the folders: names of scenarios, and sentences to print."""
 
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    """Which file stands over which other."""
+    """Which file replaces which other scenario."""
     problems: list[str] = field(default_factory=list)
-    """Files that cannot be used; what they held before stays."""
+    """Errors of files that cannot be used; the scenario read from such a file before is kept."""
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to tell."""
+        """Return whether there is anything to report."""
         return bool(self.changed or self.removed or self.problems)
 
 
 class UnusableFiles(UsageError):
-    """Files of a user's folders cannot be used; `problems` has a sentence for each, with its place."""
+    """Files of the user's folders cannot be used; `problems` has one sentence each, with its place."""
 
     def __init__(self, problems: list[str]) -> None:
         """Take at least one sentence."""
@@ -76,7 +76,7 @@ class UnusableFiles(UsageError):
 
 
 def open_library(folders: Sequence[Path]) -> tuple[Library, list[str]]:
-    """Return a library with a user's folders read, and what stands over what; `UsageError` names all that is wrong."""
+    """Return a library with the folders read, and notices of replaced scenarios; `UsageError` names every error."""
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a folder", member="--scenarios")
@@ -91,36 +91,36 @@ def open_library(folders: Sequence[Path]) -> tuple[Library, list[str]]:
 
 
 def _is_hidden(path: Path) -> bool:
-    # Caches and packages lie there, and none of them is about payments.
+    # These hold caches and packages.
     return any(part.startswith(".") or part == "node_modules" for part in path.parts)
 
 
 class Library:
-    """The scenarios of a process. Reading again changes none that a pay-in plays: scenarios never change, names do."""
+    """The scenarios of a process, by name. Reading again changes what a name refers to, never a scenario."""
 
     def __init__(self, folders: Sequence[Path] = (), given: Iterable[Scenario] = ()) -> None:
-        """Lay scenarios that are `given`, and then folders, over the shipped files; `look` reads the folders."""
+        """`given` scenarios replace shipped ones, and `folders` replace both; `look` reads the folders."""
         self._folders = tuple(folders)
         self._given = {scenario.name: scenario for scenario in given}
         self._stamps: dict[Path, _Stamp] = {}
         self._read: dict[Path, Scenario] = {}
         self._own: dict[str, Scenario] = {}
         self.version = 0
-        """Grows whenever a name may mean another scenario than before."""
+        """Incremented when a name may refer to another scenario than before."""
         self.matching: tuple[Scenario, ...] = ()
-        """Scenarios with a `match`, in the order in which they are asked. No shipped file has one."""
+        """Scenarios with a `match`, in the order in which they are tried. No shipped file has one."""
         self._choose()
 
     def names(self) -> list[str]:
-        """Return all names, in order."""
+        """Return all names, sorted."""
         return sorted({*self._own, *shipped_files()})
 
     def get(self, name: str) -> Scenario | None:
-        """Return a scenario, or None."""
+        """Return a scenario; None for an unknown name."""
         return self._own.get(name) or shipped(name)
 
     def lasting(self, scenario: Scenario) -> bool:
-        """Return whether a scenario's name will always mean this very object."""
+        """Return whether the scenario's name will always refer to this object."""
         return scenario.name not in self._own and shipped(scenario.name) is scenario
 
     def source(self, name: str) -> str:
@@ -131,7 +131,7 @@ class Library:
         return next((str(path) for path, each in self._read.items() if each is own), "given")
 
     def look(self) -> Changes:
-        """Read what is new or has changed in the folders; a file that is wrong keeps what it held before."""
+        """Read new and changed files of the folders; for a file with errors the scenario read before is kept."""
         changes = Changes()
         found = list(self._files())
         for path, stamp in found:
@@ -159,18 +159,18 @@ class Library:
                 except OSError:
                     continue  # removed between the listing and now
                 if stat.S_ISDIR(status.st_mode):
-                    continue  # a folder may be called like a file; what is in it is listed as well
+                    continue  # a folder can be called `x.yaml`; its files are listed anyway
                 yield path, (status.st_mtime_ns, status.st_size, status.st_ino)
 
     def _choose(self, changes: Changes | None = None) -> None:
         own: dict[str, tuple[Path, Scenario]] = {}
-        # In the folders' order, and by path in each: what comes later stands over what came before.
+        # In the order of the folders, and by path in each: a later file replaces an earlier one.
         for folder in self._folders:
             for path in sorted(path for path in self._read if path.is_relative_to(folder)):
                 earlier = own.get(path.stem)
                 over = str(earlier[0]) if earlier else "the shipped one" if path.stem in shipped_files() else None
                 if over and changes is not None and path.stem in changes.changed:
-                    changes.notices.append(f"{path}: scenario {path.stem} stands over {over}")
+                    changes.notices.append(f"{path}: scenario {path.stem} replaces {over}")
                 own[path.stem] = (path, self._read[path])
         self.version += 1
         self._own = {**self._given, **{name: scenario for name, (_, scenario) in own.items()}}

@@ -1,4 +1,4 @@
-"""Which new pay-ins play a scenario without being told to: `match`."""
+"""`match`: which new pay-ins play a scenario by what their deposit contains."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _number(value: object) -> Decimal:
 
 Exact = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
 Glob = Annotated[str, Field(min_length=1, max_length=256)]
-"""A text; `*` stands for any run of characters."""
+"""A text; `*` matches any run of characters."""
 
 
 class NumberChoice(FileModel):
-    """One of some numbers, or any between two, both included."""
+    """One of several numbers, or a range that includes both ends."""
 
     one_of: tuple[Exact, ...] | None = Field(None, min_length=1)
     between: tuple[Exact, Exact] | None = None
@@ -42,7 +42,7 @@ class NumberChoice(FileModel):
 
 
 class TextChoice(FileModel):
-    """One of some texts."""
+    """One of several texts."""
 
     one_of: tuple[Glob, ...] = Field(min_length=1)
 
@@ -59,7 +59,7 @@ class MethodMatch(FileModel):
 
 
 class CustomerMatch(FileModel):
-    """Who pays."""
+    """The payer."""
 
     first_name: TextMatch | None = None
     last_name: TextMatch | None = None
@@ -67,7 +67,7 @@ class CustomerMatch(FileModel):
 
 
 class Match(FileModel):
-    """All that is given must hold of the deposit request."""
+    """Conditions on the deposit request; all that are given must hold."""
 
     amount: NumberMatch | None = None
     currency: TextMatch | None = None
@@ -80,12 +80,12 @@ class Match(FileModel):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if not self.model_fields_set:
-            message = "matches every pay-in; name what it is about, or leave match out"
+            message = "matches every pay-in; add a condition, or leave match out"
             raise ValueError(message)
         return self
 
     def takes(self, deposit: Mapping[str, Any]) -> bool:
-        """Return whether a deposit request, as parsed JSON, is meant."""
+        """Return whether a deposit request (parsed JSON) matches."""
         return _takes(self, deposit)
 
 

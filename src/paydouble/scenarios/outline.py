@@ -1,4 +1,4 @@
-"""What could stand at a place of a file, by the schema: the keys that are known there, and what they mean."""
+"""What a place in a file holds, and what it could hold by the schema: keys, their meanings, which are required."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CHOICES: Final = ("anyOf", "oneOf")
 
 
 def keys_at(place: Place, data: object) -> dict[str, str]:
-    """Return the keys of the mapping at a place of a file, each with its meaning.
+    """Return the keys that the schema allows in the mapping at a place of a file, each with its description.
 
-    Where one of several mappings could stand (a step, an effect) it is the one that the data looks most like.
+    Where the schema allows several mappings (a step, an effect), the one most similar to the data is used.
     """
     return {
         key: str(below.get("description", ""))
@@ -25,22 +25,28 @@ def keys_at(place: Place, data: object) -> dict[str, str]:
 
 
 def required_at(place: Place, data: object) -> list[str]:
-    """Return the keys that the mapping at a place must have."""
+    """Return the keys that the schema requires in the mapping at a place."""
     return [key for schema in _at(place, data) for key in schema.get("required", [])]
 
 
-def _at(place: Place, data: object) -> list[_Schema]:
-    schemas = _most_alike([committed()], data)
+def value_at(data: object, place: Place) -> Any:  # noqa: ANN401 - whatever a file holds
+    """Return the value at a place of a file's data, or None where there is none."""
     for part in place:
-        data = _member(data, part)
-        schemas = _most_alike([below for each in schemas for below in _below(each, part)], data)
+        if isinstance(data, dict):
+            data = data.get(str(part))
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            return None
+    return data
+
+
+def _at(place: Place, data: object) -> list[_Schema]:
+    schemas = _most_similar([committed()], data)
+    for part in place:
+        data = value_at(data, (part,))
+        schemas = _most_similar([below for each in schemas for below in _below(each, part)], data)
     return schemas
-
-
-def _member(data: object, part: int | str) -> object:
-    if isinstance(data, dict):
-        return data.get(part)
-    return data[part] if isinstance(data, list) and isinstance(part, int) and part < len(data) else None
 
 
 def _below(schema: _Schema, part: int | str) -> Iterator[_Schema]:
@@ -50,7 +56,7 @@ def _below(schema: _Schema, part: int | str) -> Iterator[_Schema]:
         yield schema["properties"][part]
 
 
-def _most_alike(schemas: Sequence[_Schema], data: object) -> list[_Schema]:
+def _most_similar(schemas: Sequence[_Schema], data: object) -> list[_Schema]:
     options = [option for each in schemas for option in _options(each)]
     if not isinstance(data, dict):
         return options
@@ -75,7 +81,7 @@ def _distance(schema: _Schema, data: dict[str, Any]) -> tuple[int, int, int]:
     other = [
         key for key, below in known.items() if "const" in below and data.get(key, below["const"]) != below["const"]
     ]
-    # An effect is told by its type, which lies a level below the fault that has it.
+    # Effects differ by their type, which is one level below the fault.
     other += [key for key in known if key == "effect" and not _has_effect(known[key], data.get(key))]
     missing = [key for key in schema.get("required", []) if key not in data]
     return len(other), len(missing), len(data.keys() - known.keys())

@@ -1,4 +1,4 @@
-"""How `check --play` and `trigger` play a scenario: the deposit, what the merchant does, and what is expected then."""
+"""How `check --play` and `trigger` play a scenario: the deposit, the merchant's actions, and the expected events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DepositMethod(FileModel):
 
 
 class DepositCustomer(FileModel):
-    """Who pays."""
+    """The payer."""
 
     first_name: Text = "Ada"
     last_name: Text = "Lovelace"
@@ -30,10 +30,10 @@ class DepositCustomer(FileModel):
 
 
 class Deposit(FileModel):
-    """The members of the deposit request; what is left out has a value that works."""
+    """The members of the deposit request; each has a default that works."""
 
     amount: Exact | None = None
-    """49.90 when absent; with a currency of its own an amount that fits it must be given."""
+    """Default 49.90, which fits currencies with at least one minor digit; for others it must be given."""
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "EUR"
     country: Annotated[str, Field(pattern="^[A-Z]{2}$")] | None = None
     external_identifier: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -44,39 +44,39 @@ class Deposit(FileModel):
 
 
 class RefundWish(FileModel):
-    """A refund that the merchant asks for; the rest when no amount is given."""
+    """A refund request of the merchant; without an amount, of the rest."""
 
     amount: Exact | None = None
     reason: Text | None = None
 
 
 class Action(FileModel):
-    """One thing that the merchant does, some time after the end of the one before it; the first after the deposit.
+    """One action of the merchant, some time after the end of the previous action, or of the deposit.
 
-    A call that fails (no answer, 5xx, 429) is made again with the same key a second later, five times at most.
+    A call that fails (no answer, 5xx, 429) is repeated with the same key a second later, at most five times.
     """
 
     after: Duration
-    """Time since the end of the action before it, its repeated calls included."""
+    """Time since the end of the previous action, including its repeated calls."""
     deposit: Deposit | None = None
-    """One more deposit; what it leaves out is as in the first."""
+    """Makes another deposit; members that are left out are the first deposit's."""
     retrieve: Flag | None = None
-    """Asks for the pay-in."""
+    """Retrieves the pay-in."""
     cancel: Flag | None = None
     """Cancels the pay-in."""
     refund: RefundWish | None = None
-    """Asks for a refund."""
+    """Requests a refund."""
     evidence: dict[str, str] | None = None
-    """Hands in evidence against the latest dispute."""
+    """Submits evidence against the latest dispute."""
     accept: Flag | None = None
-    """Gives in to the latest dispute."""
+    """Accepts the latest dispute."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         given = self._given()
         if len(given) != 1:
             what = " and ".join(given) or "nothing"
-            message = f"an action does one thing of {', '.join(ACTIONS)}, not {what}"
+            message = f"an action has exactly one of {', '.join(ACTIONS)}, not {what}"
             raise ValueError(message)
         return self
 
@@ -85,16 +85,16 @@ class Action(FileModel):
 
     @property
     def kind(self) -> str:
-        """Return what is done."""
+        """Return the name of the action."""
         return self._given()[0]
 
 
 class ExpectedEvent(FileModel):
-    """An event with some members of its object."""
+    """An event type together with members of the event's object."""
 
     event: EventType
     object: dict[str, Any] = Field(min_length=1)
-    """Members that the event's object must have, with these values."""
+    """Members that the event's object must have, with their values."""
 
 
 Expected = Annotated[EventType | ExpectedEvent, Field(union_mode="left_to_right")]
@@ -103,15 +103,15 @@ Answer = Annotated[
     Field(union_mode="left_to_right"),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 100, "maximum": 599}, {"const": "lost"}]}),
 ]
-"""The status that a call of the merchant gets; `lost` when no answer arrives, or none that can be read."""
+"""The status that a call of the merchant gets; `lost` when no answer arrives, or it cannot be parsed."""
 
 
 class Case(FileModel):
-    """Another way in which the merchant may act, and what then comes."""
+    """An alternative set of merchant actions, with the events expected for them."""
 
     name: Text
     deposit: Deposit | None = None
-    """The scenario's own when absent."""
+    """Default: the scenario's deposit."""
     merchant: tuple[Action, ...] = ()
     answers: tuple[Answer, ...] | None = None
     expect: tuple[Expected, ...]

@@ -1,7 +1,8 @@
-"""Walks a script along its lifecycle's table, with the states in which the resource can be before each step.
+"""Finds steps that can never happen: follows a script through its lifecycle table, with the possible states so far.
 
-A branch is walked on both sides, a repetition twice: what cannot happen the second time round never can. Whatever the
-merchant does meanwhile opens no way that would be closed without it, so it need not be known here.
+Both sides of a branch are followed, and a repetition twice: a step that is impossible in the second round is impossible
+in each later one. The merchant's actions are ignored, because none of them makes a transition possible that would not
+be possible without it.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from paydouble.scenarios.base import Place
 from paydouble.scenarios.diagnostics import Diagnostic, listed
 from paydouble.scenarios.steps import Branch, BranchStep, OpenDispute, OpenRefund, RepeatStep, Step, TransitionStep
 
-_FORCE: Final = "force: true goes there all the same"
+_FORCE: Final = "force: true makes the transition anyway"
 
 
 @dataclass(slots=True)
 class Reach:
-    """What is known of a script once it has been walked."""
+    """What one script can reach, filled in by `along`."""
 
     kind: str
-    """As in `TABLES`."""
+    """Kind of resource: a key of `TABLES`."""
     name: str
-    """As a person says it."""
+    """Kind of resource, for messages."""
     seen: set[str] = field(default_factory=set)
-    """Statuses that are reached."""
+    """Statuses that can be reached."""
     opens_dispute: bool = False
     opens_refund: bool = False
     diagnostics: dict[Place, Diagnostic] = field(default_factory=dict)
 
     def along(self, steps: tuple[Step, ...], place: Place, states: frozenset[str]) -> frozenset[str]:
-        """Return the states behind some steps, of those before them."""
+        """Follow some steps from the possible states before them; return the possible states after them."""
         for number, step in enumerate(steps):
             states = self._step(step, (*place, number), states)
             self.seen |= states
@@ -70,8 +71,10 @@ class Reach:
 
     def _open(self, key: str, place: Place, states: frozenset[str]) -> frozenset[str]:
         if PAID not in states:
-            message = f"there is no {key} of a pay-in that is {listed(sorted(states))}"
-            self._report(Diagnostic((*place, key), message, advice="let it succeed first", of_key=True))
+            message = f"there can be no {key} of a pay-in that is {listed(sorted(states))}"
+            self._report(
+                Diagnostic((*place, key), message, advice="add a step with to: succeeded before it", of_key=True)
+            )
         return frozenset({PAID})
 
     def _impossible(self, place: Place, to: str, states: frozenset[str]) -> Diagnostic:

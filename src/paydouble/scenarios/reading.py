@@ -1,4 +1,4 @@
-"""Files and texts that hold a scenario: everything that is wrong with one is found at once, each at its place."""
+"""Reads scenarios from files, texts and mappings; all errors of a file are found in one pass, each with its place."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from paydouble.scenarios.tree import LARGEST_TEXT, Node, read_tree
 
 M = TypeVar("M", bound=BaseModel)
 _TOO_LARGE: Final = f"this is larger than {LARGEST_TEXT} bytes"
-# What YAML 1.2 has no place for: control characters, halves of surrogate pairs.
+# Not allowed in YAML 1.2: control characters, and halves of surrogate pairs.
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(slots=True)
 class Reading:
-    """What became of a text: a scenario, or findings; and where it has which key."""
+    """The result of reading a text: a scenario or diagnostics, and the tree with the places of all keys."""
 
     path: str
     text: str = ""
     tree: Node | None = None
     scenario: Scenario | None = None
-    findings: list[Diagnostic] = field(default_factory=list)
-    """In the order of the text; errors alone, unless rules have been asked as well."""
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    """In the order of the text; warnings are among them only after `check_file`."""
 
     @property
     def wrong(self) -> bool:
-        """Return whether anything is wrong, warnings aside."""
-        return any(not each.warning for each in self.findings)
+        """Return whether there is an error; warnings do not count."""
+        return any(not each.warning for each in self.diagnostics)
 
     def report(self, found: Iterable[Diagnostic]) -> None:
-        """Take what is wrong with the scenario as a whole, or with it among others."""
+        """Add diagnostics that have a place in the data, and give them their span in the text."""
         if self.tree is not None:
             self.add([_located(each, self.tree) for each in found])
 
     def add(self, found: list[Diagnostic]) -> None:
-        """Take findings, and put all into the order of the text."""
-        self.findings = in_file([*self.findings, *found], self.path, self.text, MOST_DIAGNOSTICS)
+        """Add diagnostics, and sort all by their place in the text."""
+        self.diagnostics = in_file([*self.diagnostics, *found], self.path, self.text, MOST_DIAGNOSTICS)
 
 
 def read_file(path: Path) -> Reading:
-    """Return what became of a file; that it cannot be read, or is no text, is a finding too."""
+    """Read a file; a file that cannot be read, or is not text, gets a diagnostic too."""
     reading = Reading(str(path))
     try:
         content = read_regular(path, LARGEST_TEXT + 1)
@@ -67,12 +67,12 @@ def read_file(path: Path) -> Reading:
     except UnicodeDecodeError as error:
         span = _end_of(content[: error.start].decode("utf-8"))
         found = f"byte {error.start + 1} of this file, 0x{content[error.start]:02x}, is not UTF-8"
-        reading.add([of_text(span, found, advice="save it as UTF-8, if it is a text")])
+        reading.add([of_text(span, found, advice="if it is a text, save it as UTF-8")])
         return reading
 
 
 def read_text(text: str, path: str = "") -> Reading:
-    """Return what became of a text."""
+    """Read a YAML text; `path` is only used in diagnostics."""
     reading = Reading(path, text.removeprefix("\ufeff"))
     if len(reading.text.encode(errors="surrogatepass")) > LARGEST_TEXT:
         reading.text = ""
@@ -80,8 +80,8 @@ def read_text(text: str, path: str = "") -> Reading:
         return reading
     unprintable = _UNPRINTABLE.search(reading.text)
     if unprintable:
-        message = f"the character U+{ord(unprintable[0]):04X} cannot stand in a YAML file"
-        advice = 'in double quotes it is written "\\u…"; is this a text at all?'
+        message = f"the character U+{ord(unprintable[0]):04X} is not allowed in a YAML file"
+        advice = 'write it as "\\u…" in double quotes; or is this not a text file?'
         reading.add([of_text(_end_of(reading.text[: unprintable.start()]), message, advice=advice)])
         return reading
     reading.tree, found = read_tree(reading.text)
@@ -92,34 +92,34 @@ def read_text(text: str, path: str = "") -> Reading:
 
 
 def _validate(reading: Reading, tree: Node, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Keep the scenario of a tree, if nothing is wrong with it; returns what the models find."""
+    """Keep the scenario of a tree if nothing is wrong with it; return the errors that the models find."""
     try:
         scenario = Scenario.model_validate(tree.value)
     except ValidationError as error:
-        # What is refused as YAML already has no value that the models could judge.
+        # A place with a YAML error has no value that the models could check.
         refused = {each.span[:2] for each in found}
-        told = [_located(each, tree) for each in diagnostics_of(error, tree.value)]
-        return [each for each in told if each.span[:2] not in refused]
+        located = [_located(each, tree) for each in diagnostics_of(error, tree.value)]
+        return [each for each in located if each.span[:2] not in refused]
     reading.scenario = None if found else scenario
     return []
 
 
 def _end_of(text: str) -> Span:
-    """Return the place of the first character behind a text."""
+    """Return the span of the character after a text."""
     lines = lines_of(text)
     return Span(len(lines) - 1, len(lines[-1]), 1)
 
 
 def check_file(path: Path) -> Reading:
-    """Return what became of a file, with what is wrong with its scenario as a whole, warnings included."""
-    from paydouble.scenarios.rules import broken  # noqa: PLC0415 - a server trusts a file that its models take
+    """Read a file and check its scenario as a whole too; the diagnostics then include warnings."""
+    from paydouble.scenarios.rules import check_scenario  # noqa: PLC0415 - a server does without these checks
 
     reading = read_file(path)
     if reading.scenario is not None:
-        found = broken(reading.scenario)
+        found = check_scenario(reading.scenario)
         if reading.scenario.name != path.stem:
-            message = f"the scenario is called {reading.scenario.name!r}, its file {path.stem!r}"
-            found.append(Diagnostic(("name",), message, meant=path.stem, advice="they share their name"))
+            message = f"the scenario's name is {reading.scenario.name!r}, but its file's is {path.stem!r}"
+            found.append(Diagnostic(("name",), message, meant=path.stem, advice="both must have the same name"))
         reading.report(found)
     return reading
 
@@ -130,19 +130,19 @@ def _located(diagnostic: Diagnostic, tree: Node) -> Diagnostic:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Return the scenario of a file; `UsageError` says what is wrong first, and where."""
+    """Return the scenario of a file; `UsageError` has the first error and its position."""
     reading = read_file(path)
     if reading.scenario is None:
-        first = reading.findings[0]
+        first = reading.diagnostics[0]
         raise UsageError(first.sentence, member=first.position)
     return reading.scenario
 
 
 def parse_text(text: str) -> Scenario:
-    """Return the scenario of a YAML text; `UsageError` names the member that is wrong, its line and its column."""
+    """Return the scenario of a YAML text; `UsageError` has the first error, its member, line and column."""
     reading = read_text(text)
     if reading.scenario is None:
-        first = reading.findings[0]
+        first = reading.diagnostics[0]
         where = f"line {first.span.line + 1}, column {first.span.column + 1}"
         message = f"{first.sentence} (at {where} of the YAML text)" if first.member else f"{where}: {first.sentence}"
         raise UsageError(message, member=first.member or "yaml")
@@ -150,7 +150,7 @@ def parse_text(text: str) -> Scenario:
 
 
 def parse_scenario(data: object) -> Scenario:
-    """Return the scenario of a plain mapping; `UsageError` names the member that is wrong."""
+    """Return the scenario of a plain mapping; `UsageError` has the first error and its member."""
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
@@ -159,7 +159,7 @@ def parse_scenario(data: object) -> Scenario:
 
 
 def validated(model: type[M], data: object) -> M:
-    """Return a model of plain data; `UsageError` names the member that is wrong."""
+    """Return a model of plain data; `UsageError` has the first error and its member."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -1,6 +1,6 @@
-"""What no key shows by itself: steps that can never be taken, events that can never come, amounts that fit no currency.
+"""Checks of a whole scenario: steps that can never happen, events that can never come, amounts that fit no currency.
 
-An error is what cannot be meant; a warning is what may be.
+What cannot be intended is an error; what is valid but probably not intended is a warning.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ _REFUSED: Final = range(400, 500)
 
 
 @dataclass(frozen=True, slots=True)
-class _TryOut:
-    """The scenario's own way to be tried out, or one of its cases."""
+class _Play:
+    """One way to play the scenario: its own, or one of its cases."""
 
     place: Place
     deposit: Deposit
     has_deposit: bool
-    """Whether the deposit is its own."""
+    """Whether the deposit is its own, and not the scenario's."""
     merchant: tuple[Action, ...]
     answers: tuple[Answer, ...]
     expect: tuple[Expected, ...]
 
 
-def broken(scenario: Scenario) -> list[Diagnostic]:
-    """Return what is wrong with a scenario as a whole."""
-    life = scenario.lifecycle
+def check_scenario(scenario: Scenario) -> list[Diagnostic]:
+    """Return what is wrong with a scenario as a whole, in no particular order."""
+    scripts = scenario.lifecycle
     pay_in, refund, dispute = Reach("payin", "pay-in"), Reach("refund", "refund"), Reach("dispute", "dispute")
-    pay_in.along(life.pay_in, ("lifecycle", "pay_in"), frozenset({first(PAY_IN)}))
-    refund.along(life.refund or (), ("lifecycle", "refund"), frozenset({first(REFUND)}))
-    dispute.along(life.dispute, ("lifecycle", "dispute"), frozenset({first(DISPUTE)}))
-    found = [each for walk in (pay_in, refund, dispute) for each in walk.diagnostics.values()]
-    if life.refund is None:
+    pay_in.along(scripts.pay_in, ("lifecycle", "pay_in"), frozenset({first(PAY_IN)}))
+    refund.along(scripts.refund or (), ("lifecycle", "refund"), frozenset({first(REFUND)}))
+    dispute.along(scripts.dispute, ("lifecycle", "dispute"), frozenset({first(DISPUTE)}))
+    found = [each for reach in (pay_in, refund, dispute) for each in reach.diagnostics.values()]
+    if scripts.refund is None:
         refund.seen |= {"processing", "succeeded"}
     found += _doubles(scenario)
-    for tried in _try_outs(scenario):
-        found += _amounts(tried)
-        found += _events(tried, pay_in, refund, dispute, scripted=bool(life.dispute))
-        found += _without_dispute(tried, pay_in)
+    for play in _plays(scenario):
+        found += _amounts(play)
+        found += _events(play, pay_in, refund, dispute, scripted=bool(scripts.dispute))
+        found += _without_dispute(play, pay_in)
     if "expect" not in scenario.model_fields_set and not scenario.cases:
-        advice = "with the events that are to come, `check --play` tells when they do not"
+        advice = "list the expected events; `check --play` then reports when they do not come"
         found.append(Diagnostic((), "nothing is expected", advice=advice, warning=True, absent="expect"))
     return found
 
 
-def _try_outs(scenario: Scenario) -> Iterator[_TryOut]:
+def _plays(scenario: Scenario) -> Iterator[_Play]:
     first = scenario.deposit or Deposit()
-    yield _TryOut((), first, scenario.deposit is not None, scenario.merchant, scenario.answers or (), scenario.expect)
+    yield _Play((), first, scenario.deposit is not None, scenario.merchant, scenario.answers or (), scenario.expect)
     for number, case in enumerate(scenario.cases):
         has_own = case.deposit is not None
-        yield _TryOut(("cases", number), case.deposit or first, has_own, case.merchant, case.answers or (), case.expect)
+        yield _Play(("cases", number), case.deposit or first, has_own, case.merchant, case.answers or (), case.expect)
 
 
 def _doubles(scenario: Scenario) -> Iterator[Diagnostic]:
@@ -73,32 +73,32 @@ def _doubles(scenario: Scenario) -> Iterator[Diagnostic]:
             yield Diagnostic(("cases", number, "name"), f"another case is called {name!r} already")
 
 
-def _amounts(tried: _TryOut) -> Iterator[Diagnostic]:
-    if any(isinstance(answer, int) and answer in _REFUSED for answer in tried.answers):
-        return  # it may be the point that the deposit is refused
-    if tried.has_deposit:
-        yield from _amount(tried.deposit, tried.deposit, (*tried.place, "deposit"))
-    for number, action in enumerate(tried.merchant):
+def _amounts(play: _Play) -> Iterator[Diagnostic]:
+    if any(isinstance(answer, int) and answer in _REFUSED for answer in play.answers):
+        return  # the refusal of the deposit may be what is tested
+    if play.has_deposit:
+        yield from _amount(play.deposit, play.deposit, (*play.place, "deposit"))
+    for number, action in enumerate(play.merchant):
         if action.deposit is not None:
-            yield from _amount(action.deposit, tried.deposit, (*tried.place, "merchant", number, "deposit"))
+            yield from _amount(action.deposit, play.deposit, (*play.place, "merchant", number, "deposit"))
 
 
 def _amount(deposit: Deposit, first: Deposit, place: Place) -> Iterator[Diagnostic]:
     currency = deposit.currency if "currency" in deposit.model_fields_set else first.currency
     amount = deposit.amount if deposit.amount is not None else first.amount
     if currency not in MINOR_DIGITS:
-        yield Diagnostic((*place, "currency"), f"{currency} is no currency in circulation")
+        yield Diagnostic((*place, "currency"), f"{currency} is not a currency in circulation")
         return
-    what = "the amount 49.90, taken when none is given," if amount is None else f"the amount {amount}"
+    what = "the default amount 49.90" if amount is None else f"the amount {amount}"
     try:
         if to_minor(_DEFAULT_AMOUNT if amount is None else amount, MINOR_DIGITS[currency]) <= 0:
-            yield Diagnostic((*place, "amount"), f"{what} is nothing that can be paid")
+            yield Diagnostic((*place, "amount"), f"{what} cannot be paid: it is not more than 0")
     except ValueError as error:
         yield Diagnostic((*place, "amount"), f"{what} does not fit {currency}: it {error}")
 
 
-def _events(tried: _TryOut, pay_in: Reach, refund: Reach, dispute: Reach, *, scripted: bool) -> Iterator[Diagnostic]:
-    done = {action.kind for action in tried.merchant}
+def _events(play: _Play, pay_in: Reach, refund: Reach, dispute: Reach, *, scripted: bool) -> Iterator[Diagnostic]:
+    done = {action.kind for action in play.merchant}
     # Every pay-in can expire, or be cancelled by the merchant.
     possible = {"pay-in.created", "pay-in.cancelled", *(f"pay-in.{status}" for status in pay_in.seen)}
     if pay_in.opens_refund or "refund" in done:
@@ -109,23 +109,23 @@ def _events(tried: _TryOut, pay_in: Reach, refund: Reach, dispute: Reach, *, scr
             possible.add("dispute.updated")
         if "accept" in done or dispute.seen & _CLOSED or not scripted:
             possible.add("dispute.closed")
-    for number, expected in enumerate(tried.expect):
+    for number, expected in enumerate(play.expect):
         event = expected.event if isinstance(expected, ExpectedEvent) else expected
         if event not in possible:
-            place = (*tried.place, "expect", number)
+            place = (*play.place, "expect", number)
             place = (*place, "event") if isinstance(expected, ExpectedEvent) else place
             can = listed(each for each in EVENT_TYPES if each in possible)
             yield Diagnostic(place, f"{event} never comes here", can)
 
 
-def _without_dispute(tried: _TryOut, pay_in: Reach) -> Iterator[Diagnostic]:
+def _without_dispute(play: _Play, pay_in: Reach) -> Iterator[Diagnostic]:
     if pay_in.opens_dispute:
         return
-    for number, action in enumerate(tried.merchant):
+    for number, action in enumerate(play.merchant):
         if action.kind in {"evidence", "accept"}:
             yield Diagnostic(
-                (*tried.place, "merchant", number, action.kind),
-                "no dispute ever arrives here",
-                advice="begin one with a step such as {after: 30d, dispute: {}}, once the pay-in has succeeded",
+                (*play.place, "merchant", number, action.kind),
+                "there is never a dispute here",
+                advice="add a step such as {after: 30d, dispute: {}} after the pay-in has succeeded",
                 of_key=True,
             )

@@ -1,6 +1,6 @@
-"""The JSON Schema of the format: what editors complete and underline by, and what a misspelled key is compared with.
+"""The JSON Schema of the format: editors complete and check with it, and misspelt keys are compared with its keys.
 
-`scenario.schema.json` beside this file is `build()`, written down, so that nobody who reads it has to build models.
+`scenario.schema.json` beside this file is the committed result of `build()`, so reading it builds no models.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _DURATION: Final = rf"^\s*{PATTERN}\s*$"
 
 @cache
 def committed() -> dict[str, Any]:
-    """Return the schema as it was written down."""
+    """Return the schema from the committed file."""
     schema: dict[str, Any] = orjson.loads(PATH.read_bytes())
     return schema
 
 
 def build() -> dict[str, Any]:
-    """Return the schema, made from the models and the texts under their members."""
-    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only who writes the file needs it
+    """Build the schema from the models and the attribute docstrings of their members."""
+    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only needed to write the file
 
     from paydouble.config import CatalogueSettings, Settings  # noqa: PLC0415
     from paydouble.faults.model import ApiFault, WebhookFault  # noqa: PLC0415
@@ -45,13 +45,13 @@ def build() -> dict[str, Any]:
     _, made = models_json_schema([(model, "validation") for model in models], ref_template=f"{_DEFINED}{{model}}")
     definitions: dict[str, Any] = {_short(name): _tidy(each) for name, each in made["$defs"].items()}
     for model in with_members(models):
-        # Two models of one name are told apart by their modules.
+        # Models of the same name have their module in front.
         name = model.__name__ if model.__name__ in definitions else _short(f"{model.__module__}.{model.__name__}")
         for member, text in attribute_docs(model).items():
             if member in model.model_fields:
                 key = model.model_fields[member].alias or member
                 definitions[name]["properties"][key]["description"] = " ".join(text.split())
-    # These two have parsers of their own, of which pydantic knows no schema.
+    # These two have their own parsers, for which pydantic has no schema.
     members = definitions["Scenario"]["properties"]
     members["settings"] |= {"anyOf": [{"$ref": f"{_DEFINED}Settings"}, {"type": "null"}]}
     for name in NOT_FOR_SCENARIOS:
@@ -65,7 +65,7 @@ def build() -> dict[str, Any]:
 
 
 def with_members(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
-    """Return models and all models that their members hold, each once."""
+    """Return the models and all models that their members refer to, each once."""
     found: dict[type[BaseModel], None] = {}
     waiting: list[Any] = list(models)
     while waiting:
@@ -79,7 +79,7 @@ def with_members(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
 
 
 def _tidy(part: Any) -> Any:  # noqa: ANN401 - JSON is any
-    """Return a part of pydantic's schema without what says nothing to a writer, and true to what a file holds."""
+    """Return a part of pydantic's schema without what does not help a writer, and corrected for what a file holds."""
     if isinstance(part, list):
         return [_tidy(each) for each in part]
     if not isinstance(part, dict):
@@ -90,7 +90,7 @@ def _tidy(part: Any) -> Any:  # noqa: ANN401 - JSON is any
     if part.get("examples") == _DURATIONS:
         made["pattern"] = _DURATION
     if "type" in made.get("properties", {}) and "const" in made["properties"]["type"]:
-        # The models give it a default, but the name of an effect is what tells effects apart.
+        # The models have a default for it, but effects are told apart by their type.
         made["required"] = ["type", *made.get("required", [])]
     return made
 
@@ -104,7 +104,7 @@ def _tidy_member(name: str, value: Any, part: dict[str, Any]) -> dict[str, Any]:
         case "default":
             return _default(value, part)
         case "pattern":
-            # Groups with names are Python's alone.
+            # Only Python knows named groups.
             return {name: re.sub(r"\?P<\w+>", "", value)}
         case "$ref":
             return {name: f"{_DEFINED}{_short(value.removeprefix(_DEFINED))}"}
@@ -113,7 +113,7 @@ def _tidy_member(name: str, value: Any, part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default(value: Any, part: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - JSON is any
-    """Return a default as a file would write it, unless it is nothing or a whole mapping."""
+    """Return a default as it is written in a file; none for null, an empty list or a mapping."""
     if value is None or isinstance(value, dict) or value == []:
         return {}
     if part.get("examples") == _DURATIONS:
@@ -134,7 +134,7 @@ def written(schema: dict[str, Any]) -> str:
 
 
 def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text that stands under each member of a model in its source, those of its bases included."""
+    """Return the docstring under each member of a model in the source, including the members of its bases."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if issubclass(each, BaseModel) and each is not BaseModel:

@@ -1,37 +1,40 @@
-"""The steps of a script: transitions, what begins by itself, branches and repetition.
+"""The steps of a script: transitions, new disputes and refunds, branches and repetitions.
 
-Each kind of step is known by one key of its mapping. A script is a tuple of steps; what is left of it is a tuple too,
-so that a timer can hold it (`expand`). Branches and repetitions hold scripts of their own:
+A script is a tuple of steps. Each kind of step has one key of its own, which tells it from the others; branches and
+repetitions contain scripts:
 
-    to          TransitionStep   one class a resource, since each has statuses of its own
+    to          TransitionStep   one class per resource, because each resource has its own statuses
     dispute     OpenDispute
     refund      OpenRefund
     when        BranchStep       then, otherwise
     repeat      RepeatStep       steps
 
+A running script is not a generator but data: a timer holds the tuple of the remaining steps. `expand` unrolls the next
+round of a repetition only when it is due.
+
 Code that needs every step of a script uses `walk`. Code that treats the kinds differently matches on the classes above
-and ends with `assert_never`, so that the type checker names each place that a new kind has to be added to.
+and ends with `assert_never`, or passes the rest on as a `Leaf`, so the type checker finds each place that a new kind
+of step has to be added to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Final, Self, assert_never
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, assert_never
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from paydouble.config import Duration, Flag, Whole
 from paydouble.payments.lifecycle import PAID, DisputeState, PayInState, PayoutState, RefundState
-from paydouble.scenarios.base import FileModel
-from paydouble.scenarios.conditions import When
+from paydouble.scenarios.base import EventType, FileModel
 from paydouble.scenarios.portions import Portion
 
-# Steps that a script has with all its repetitions written out: enough for any life, and it ends.
+# Limit for the steps of a script with all its repetitions written out, so that every script ends.
 MOST_STEPS: Final = 1_000
 
 
 class FailureSpec(FileModel):
-    """What the API shows of a failed pay-in or refund."""
+    """The failure that the API shows for a failed pay-in or refund."""
 
     code: str = Field("declined", min_length=1, max_length=64)
     message: str = Field("The payment was declined.", min_length=1, max_length=500)
@@ -41,16 +44,16 @@ class TransitionStep(FileModel):
     """Base of the steps that change a status."""
 
     after: Duration
-    """Time since the step before it."""
+    """Time since the previous step."""
     force: Flag = False
-    """Go there although the lifecycle has no such arrow."""
+    """Make the transition even when the lifecycle does not have it."""
     to: str
-    """The status that it takes."""
+    """The new status."""
 
 
 class _Failing(TransitionStep):
     failure: FailureSpec | None = None
-    """Why, when it fails."""
+    """The reason; only with `to: failed`."""
 
     @model_validator(mode="after")
     def _fails(self) -> Self:
@@ -64,12 +67,12 @@ class PayInStep(_Failing):
     """One transition of a pay-in."""
 
     to: PayInState
-    """The status that it takes."""
+    """The new status."""
     amount: Portion | None = None
-    """What is paid in the end, when that differs; with `to: succeeded`."""
+    """The amount actually paid, when it differs; only with `to: succeeded`."""
 
     @model_validator(mode="after")
-    def _drifts(self) -> Self:
+    def _pays(self) -> Self:
         if self.amount is not None and self.to != PAID:
             message = f"an amount goes with to: succeeded, not with to: {self.to}"
             raise ValueError(message)
@@ -80,79 +83,113 @@ class RefundStep(_Failing):
     """One transition of a refund."""
 
     to: RefundState
-    """The status that it takes."""
+    """The new status."""
 
 
 class DisputeStep(TransitionStep):
-    """One transition of a dispute; to the status that it has it is an update."""
+    """One transition of a dispute; with its present status it is an update."""
 
     to: DisputeState
-    """The status that it takes."""
+    """The new status."""
 
 
 class PayoutStep(_Failing):
-    """One transition of a payout; no file scripts these."""
+    """One transition of a payout; scenario files cannot script payouts."""
 
     to: PayoutState
 
 
 class DisputeSpec(FileModel):
-    """A chargeback that arrives by itself; it plays the scenario's `dispute` life."""
+    """A chargeback; it plays the scenario's `dispute` script."""
 
     amount: Portion | None = None
-    """Disputed amount; what no dispute is about yet when absent, and never more."""
+    """Disputed amount; by default, and at most, the amount that is not disputed yet."""
     reason: str = Field("fraudulent", min_length=1, max_length=128)
 
 
 class RefundSpec(FileModel):
-    """A refund that the provider makes; it plays the scenario's `refund` life."""
+    """A refund by the provider; it plays the scenario's `refund` script."""
 
     amount: Portion | None = None
-    """Amount to give back; what is left when absent, and never more. What is disputed is not left."""
+    """Amount to refund; by default, and at most, what is neither refunded nor disputed yet."""
     reason: str | None = Field(None, min_length=1, max_length=500)
 
 
 class OpenDispute(FileModel):
-    """A dispute arrives, if the pay-in has succeeded; else the script ends here."""
+    """A dispute arrives, if the pay-in has succeeded; otherwise the script ends here."""
 
     after: Duration
-    """Time since the step before it."""
+    """Time since the previous step."""
     dispute: DisputeSpec
 
 
 class OpenRefund(FileModel):
-    """A refund begins by itself, if anything is left to give back; else the script ends here."""
+    """The provider makes a refund, if any amount is left to refund; otherwise the script ends here."""
 
     after: Duration
-    """Time since the step before it."""
+    """Time since the previous step."""
     refund: RefundSpec
 
 
+class Moment(FileModel):
+    """When a refund was requested: before or after an event of the pay-in or of its disputes."""
+
+    before: EventType | None = None
+    after: EventType | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.before is None) == (self.after is None):
+            message = "give before or after, and not both, with an event type"
+            raise ValueError(message)
+        return self
+
+
+class When(FileModel):
+    """The condition of a branch; every key that is given must hold."""
+
+    refund: Literal["none", "requested", "succeeded", "failed"] | Moment | None = Field(
+        None, union_mode="left_to_right"
+    )
+    """Refunds of the pay-in: `none` requested, any `requested`, `succeeded` or `failed`; or when it was requested."""
+    evidence: Literal["none", "submitted"] | None = None
+    """Whether the merchant has submitted evidence against a dispute of the pay-in."""
+    dispute: Literal["none", "open", "won", "lost", "accepted"] | None = None
+    """The latest dispute of the pay-in; `open` until it is decided."""
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            message = "has no condition; give refund, evidence or dispute"
+            raise ValueError(message)
+        return self
+
+
 class BranchStep(FileModel):
-    """Base of the steps that ask what the merchant has done, and go on with `then` or with `otherwise`."""
+    """Base of the steps that continue with `then` or `otherwise`, depending on what the merchant has done."""
 
     after: Duration = 0
-    """Time since the step before it; then it asks."""
+    """Time since the previous step, after which the condition is evaluated."""
     when: When
-    """What the merchant has done by then."""
+    """The condition: what the merchant has done by then."""
 
 
 class RepeatStep(FileModel):
-    """Base of the steps that take others again and again; it takes no time of its own."""
+    """Base of the steps that repeat others; a repetition itself takes no time."""
 
     after: ClassVar[int] = 0
     repeat: Whole = Field(ge=1, le=MOST_STEPS)
-    """How often the steps are taken."""
+    """Number of rounds."""
 
 
 PAY_IN_KEYS: Final = ("to", "dispute", "refund", "when", "repeat")
-"""The keys by which the kinds of step of a pay-in's script are known; each is the tag of one model."""
+"""The key of each kind of step in a pay-in's script; each is the tag of one model."""
 OTHER_KEYS: Final = ("to", "when", "repeat")
-"""Those of the scripts of refunds and disputes."""
+"""The same for the scripts of refunds and disputes."""
 
 
 def _key(step: Any) -> str | None:  # noqa: ANN401 - whatever a file holds
-    """Return the key that a step is known by."""
+    """Return the key that tells which kind a step is."""
     return next((key for key in PAY_IN_KEYS if (key in step if isinstance(step, dict) else hasattr(step, key))), None)
 
 
@@ -165,40 +202,40 @@ def _by_key(whose: str, keys: Sequence[str]) -> Discriminator:
 
 
 class PayInBranch(BranchStep):
-    """Goes on with `then` or with `else`; the steps behind it follow either way."""
+    """Continues with `then` or `else`; the steps after the branch follow in both cases."""
 
     then: tuple[AnyPayInStep, ...] = ()
     otherwise: tuple[AnyPayInStep, ...] = Field((), alias="else")
 
 
 class PayInRepeat(RepeatStep):
-    """Takes some steps again and again."""
+    """Repeats its steps."""
 
     steps: tuple[AnyPayInStep, ...] = Field(min_length=1)
 
 
 class RefundBranch(BranchStep):
-    """Goes on with `then` or with `else`; the steps behind it follow either way."""
+    """Continues with `then` or `else`; the steps after the branch follow in both cases."""
 
     then: tuple[AnyRefundStep, ...] = ()
     otherwise: tuple[AnyRefundStep, ...] = Field((), alias="else")
 
 
 class RefundRepeat(RepeatStep):
-    """Takes some steps again and again."""
+    """Repeats its steps."""
 
     steps: tuple[AnyRefundStep, ...] = Field(min_length=1)
 
 
 class DisputeBranch(BranchStep):
-    """Goes on with `then` or with `else`; the steps behind it follow either way."""
+    """Continues with `then` or `else`; the steps after the branch follow in both cases."""
 
     then: tuple[AnyDisputeStep, ...] = ()
     otherwise: tuple[AnyDisputeStep, ...] = Field((), alias="else")
 
 
 class DisputeRepeat(RepeatStep):
-    """Takes some steps again and again."""
+    """Repeats its steps."""
 
     steps: tuple[AnyDisputeStep, ...] = Field(min_length=1)
 
@@ -222,18 +259,20 @@ AnyDisputeStep = Annotated[
 Transition = PayInStep | RefundStep | DisputeStep | PayoutStep
 Branch = PayInBranch | RefundBranch | DisputeBranch
 Repeat = PayInRepeat | RefundRepeat | DisputeRepeat
-Step = Transition | OpenDispute | OpenRefund | Branch | Repeat
+Leaf = Transition | OpenDispute | OpenRefund
+"""A step that contains no other steps."""
+Step = Leaf | Branch | Repeat
 
 
 class Lifecycle(FileModel):
     """The scripts of a pay-in, of each of its refunds and of each of its disputes."""
 
     pay_in: tuple[AnyPayInStep, ...] = ()
-    """What happens to the pay-in; without a step that pays it, it expires."""
+    """The script of the pay-in; without a step that pays it, it expires."""
     refund: tuple[AnyRefundStep, ...] | None = None
-    """Played by each refund of the pay-in; without it a refund succeeds after three seconds."""
+    """The script of each refund of the pay-in; without it a refund succeeds after three seconds."""
     dispute: tuple[AnyDisputeStep, ...] = ()
-    """Played by each dispute of the pay-in; without it the merchant's evidence, or its absence, decides."""
+    """The script of each dispute of the pay-in; without it the merchant's evidence, or its absence, decides."""
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -245,7 +284,7 @@ class Lifecycle(FileModel):
 
 
 def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
-    """Return the scripts that a step holds."""
+    """Return the scripts that a step contains."""
     match step:
         case RepeatStep():
             return (step.steps,)
@@ -258,7 +297,7 @@ def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
 
 
 def walk(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield every step of a script, each before those that it holds."""
+    """Yield every step of a script in order, including those inside branches and repetitions."""
     for step in steps:
         yield step
         for script in inner(step):
@@ -266,7 +305,7 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def count_steps(steps: Sequence[Step]) -> int:
-    """Count the steps of a script with repetitions written out, of each branch the longer side."""
+    """Count the steps of a script, with repetitions written out; of a branch only the longer side counts."""
     total = 0
     for step in steps:
         longest = max(map(count_steps, inner(step)), default=0)
@@ -275,7 +314,7 @@ def count_steps(steps: Sequence[Step]) -> int:
 
 
 def expand(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return a script whose first step is none that repeats."""
+    """Return the same script with the next round of a leading repetition written out."""
     while steps and isinstance(steps[0], RepeatStep):
         first, rest = steps[0], steps[1:]
         again = (first.model_copy(update={"repeat": first.repeat - 1}),) if first.repeat > 1 else ()

@@ -1,10 +1,10 @@
 """The text of a YAML file as plain data, with the place of each key and value.
 
-PyYAML parses; here is decided what a plain word means (the core schema of YAML 1.2, so that `on` and `NO` are texts and
-`12:30:00` is no number), and what is refused because it would hurt a person or a process: two keys of one name, anchors
-and aliases, tags, nesting that no scenario needs. Numbers with a fraction keep their digits.
+PyYAML parses the text into events. This module decides what a plain scalar means (YAML 1.2's core schema, so `on` and
+`NO` are texts, and `12:30:00` is not a number) and refuses what would mislead a person or exhaust a process: duplicate
+keys, anchors and aliases, tags, and deep nesting. Numbers with a fraction keep their digits.
 
-What leaves a tree to go on with is noted and the rest is read; what leaves none ends the reading.
+After an error that leaves a usable tree, reading goes on, so that one pass finds all of them. Other errors end it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from paydouble.scenarios.diagnostics import Diagnostic, Span, of_text
 LARGEST_TEXT: Final = 2**20
 """Bytes of a YAML text."""
 DEEPEST: Final = 50
-"""Levels of a YAML text; a scenario has ten, and whoever builds a tree must not run out of stack."""
+"""Nesting levels of a YAML text; a scenario has ten, and the recursion must not run out of stack."""
 MOST_NODES: Final = 20_000
-"""Values of a YAML text; a scenario of a thousand steps has half as many. More would only take time."""
+"""Values of a YAML text; a scenario of a thousand steps has half as many."""
 
 # YAML 1.2, 10.3.2 (tag resolution).
 _CONSTANTS: Final = {
@@ -34,38 +34,38 @@ _CONSTANTS: Final = {
 _INTEGER: Final = re.compile(r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z")
 _FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 PLAIN_WORDS: Final = (("int", _INTEGER), ("float", _FRACTION))
-"""What a word without quotes can be besides a text or a constant: the kind, as YAML calls it, and how it is written."""
+"""What a plain scalar can be besides a text or a constant: the name of its YAML tag, and its pattern."""
 _ENDLESS: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _PADDED: Final = re.compile(r"[-+]?0[0-9]")
 _JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-# No amount and no count is longer; written out, a larger exponent could fill any memory.
+# Longer than any amount; a number with a large exponent would take any amount of memory when written out.
 _LONGEST_NUMBER: Final = 40
 
 
 @dataclass(slots=True)
 class Node:
-    """A value and its place; a mapping has its members below it, a list its items."""
+    """A value and its place; a mapping's members, or a list's items, are its children."""
 
     value: Any
     span: Span
     key: Span | None = None
-    """Where the key stands, if it is a member."""
-    below: dict[str | int, Node] = field(default_factory=dict)
+    """The place of its key, if it is a member of a mapping."""
+    children: dict[str | int, Node] = field(default_factory=dict)
     is_block: bool = False
-    """Whether it is a mapping or a list that goes on line by line."""
+    """Whether it is a mapping or a list in block style, without braces or brackets."""
 
     def find(self, place: tuple[str | int, ...]) -> Node:
-        """Return the node at a place, or the deepest that there is on the way."""
+        """Return the node at a place, or else the deepest existing node on the way to it."""
         node = self
         for part in place:
-            if part not in node.below:
+            if part not in node.children:
                 break
-            node = node.below[part]
+            node = node.children[part]
         return node
 
     @property
     def shown(self) -> Span:
-        """Return what to mark when the value is meant: its key, where it has no text of its own on one line."""
+        """Return the span to mark for an error in the value: its key, if the value has no text on one line."""
         return self.key if self.key is not None and (self.is_block or not self.span.length) else self.span
 
 
@@ -75,7 +75,7 @@ class _Unreadable(Exception):
 
 
 def read_tree(text: str) -> tuple[Node | None, list[Diagnostic]]:
-    """Return the tree of a YAML text, if it has one, and what is wrong with it as YAML."""
+    """Return the tree of a YAML text (None if there is none) and what is wrong with the text."""
     import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
 
     from paydouble.scenarios.yaml_errors import translated  # noqa: PLC0415 - most texts are YAML
@@ -84,19 +84,19 @@ def read_tree(text: str) -> tuple[Node | None, list[Diagnostic]]:
     try:
         return builder.document(
             yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        ), builder.findings
+        ), builder.diagnostics
     except _Unreadable as unreadable:
-        return None, [*builder.findings, unreadable.found]
+        return None, [*builder.diagnostics, unreadable.found]
     except yaml.MarkedYAMLError as error:
-        return None, [*builder.findings, translated(error, text)]
+        return None, [*builder.diagnostics, translated(error, text)]
 
 
 class _Builder:
-    """Takes the parser's events, one after the other."""
+    """Builds the tree from the parser's events."""
 
     def __init__(self, yaml: Any) -> None:  # noqa: ANN401 - the module
         self._yaml = yaml
-        self.findings: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._depth = self._nodes = 0
 
     def document(self, events: Iterator[Any]) -> Node:
@@ -106,14 +106,14 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
                     raise _Unreadable(
-                        of_text(_span(event), "a second document begins here", advice="one file holds one scenario")
+                        of_text(_span(event), "a second document begins here", advice="a file has one scenario")
                     )
                 root = self._node(next(events), events)
         if root is None:
             raise _Unreadable(
                 of_text(
                     Span(0, 0, 0),
-                    "there is nothing in here",
+                    "there is no scenario in here",
                     advice="a scenario begins with 'name: my-scenario' and 'summary: What happens.'",
                 )
             )
@@ -125,18 +125,18 @@ class _Builder:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _Unreadable(
-                of_text(span, f"these are more than {MOST_NODES} values", advice="no scenario needs them")
+                of_text(span, f"there are more than {MOST_NODES} values", advice="no scenario needs so many")
             )
         if isinstance(event, yaml.AliasEvent):
-            # A few lines of aliases can stand for more than any memory holds.
-            self._note(span, f"the alias *{event.anchor} is not taken", advice="write out what it stands for")
+            # A few lines of nested aliases can expand to more than fits into memory.
+            self._note(span, f"the alias *{event.anchor} is not allowed", advice="write out the value")
             return Node(None, span)
         if event.anchor is not None:
             self._note(
-                span, f"the anchor &{event.anchor} is not taken", advice="leave it out; there are no aliases here"
+                span, f"the anchor &{event.anchor} is not allowed", advice="remove it; aliases are not allowed either"
             )
         if event.tag is not None:
-            self._note(span, f"the tag {event.tag} is not taken", advice="leave it out; a text goes into quotes")
+            self._note(span, f"the tag {event.tag} is not allowed", advice="remove it; put a text in quotes")
         if isinstance(event, yaml.ScalarEvent):
             plain = event.tag is None and event.implicit[0]
             return Node(self._meaning(event.value, span) if plain else event.value, span)
@@ -150,8 +150,8 @@ class _Builder:
             inside = end.end_mark.line == span.line
             node.span = span._replace(length=end.end_mark.column - span.column if inside else 1)
         else:
-            # A block has no text of its own; its first key or its first dash stands for it.
-            first = next(iter(node.below.values()), None)
+            # A block has no text of its own; mark its first key or its first dash.
+            first = next(iter(node.children.values()), None)
             node.is_block = True
             node.span = span._replace(length=first.key.length if first and first.key else 1)
         return node
@@ -163,57 +163,55 @@ class _Builder:
             key, span = event.value if isinstance(event, yaml.ScalarEvent) else None, _span(event)
             if key is None:
                 self._node(event, events)
-                self._note(
-                    span, "a key is a word, not a list or a mapping", advice="a text with braces goes into quotes"
-                )
+                self._note(span, "a key is a word, not a list or a mapping", advice="put a text with braces in quotes")
             value = self._node(next(events), events)
             if key is None:
                 continue
             if not key and event.implicit[0]:
-                self._note(span, "there is no key in front of the colon", advice="write it as 'key: value'")
-            elif key in node.below:
-                first = node.below[key].key
+                self._note(span, "there is no key before the colon", advice="write it as 'key: value'")
+            elif key in node.children:
+                first = node.children[key].key
                 where = f"line {first.line + 1}, column {first.column + 1}" if first else ""
-                self._note(span, f"the key {key!r} stands twice in one mapping", advice=f"the other one is at {where}")
+                self._note(span, f"the key {key!r} is twice in one mapping", advice=f"the other one is at {where}")
             else:
                 value.key = span
                 node.value[key] = value.value
-                node.below[key] = value
+                node.children[key] = value
         return node, event
 
     def _sequence(self, events: Iterator[Any]) -> tuple[Node, Any]:
         node = Node([], Span(0, 0, 0))
         while not isinstance(event := next(events), self._yaml.SequenceEndEvent):
             item = self._node(event, events)
-            node.below[len(node.value)] = item
+            node.children[len(node.value)] = item
             node.value.append(item.value)
         return node, event
 
     def _meaning(self, word: str, span: Span) -> Any:  # noqa: ANN401 - what a word can mean
-        """Return what a word without quotes stands for."""
+        """Return the value of a plain scalar."""
         if word in _CONSTANTS:
             return _CONSTANTS[word]
         whole = _INTEGER.match(word)
         if not whole and not _FRACTION.match(word):
             if _ENDLESS.fullmatch(word):
-                self._note(span, f"{word} is no number that is counted or paid with", advice="a text goes into quotes")
+                self._note(span, f"{word} is not a finite number", advice="put a text in quotes")
             return word
         if _PADDED.match(word):
-            told = word.lstrip("+-0") or "0"
+            plain = word.lstrip("+-0") or "0"
             self._note(
                 span,
-                f"{word} begins with 0, and readers of YAML disagree about such numbers",
-                advice=f"write {told} for the number, or '{word}' for a text",
+                f"{word} begins with 0, and YAML parsers disagree about such numbers",
+                advice=f"write {plain} for the number, or '{word}' for a text",
             )
             return word
         number = _number(word, whole=bool(whole))
         if number is None:
-            self._note(span, "this number is out of any range", advice="a text goes into quotes")
+            self._note(span, "this number is out of range", advice="put a text in quotes")
             return word
         return number
 
     def _note(self, span: Span, message: str, *, advice: str = "") -> None:
-        self.findings.append(of_text(span, message, advice=advice))
+        self.diagnostics.append(of_text(span, message, advice=advice))
 
 
 def _number(word: str, *, whole: bool) -> int | Number | None:

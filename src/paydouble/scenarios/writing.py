@@ -1,4 +1,4 @@
-"""A scenario as plain data and as the text of a file: only what was said in it, numbers with their digits."""
+"""A scenario as plain data and as the text of a file: only the keys that were given, numbers with their digits."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def plain(scenario: Scenario) -> dict[str, Any]:
 
 
 def write_scenario(scenario: Scenario) -> str:
-    """Return the text of a file that holds a scenario."""
-    # Mappings and lists that hold no others stand on one line, as people write steps.
+    """Return the YAML text of a scenario's file."""
+    # Mappings and lists without nested ones go on one line, as people write steps.
     return yaml.dump(
         plain(scenario),
         Dumper=_Dumper,
@@ -46,21 +46,21 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what a dumped model holds
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes each text that our reading, or that of YAML 1.1, would take for something else."""
+    """Quotes each text that our reader, or a YAML 1.1 reader, would take for something else."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002 - PyYAML's signature
-        """Write everything out: the reading takes no aliases."""
+        """Write everything out: our reader refuses aliases."""
         return True
 
 
 def _number(dumper: yaml.SafeDumper, number: Number) -> yaml.ScalarNode:
-    # A whole number in a place for exact ones is one of YAML's too.
+    # An exact amount without a fraction is a YAML integer.
     kind = "int" if number.lexeme.lstrip("-").isdigit() else "float"
     return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", number.lexeme)
 
 
 _Dumper.add_representer(Number, _number)
-# What comes first counts; YAML 1.1's own resolvers stay behind ours.
+# The first resolver that matches wins, so ours come before those of YAML 1.1.
 _Dumper.yaml_implicit_resolvers = {
     first: [
         *((f"tag:yaml.org,2002:{kind}", pattern) for kind, pattern in PLAIN_WORDS),

@@ -1,4 +1,4 @@
-"""A parser's diagnostics in words for a person: what it saw, and what the writer most likely did."""
+"""PyYAML's errors as diagnostics: what is wrong in the text, and the likely mistake."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paydouble.scenarios.diagnostics import Diagnostic, Span, lines_of, of_text
 _CANNOT_BEGIN: Final = "found character that cannot start any token"
 _NO_VALUE: Final = "did not find expected node content"
 _NO_COLON: Final = "could not find expected ':'"
-# What the parser says, what is wrong, how to mend it; the first that is found in its words counts.
+# A part of the parser's message, our message, how to fix it; the first that matches is used.
 _KNOWN: Final = (
     (
         "mapping values are not allowed",
-        "a value cannot have a value of its own on the same line",
-        "put a text with ': ' in it into quotes; else look at the indentation",
+        "a value cannot be a key of another value on the same line",
+        "put a text that contains ': ' in quotes; otherwise check the indentation",
     ),
     (
         "block sequence entries are not allowed",
-        "a list cannot begin behind its key",
+        "a list cannot begin on the line of its key",
         "begin it on the next line, or write it as [a, b]",
     ),
     ("did not find expected ',' or ']'", "the list that begins with [ has no end", "close it with ]"),
@@ -27,30 +27,34 @@ _KNOWN: Final = (
     (
         "did not find expected '-'",
         "this is neither an item of the list above it nor less indented than the list",
-        "begin it with '- ', or write keys and items apart",
+        "begin it with '- ', or separate keys and items",
     ),
     (
         "did not find expected key",
         "this does not line up with the keys above it",
-        "keys of one mapping begin in the same column; a text that goes on after its quotes needs quotes around all",
+        "keys of one mapping begin in the same column; put all of a text in quotes, not a part of it",
     ),
     (_NO_COLON, "there is a key without a colon", "write it as 'key: value'"),
     ("found unexpected end of stream", "the text in quotes has no end", "close it with the same quote"),
-    (_NO_VALUE, "there is no value here", "a text that begins with a sign goes into quotes"),
-    ("found unknown escape character", "this escape is not known", "in single quotes a backslash is only a backslash"),
-    ("found unexpected ':'", "a colon stands where no value can be", "put the text into quotes"),
-    ("did not find expected <document start>", "something stands behind the end of the document", "leave it out"),
+    (_NO_VALUE, "there is no value here", "put a text that begins with a special character in quotes"),
+    (
+        "found unknown escape character",
+        "this escape is not known",
+        "in single quotes a backslash has no special meaning",
+    ),
+    ("found unexpected ':'", "a colon is not valid here", "put the text in quotes"),
+    ("did not find expected <document start>", "there is text after the end of the document", "remove it"),
 )
 
 
 def translated(error: Any, text: str) -> Diagnostic:  # noqa: ANN401 - PyYAML has no types
-    """Return the finding of a parser's `MarkedYAMLError`."""
+    """Return the diagnostic for a `MarkedYAMLError`."""
     lines = lines_of(text)
     problem = str(error.problem)
-    # Of a key without a colon the parser knows by the end of the line; of anything else where it is.
+    # For a key without a colon `problem_mark` is the end of the line, so the mark of the key is used.
     mark = error.context_mark if _NO_COLON in problem else error.problem_mark
     span = Span(mark.line, mark.column, 1)
-    # The parser stumbles over a tab wherever it happens to be then; the writer sees nothing there.
+    # A tab makes the parser report something else, further on; the tab itself is invisible to the writer.
     for number, line in enumerate(lines[: span.line + 1]):
         indentation = re.match(r"[ \t]*", line)
         if indentation and "\t" in indentation[0]:
@@ -59,7 +63,7 @@ def translated(error: Any, text: str) -> Diagnostic:  # noqa: ANN401 - PyYAML ha
             )
     if _CANNOT_BEGIN in problem:
         sign = lines[span.line][span.column : span.column + 1]
-        return of_text(span, f"a value cannot begin with {sign}", advice="put it into quotes")
+        return of_text(span, f"a value cannot begin with {sign}", advice="put it in quotes")
     if _NO_VALUE in problem and not "".join(lines[span.line :])[span.column :].strip():
         return of_text(_inside(span, lines), "the text ends inside a list or a mapping", advice="close it with ] or }")
     for words, message, advice in _KNOWN:
@@ -73,7 +77,7 @@ def translated(error: Any, text: str) -> Diagnostic:  # noqa: ANN401 - PyYAML ha
 
 
 def _inside(span: Span, lines: list[str]) -> Span:
-    """Return a place that a person can look at: the end of the text, if the parser is behind it."""
+    """Return a span inside the text: its end, when the parser reports a place after it."""
     line, column = span.line, span.column
     while line > 0 and (line >= len(lines) or not lines[line].strip()):
         line -= 1

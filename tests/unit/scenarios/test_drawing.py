@@ -1,4 +1,4 @@
-"""Scenarios drawn as text and as Mermaid: what a person reads of them."""
+"""Scenarios drawn as text and as Mermaid charts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from paydouble.scenarios.library import read_named, shipped_files
 from paydouble.scenarios.model import Scenario
 
 
-def lane(life: Scenario, title: str = "pay-in") -> list[str]:
-    """Return the lines of one lane of the drawing."""
+def section(life: Scenario, title: str = "pay-in") -> list[str]:
+    """Return the lines of one section of the drawing."""
     blocks = [block.splitlines() for block in draw(life).split("\n\n")]
     return next((block[1:] for block in blocks if block[0] == title), [])
 
@@ -26,15 +26,15 @@ def chart(life: Scenario) -> list[str]:
     return [line.strip() for line in draw(life, "mermaid").splitlines()]
 
 
-def test_a_life_is_a_column_of_times_and_states() -> None:
-    """Times count from the creation."""
+def test_a_script_is_a_column_of_times_and_states() -> None:
+    """Each status has the time since the creation."""
     assert draw(scenario()) == (
         "tried: A life.\n\npay-in\n  +0s  created\n  +2s  pending\n  +3s  processing\n  +6s  succeeded\n"
     )
 
 
-def test_what_is_special_about_a_step_stands_behind_it() -> None:
-    """Failures, amounts and force."""
+def test_details_of_a_step_follow_its_status() -> None:
+    """Failures, amounts and force are shown in brackets."""
     life = scenario(
         [
             *PAID[:2],
@@ -43,21 +43,21 @@ def test_what_is_special_about_a_step_stands_behind_it() -> None:
         ]
     )
 
-    assert lane(life)[3:] == ["  +4s  succeeded (pays 2% less, forced)", "  +5s  failed (x: No., forced)"]
+    assert section(life)[3:] == ["  +4s  succeeded (pays 2% less, forced)", "  +5s  failed (x: No., forced)"]
 
 
 @pytest.mark.parametrize(
     ("amount", "said"), [("+0.10", "0.10 more"), ("-0.10", "0.10 less"), ("50%", "50%"), ("45.00", "45.00")]
 )
-def test_amounts_are_read_aloud(amount: str, said: str) -> None:
-    """A sign is a word, and the rest stays as it is written."""
+def test_relative_amounts_are_described(amount: str, said: str) -> None:
+    """A sign becomes a word; the rest stays as written."""
     life = scenario([*PAID[:2], {"after": "1s", "to": "succeeded", "amount": amount}])
 
-    assert lane(life)[-1] == f"  +4s  succeeded (pays {said})"
+    assert section(life)[-1] == f"  +4s  succeeded (pays {said})"
 
 
-def test_a_branch_sets_in_what_depends_on_the_merchant() -> None:
-    """Both sides have their own times; what follows has the earliest and the latest."""
+def test_the_sides_of_a_branch_are_indented() -> None:
+    """Both sides have their own times; the next step has the earliest and the latest."""
     life = scenario(
         [
             *PAID,
@@ -71,39 +71,39 @@ def test_a_branch_sets_in_what_depends_on_the_merchant() -> None:
         ]
     )
 
-    assert lane(life)[4:] == [
+    assert section(life)[4:] == [
         "  +1d6s    if refund requested:",
         "    +1d1h6s  a dispute arrives",
         "           otherwise:",
-        "    +1d2h6s  a refund begins by itself",
+        "    +1d2h6s  the provider makes a refund",
         "    +1d3h6s  a dispute arrives (50%)",
         "  +1d2h6s  failed (forced), or as late as +1d4h6s",
     ]
 
 
-def test_a_side_without_steps_is_told_where_it_must_be() -> None:
-    """An empty `then` is nothing; an empty `else` is not worth a line."""
+def test_a_side_without_steps() -> None:
+    """An empty `then` is drawn as nothing; an empty `else` is left out."""
     life = scenario([*PAID, {"when": {"refund": "none"}}])
 
-    assert lane(life)[4:] == ["  +6s  if no refund:", "         nothing"]
+    assert section(life)[4:] == ["  +6s  if no refund:", "         nothing"]
 
 
 def test_a_branch_after_a_branch_can_come_early_or_late() -> None:
-    """The question itself has two times then."""
+    """The second branch then has an earliest and a latest time itself."""
     first = {"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}
 
-    assert lane(scenario([*PAID, first, {"after": "1s", "when": {"dispute": "open"}}]))[-2:] == [
+    assert section(scenario([*PAID, first, {"after": "1s", "when": {"dispute": "open"}}]))[-2:] == [
         "  +7s    if dispute open, or as late as +1h7s:",
         "           nothing",
     ]
 
 
 def test_repetition_is_written_once() -> None:
-    """The first round has its times; what follows comes after the last."""
+    """The steps have the times of the first round; the next step comes after the last."""
     steps = [{"after": "1h", "to": "under_review"}, {"after": "1h", "to": "under_review"}]
     life = scenario(dispute=[{"repeat": 3, "steps": steps}, {"after": "1d", "to": "lost"}])
 
-    assert lane(life, "each dispute") == [
+    assert section(life, "each dispute") == [
         "  +0s    needs_response",
         "         3 times, every 2h:",
         "    +1h    under_review",
@@ -119,28 +119,28 @@ def test_repetition_is_written_once() -> None:
         [{"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}],
     ],
 )
-def test_rounds_that_take_no_time_or_no_fixed_one_have_no_rhythm(steps: list[dict[str, Any]]) -> None:
-    """Only their number is told."""
-    assert "2 times:" in [line.strip() for line in lane(scenario([*PAID, {"repeat": 2, "steps": steps}]))]
+def test_rounds_without_a_fixed_length_show_no_interval(steps: list[dict[str, Any]]) -> None:
+    """Only the number of rounds is shown."""
+    assert "2 times:" in [line.strip() for line in section(scenario([*PAID, {"repeat": 2, "steps": steps}]))]
 
 
 @pytest.mark.parametrize(
     ("when", "question"),
     [
         ({"refund": "failed"}, "refund failed"),
-        ({"refund": {"before": "dispute.created"}}, "refund asked for before dispute.created"),
-        ({"refund": {"after": "dispute.created"}}, "refund asked for after dispute.created"),
+        ({"refund": {"before": "dispute.created"}}, "refund requested before dispute.created"),
+        ({"refund": {"after": "dispute.created"}}, "refund requested after dispute.created"),
         ({"evidence": "none"}, "no evidence"),
         ({"evidence": "submitted", "dispute": "lost"}, "evidence submitted and dispute lost"),
         ({"dispute": "none"}, "no dispute"),
     ],
 )
-def test_conditions_are_read_aloud(when: dict[str, Any], question: str) -> None:
-    """All that is asked, in one line."""
-    assert lane(scenario([*PAID, {"when": when}]))[4] == f"  +6s  if {question}:"
+def test_conditions_are_described(when: dict[str, Any], question: str) -> None:
+    """All parts of a condition are on one line."""
+    assert section(scenario([*PAID, {"when": when}]))[4] == f"  +6s  if {question}:"
 
 
-EXPIRY = "+1d cancelled, as nobody has paid in time"
+EXPIRY = "+1d cancelled, because it was not paid in time"
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ EXPIRY = "+1d cancelled, as nobody has paid in time"
     ],
 )
 def test_a_pay_in_that_nobody_pays_expires(pay_in: list[dict[str, Any]], rows: list[str]) -> None:
-    """The day on which it is cancelled stands where it comes, unless something else was decided before."""
-    assert [" ".join(line.split()) for line in lane(scenario(pay_in))] == rows
+    """Its cancellation is drawn at its time, unless the pay-in has been paid or decided before."""
+    assert [" ".join(line.split()) for line in section(scenario(pay_in))] == rows
 
 
 @pytest.mark.parametrize("steps", [[(24, "pending")], [(1, "pending"), (23, "processing")]])
 def test_a_step_of_the_instant_of_expiry_comes_too_late(steps: list[tuple[int, str]]) -> None:
-    """As it is drawn, so it is played."""
+    """The drawing and a play agree on that."""
     life = scenario([{"after": f"{hours}h", "to": state} for hours, state in steps])
     double = InProcess()
     double.sandbox.scenarios.upload(life)
@@ -183,42 +183,42 @@ def test_a_step_of_the_instant_of_expiry_comes_too_late(steps: list[tuple[int, s
     double.advance(by=2 * DAY)
 
     played = [event.type.partition(".")[2] for event in double.sandbox.journal.events.entries]
-    drawn = [line.split()[1].rstrip(",") for line in lane(life)]
+    drawn = [line.split()[1].rstrip(",") for line in section(life)]
     assert played == drawn[:-1] == ["created", *(state for _, state in steps[:-1]), "cancelled"]
 
 
 def test_a_deposit_may_set_when_it_expires() -> None:
-    """Its own time counts."""
-    assert lane(scenario([], deposit={"expires_in": 60}))[-1] == "  +1m  cancelled, as nobody has paid in time"
+    """The deposit's `expires_in` is used."""
+    assert section(scenario([], deposit={"expires_in": 60}))[-1] == "  +1m  cancelled, because it was not paid in time"
 
 
-def test_lives_that_the_file_leaves_out_are_the_usual_ones() -> None:
-    """They are only told where one can begin."""
+def test_default_scripts_are_shown() -> None:
+    """They are only shown where a refund or a dispute can begin."""
     opened = scenario([*PAID, {"repeat": 1, "steps": [{"after": "1d", "dispute": {}}]}, {"after": "1d", "refund": {}}])
     asked = scenario(merchant=[{"after": "1h", "refund": {}}])
 
-    assert lane(opened, "each refund") == ["  as usual: it succeeds after 3s"]
-    assert lane(opened, "each dispute") == ["  as usual: the merchant's evidence, or its absence, decides"]
-    assert lane(asked, "each refund") == ["  as usual: it succeeds after 3s"]
-    assert (lane(asked, "each dispute"), lane(scenario(), "each refund")) == ([], [])
+    assert section(opened, "each refund") == ["  default: it succeeds after 3s"]
+    assert section(opened, "each dispute") == ["  default: the merchant's evidence, or its absence, decides"]
+    assert section(asked, "each refund") == ["  default: it succeeds after 3s"]
+    assert (section(asked, "each dispute"), section(scenario(), "each refund")) == ([], [])
 
 
-def test_a_refunds_own_life_is_drawn() -> None:
-    """From its creation on."""
+def test_a_refunds_own_script_is_drawn() -> None:
+    """Its times count from the refund's creation."""
     life = scenario(refund=[{"after": "1s", "to": "processing"}])
 
-    assert lane(life, "each refund") == ["  +0s  created", "  +1s  processing"]
+    assert section(life, "each refund") == ["  +0s  created", "  +1s  processing"]
 
 
-def test_reasons_of_what_begins_by_itself_are_told() -> None:
-    """Where the file gives one."""
+def test_reasons_of_disputes_and_refunds_are_shown() -> None:
+    """Only reasons that the file gives are shown."""
     life = scenario([*PAID, {"after": "1s", "dispute": {"reason": "duplicate"}}, {"after": "1s", "refund": {}}])
 
-    assert lane(life)[-2:] == ["  +7s  a dispute arrives (duplicate)", "  +8s  a refund begins by itself"]
+    assert section(life)[-2:] == ["  +7s  a dispute arrives (duplicate)", "  +8s  the provider makes a refund"]
 
 
-def test_settings_and_faults_are_told() -> None:
-    """Each fault with what it does, to what, when and how often."""
+def test_settings_and_faults_are_shown() -> None:
+    """Each fault has its effect, its match, its phase and its counts."""
     life = scenario(
         settings={"envelope": "alternate"},
         faults=[
@@ -228,16 +228,16 @@ def test_settings_and_faults_are_told() -> None:
         ],
     )
 
-    assert lane(life, "settings") == ["  envelope: alternate"]
-    assert lane(life, "faults") == [
+    assert section(life, "settings") == ["  envelope: alternate"]
+    assert section(life, "faults") == [
         "  on api: error (status: 503), operation: deposit-creation, phase: after_commit, times: 2",
         "  on webhooks: connection_reset, ttl: 2d2h",
         "  on webhooks: duplicate (copies: 2, concurrent: true), event_type: pay-in.created",
     ]
 
 
-def test_the_merchants_actions_have_a_lane() -> None:
-    """What is done when the scenario is tried out, and by which deposit."""
+def test_the_merchants_actions_have_a_section() -> None:
+    """It has the deposit and the actions with their times."""
     life = scenario(
         deposit={"amount": 1500, "currency": "JPY", "payment_method": {"type": "CREDIT_CARD"}, "expires_in": 60},
         merchant=[
@@ -252,25 +252,25 @@ def test_the_merchants_actions_have_a_lane() -> None:
         ],
     )
 
-    assert lane(life, "merchant, while it is tried out") == [
+    assert section(life, "merchant, when it is played") == [
         "  +0s  makes the deposit (1500 JPY, CREDIT_CARD, expires in 1m)",
         "  +1s  makes one more deposit",
         "  +2s  makes one more deposit (5 EUR, visa)",
         "  +3s  retrieves the pay-in",
         "  +4s  cancels the pay-in",
-        "  +5s  asks for a refund of the rest",
-        "  +6s  asks for a refund of 5",
-        "  +7s  hands in evidence (a, c)",
+        "  +5s  requests a refund of the rest",
+        "  +6s  requests a refund of 5",
+        "  +7s  submits evidence (a, c)",
         "  +8s  accepts the dispute",
     ]
 
 
-def test_a_deposit_that_is_as_usual_needs_no_words() -> None:
-    """Nor does one that the file does not speak of."""
+def test_a_default_deposit_is_not_described() -> None:
+    """A deposit with defaults only is shown like one that the file leaves out."""
     cancels = [{"after": "1s", "cancel": True}]
 
     for life in (scenario(merchant=cancels), scenario(merchant=cancels, deposit={"metadata": {"a": "b"}})):
-        assert lane(life, "merchant, while it is tried out")[0] == "  +0s  makes the deposit"
+        assert section(life, "merchant, when it is played")[0] == "  +0s  makes the deposit"
 
 
 @pytest.mark.parametrize(
@@ -283,13 +283,13 @@ def test_a_deposit_that_is_as_usual_needs_no_words() -> None:
         (scenario(PAID[:1], deposit={"expires_in": 60}), 60_000),
     ],
 )
-def test_how_long_a_life_takes(life: Scenario, milliseconds: int) -> None:
-    """The longest of the script's longest way, the expiry of what nobody pays, and what the merchant does."""
+def test_usual_length(life: Scenario, milliseconds: int) -> None:
+    """It is the longest of the script, the expiry of an unpaid pay-in, and the merchant's actions."""
     assert usual_length(life) == milliseconds
 
 
 def test_mermaid_has_a_node_for_each_step() -> None:
-    """Arrows say how long they take; what is final is round."""
+    """Arrows have their times, and final statuses are round."""
     assert chart(scenario([{"after": "0s", "to": "pending"}, *PAID[1:]])) == [
         "---",
         "title: tried",
@@ -308,7 +308,7 @@ def test_mermaid_has_a_node_for_each_step() -> None:
 
 
 def test_mermaid_joins_the_sides_of_a_branch() -> None:
-    """A rhombus asks; yes and no lead on, and both ends come together."""
+    """A rhombus has arrows for yes and no, and both sides join after it."""
     branch = {"when": {"refund": "none"}, "then": [{"after": "1h", "dispute": {}}]}
 
     lines = chart(scenario([*PAID, branch, {"after": "1d", "to": "failed", "force": True}]))
@@ -325,8 +325,8 @@ def test_mermaid_joins_the_sides_of_a_branch() -> None:
     ]
 
 
-def test_mermaid_leads_from_what_begins_to_its_lane() -> None:
-    """A dotted arrow, where the file has such a lane."""
+def test_mermaid_links_a_dispute_to_its_subgraph() -> None:
+    """There is a dotted arrow if the file has that subgraph."""
     opens = [{"after": "1d", "dispute": {}}, {"after": "1d", "refund": {}}]
     lost = [{"after": "1d", "to": "lost"}]
     failed = [{"after": "1s", "to": "failed"}]
@@ -335,8 +335,8 @@ def test_mermaid_leads_from_what_begins_to_its_lane() -> None:
     assert chart(scenario([*PAID, *opens], dispute=lost, refund=failed))[-2:] == ["p5 -.-> d1", "p6 -.-> r1"]
 
 
-def test_mermaid_goes_round_where_steps_are_repeated() -> None:
-    """An arrow back says how often; once is no repetition."""
+def test_mermaid_has_an_arrow_back_for_a_repetition() -> None:
+    """The arrow back has the number of rounds; one round has no arrow."""
     again = {"after": "1d", "to": "under_review"}
     life = scenario(dispute=[{"repeat": 3, "steps": [again]}, {"repeat": 1, "steps": [again]}])
     asked = scenario(dispute=[{"repeat": 2, "steps": [{"when": {"refund": "none"}}]}])
@@ -348,8 +348,8 @@ def test_mermaid_goes_round_where_steps_are_repeated() -> None:
     ]
 
 
-def test_mermaid_labels_hold_nothing_that_mermaid_takes_for_its_own() -> None:
-    """Quotes, brackets, entities, backticks and line breaks of a file's texts are spelt otherwise."""
+def test_mermaid_labels_are_escaped() -> None:
+    """Quotes, brackets, entities, backticks and line breaks in a file's texts are escaped."""
     failure = {"code": "x", "message": 'a "b" <c> & #1;\n`d`'}
     life = scenario([{"after": "1s", "to": "failed", "failure": failure}])
 
@@ -358,7 +358,7 @@ def test_mermaid_labels_hold_nothing_that_mermaid_takes_for_its_own() -> None:
 
 @pytest.mark.parametrize("name", shipped_files())
 def test_every_shipped_scenario_can_be_drawn(name: str) -> None:
-    """As text, and as a chart in which every arrow ends at a node and every node but the first is reached."""
+    """In the chart every arrow ends at a node, and every node but the first is reached."""
     life = read_named(shipped_files()[name])
 
     text, lines = draw(life), chart(life)

@@ -1,4 +1,4 @@
-"""What is said of errors that the corpus of broken files does not have."""
+"""Messages for errors that the corpus of broken files does not contain."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from paydouble.scenarios.outline import keys_at, required_at
 from paydouble.scenarios.reading import parse_scenario, validated
 
 
-def _told(data: Any, model: Any = Scenario) -> list[str]:  # noqa: ANN401 - whatever a caller sends
+def _sentences(data: Any, model: Any = Scenario) -> list[str]:  # noqa: ANN401 - whatever a caller sends
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(model).validate_python(data)
     return [each.sentence for each in diagnostics_of(caught.value, data)]
 
 
-def test_what_nobody_foresaw_is_told_all_the_same() -> None:
-    """In pydantic's words, where there are none of ours."""
-    assert _told({"a": "x"}, dict[str, date]) == [
+def test_an_unknown_kind_of_error_is_reported_in_pydantics_words() -> None:
+    """An error without a sentence of ours has pydantic's."""
+    assert _sentences({"a": "x"}, dict[str, date]) == [
         "input should be a valid date or datetime, input is too short",
     ]
 
 
 def test_a_long_value_is_named_in_part() -> None:
-    """A message can be read, however long the value is."""
-    (told,) = _told({"name": "a", "summary": "x", "lifecycle": {"pay_in": [{"after": "z" * 9_999, "to": "failed"}]}})
+    """A message stays short, however long the value is."""
+    (sentence,) = _sentences(
+        {"name": "a", "summary": "x", "lifecycle": {"pay_in": [{"after": "z" * 9_999, "to": "failed"}]}}
+    )
 
-    assert told.startswith("'zzzz")
-    assert len(told) < 200
+    assert sentence.startswith("'zzzz")
+    assert len(sentence) < 200
 
 
 def test_a_list_in_a_value_is_named() -> None:
-    """What is no part of a sentence is called what it is."""
-    assert _told({"name": "a", "summary": "x", "match": {"amount": [1]}}) == ["a list is not a number"]
+    """A list is called a list instead of being printed."""
+    assert _sentences({"name": "a", "summary": "x", "match": {"amount": [1]}}) == ["a list is not a number"]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +58,12 @@ def test_a_list_in_a_value_is_named() -> None:
     ],
 )
 def test_a_value_is_named_as_in_a_file(value: object, name: str) -> None:
-    """Not as in Python."""
+    """A value is named in YAML's terms, not in Python's."""
     assert named(value) == name
 
 
-def test_the_outline_knows_what_could_stand_where() -> None:
-    """By the place alone, or by what stands there; a place that cannot be has no keys."""
+def test_the_outline_has_the_keys_of_a_place() -> None:
+    """The keys depend on the place and on its data; a place that does not exist has none."""
     assert list(keys_at(("lifecycle", "pay_in", 0, "dispute"), {})) == ["amount", "reason"]
     assert required_at(("merchant", 3), {}) == ["after"]
     assert keys_at(("nowhere", "at", "all"), {}) == {}
@@ -78,19 +80,19 @@ def test_the_outline_knows_what_could_stand_where() -> None:
     ],
 )
 def test_the_outline_knows_which_fault_is_meant(fault: dict[str, Any], has_phase: bool) -> None:
-    """By its side, or by the type of its effect."""
+    """The keys of a fault depend on `on`, or on the type of its effect."""
     assert ("phase" in keys_at(("faults", 0), {"faults": [fault]})) == has_phase
 
 
 def test_another_model_is_refused_at_its_member() -> None:
-    """The bodies of control calls are told as everywhere."""
+    """The bodies of control calls get the same messages."""
     with pytest.raises(UsageError, match=r"^name: is missing$"):
         validated(Scenario, {"summary": "x"})
 
 
 @pytest.mark.parametrize("answer", [{}, {"status": 200}, True, "x", 7])
-def test_a_union_that_takes_no_mapping_complains_of_one(answer: object) -> None:
-    """Whatever stands where an answer belongs is told of, once, at its place."""
+def test_a_mapping_in_a_union_of_scalars_is_reported_once(answer: object) -> None:
+    """Any invalid answer is reported once, at its place."""
     with pytest.raises(UsageError) as caught:
         parse_scenario({"name": "mine", "summary": "x", "answers": [200, answer]})
 

@@ -17,13 +17,13 @@ def test_each_file_is_named_for_its_scenario() -> None:
 
 
 def test_a_shipped_scenario_is_read_once() -> None:
-    """It always is the same object, so that a pay-in need not keep it; what is not shipped is None."""
+    """It is always the same object, so a pay-in need not keep it; an unknown name gives None."""
     assert shipped("happy-path") is shipped("happy-path")
     assert (shipped("nothing"), shipped_files().get("nothing")) == (None, None)
 
 
 def test_the_shipped_folder_is_the_wheels_when_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inside a wheel the files lie in the package, in a checkout at its top."""
+    """The files are inside the package in a wheel, and at the top of a checkout."""
     from paydouble.scenarios import library as module
 
     checkout = tmp_path / "src" / "paydouble" / "scenarios"
@@ -37,7 +37,7 @@ def test_the_shipped_folder_is_the_wheels_when_there_is_one(tmp_path: Path, monk
 
 
 def test_a_file_must_be_called_like_its_scenario(tmp_path: Path) -> None:
-    """A name is looked up among the files, so a scenario that hides in another file is refused with both names."""
+    """Scenarios are looked up by file name, so a file with another name is refused, with both names."""
     path = tmp_path / "mine.yaml"
     path.write_text("name: yours\nsummary: Mislaid.\nlifecycle: {}\n")
 

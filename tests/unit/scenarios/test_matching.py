@@ -1,4 +1,4 @@
-"""Which deposits a `match` means."""
+"""Which deposits a `match` matches."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ DEPOSIT = {
     ],
 )
 def test_all_that_is_given_must_hold(match: dict[str, Any], taken: bool) -> None:
-    """Numbers are compared as numbers, texts by pattern, and what a deposit lacks fits nothing."""
+    """Numbers are compared as numbers, texts by pattern, and a missing member matches nothing."""
     assert Match.model_validate(match).takes(DEPOSIT) is taken
 
 
 @pytest.mark.parametrize("member", ["amount", "currency", "payment_method", "metadata"])
 @pytest.mark.parametrize("value", [True, None, [], "x"])
 def test_what_is_no_deposit_fits_nothing(member: str, value: object) -> None:
-    """A request that will be refused is looked at before it is; whatever it holds is no error here."""
+    """An invalid request is matched before it is refused, and its content never raises here."""
     match = {
         "amount": {"between": [0, 1000]},
         "currency": "EUR",

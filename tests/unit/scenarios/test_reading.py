@@ -1,4 +1,4 @@
-"""Scenarios that arrive as files, as plain data or as text."""
+"""Scenarios read from files, plain data or text."""
 
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,21 @@ def test_a_text_is_the_object_that_it_describes() -> None:
     assert parse_text(GOOD) == parse_scenario({"name": "mine", "summary": "My own.", "lifecycle": {}})
 
 
-def test_a_mark_of_the_byte_order_is_no_part_of_a_text() -> None:
-    """What some editors put in front of a file changes nothing."""
+def test_a_byte_order_mark_is_ignored() -> None:
+    """A byte order mark at the start of a file is ignored."""
     assert parse_text(f"\ufeff{GOOD}") == parse_text(GOOD)
 
 
 @pytest.mark.parametrize(
     ("text", "member", "message"),
     [
-        ("a: b: c", "yaml", "line 1, column 5: a value cannot have a value of its own on the same line; put a text"),
-        (f"{GOOD}deposit: &x {{}}\n", "yaml", "line 4, column 10: the anchor &x is not taken; leave it out"),
-        (f"{GOOD}---\n{GOOD}", "yaml", "line 4, column 1: a second document begins here; one file holds one"),
-        ("name: \x07", "yaml", "line 1, column 7: the character U+0007 cannot stand in a YAML file; in double"),
-        ("name: \ud800", "yaml", "line 1, column 7: the character U+D800 cannot stand in a YAML file"),
+        ("a: b: c", "yaml", "line 1, column 5: a value cannot be a key of another value on the same line; put a text"),
+        (f"{GOOD}deposit: &x {{}}\n", "yaml", "line 4, column 10: the anchor &x is not allowed; remove it"),
+        (f"{GOOD}---\n{GOOD}", "yaml", "line 4, column 1: a second document begins here; a file has one"),
+        ("name: \x07", "yaml", "line 1, column 7: the character U+0007 is not allowed in a YAML file; write it"),
+        ("name: \ud800", "yaml", "line 1, column 7: the character U+D800 is not allowed in a YAML file"),
         ("x" * (LARGEST_TEXT + 1), "yaml", f"line 1, column 1: this is larger than {LARGEST_TEXT} bytes"),
-        ("", "yaml", "line 1, column 1: there is nothing in here; a scenario begins with 'name: my-scenario'"),
+        ("", "yaml", "line 1, column 1: there is no scenario in here; a scenario begins with 'name: my-scenario'"),
         ("- mine", "yaml", "line 1, column 1: expected a mapping with name and summary, found a list"),
         ("name: mine\nlifecycle: {}", "summary", "the key 'summary' is missing; summary: one or two sentences"),
         (f"{GOOD}colour: red\n", "colour", "the key 'colour' is not known here; expected match, "),
@@ -42,14 +42,14 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_text() -> None:
             f"{GOOD[:-3]}\n  pay_in:\n    - {{after: 1s, to: penidng}}\n",
             "lifecycle.pay_in.0.to",
             (
-                "'penidng' cannot stand here; expected created, pending, processing, succeeded, failed or cancelled; "
+                "'penidng' is not valid here; expected created, pending, processing, succeeded, failed or cancelled; "
                 "did you mean 'pending'? (at line 5, column 23 of the YAML text)"
             ),
         ),
     ],
 )
 def test_a_text_that_is_no_scenario_is_refused_at_its_place(text: str, member: str, message: str) -> None:
-    """The refusal names the member, and the line and column of what is wrong with it."""
+    """The error names the member, and the line and column."""
     with pytest.raises(UsageError) as caught:
         parse_text(text)
 
@@ -75,7 +75,7 @@ def test_a_text_that_is_no_scenario_is_refused_at_its_place(text: str, member: s
     ],
 )
 def test_a_bad_object_is_refused_at_its_member(data: dict[str, Any], member: str, message: str) -> None:
-    """Plain data has no lines, but members."""
+    """An error in plain data has no line and column, but a member."""
     with pytest.raises(UsageError) as caught:
         parse_scenario({"name": "mine", "summary": "x", **data})
 
@@ -83,13 +83,13 @@ def test_a_bad_object_is_refused_at_its_member(data: dict[str, Any], member: str
 
 
 def test_what_is_no_mapping_is_refused() -> None:
-    """A list is told from a scenario."""
+    """A list is not a scenario."""
     with pytest.raises(UsageError, match=r"^expected a mapping with name and summary, found a list$"):
         parse_scenario([])
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
-    """A refusal says its file, line and column, and how to mend it."""
+    """An error has file, line and column, and says how to fix it."""
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD, "utf-8")
     wrong = tmp_path / "wrong.yaml"
@@ -104,19 +104,19 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_is_checked_as_a_whole(tmp_path: Path) -> None:
-    """Beside what its models refuse: what it cannot mean, and a name that is not the file's."""
+    """Errors of the scenario as a whole are found too, and a name that differs from the file's."""
     path = tmp_path / "mien.yaml"
     path.write_text(f"{GOOD}expect: [pay-in.failed]\n", "utf-8")
 
     reading = check_file(path)
 
-    assert [render(each) for each in reading.findings] == [
+    assert [render(each) for each in reading.diagnostics] == [
         [
-            f"{path}:1:7: error: the scenario is called 'mine', its file 'mien'",
+            f"{path}:1:7: error: the scenario's name is 'mine', but its file's is 'mien'",
             "  1 | name: mine",
             "    |       ^^^^",
             "    = did you mean 'mien'?",
-            "    = they share their name",
+            "    = both must have the same name",
         ],
         [
             f"{path}:4:10: error: pay-in.failed never comes here",
@@ -130,31 +130,31 @@ def test_a_file_is_checked_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_warning_is_no_error(tmp_path: Path) -> None:
-    """A file that only may be wrong is right."""
+    """A file with warnings only is valid."""
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD, "utf-8")
 
     reading = check_file(path)
 
-    assert [each.severity for each in reading.findings] == ["warning"]
+    assert [each.severity for each in reading.diagnostics] == ["warning"]
     assert not reading.wrong
 
 
-def test_what_is_refused_as_yaml_is_told_once() -> None:
-    """A value that is no value has no other faults, but what stands beside it may."""
+def test_what_is_refused_as_yaml_is_reported_once() -> None:
+    """A value that is refused as YAML has no other errors, but the keys beside it may."""
     reading = read_text("name: mine\nsummary: *x\ndeposit: {amount: 010, expires_in: 3}\n")
 
-    assert [each.sentence.partition(";")[0] for each in reading.findings] == [
-        "the alias *x is not taken",
-        "010 begins with 0, and readers of YAML disagree about such numbers",
-        "the number 3 is too little",
+    assert [each.sentence.partition(";")[0] for each in reading.diagnostics] == [
+        "the alias *x is not allowed",
+        "010 begins with 0, and YAML parsers disagree about such numbers",
+        "the number 3 is too small",
     ]
 
 
 def test_nothing_can_be_added_to_what_has_no_tree() -> None:
-    """A text that is no YAML has no members to complain of."""
+    """A text that is not YAML has no members, so no diagnostics about members."""
     reading = read_text("a: [")
 
     reading.report([])
 
-    assert len(reading.findings) == 1
+    assert len(reading.diagnostics) == 1

@@ -1,4 +1,4 @@
-"""A user's own folders over the shipped files, read once or again and again."""
+"""The user's folders, which replace shipped files and can be read again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def write(folder: Path, name: str, to: str = "pending", extra: str = "") -> Path
     return path
 
 
-def test_a_folder_stands_over_the_shipped_files_and_over_earlier_folders(tmp_path: Path) -> None:
-    """Later files win by name, and each that does is told of with what it stands over."""
+def test_a_folder_replaces_shipped_files_and_earlier_folders(tmp_path: Path) -> None:
+    """The last file of a name is used, and a notice says what it replaces."""
     first = write(tmp_path / "a", "deep/mine")
     second = write(tmp_path / "b", "mine", "failed")
     happy = write(tmp_path / "b", "happy-path", "failed")
@@ -37,15 +37,15 @@ def test_a_folder_stands_over_the_shipped_files_and_over_earlier_folders(tmp_pat
     assert own_happy is not None
     assert (mine.lifecycle.pay_in[0].to, own_happy is shipped("happy-path")) == ("failed", False)  # type: ignore[union-attr]
     assert sorted(notices) == sorted([
-        f"{happy}: scenario happy-path stands over the shipped one",
-        f"{second}: scenario mine stands over {first}",
+        f"{happy}: scenario happy-path replaces the shipped one",
+        f"{second}: scenario mine replaces {first}",
     ])  # fmt: skip
     assert [library.source(name) for name in ("mine", "abandoned")] == [str(second), "shipped"]
     assert {"mine", "abandoned"} <= set(library.names())
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    """A start with bad files is refused, with each of them named."""
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
+    """A start with bad files is refused, and the error names each of them."""
     write(tmp_path, "one", "paid")
     write(tmp_path, "two").rename(tmp_path / "other.yaml")
 
@@ -57,13 +57,13 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
-    """The option's value is named."""
+    """The error has the option's value."""
     with pytest.raises(UsageError, match=r"--scenarios: .*nowhere is not a folder"):
         open_library([tmp_path / "nowhere"])
 
 
 def test_changed_files_are_read_again_and_what_has_begun_goes_on(tmp_path: Path) -> None:
-    """A pay-in keeps the life that it began; the next one leads the new one."""
+    """A pay-in keeps its scenario; the next one plays the new one."""
     path = write(tmp_path, "mine")
     library, _ = open_library([tmp_path])
     box = InProcess(Settings(scenario="mine"), library=library).sandbox
@@ -78,8 +78,8 @@ def test_changed_files_are_read_again_and_what_has_begun_goes_on(tmp_path: Path)
     assert (before.status, after.status) == ("pending", "failed")
 
 
-def test_a_file_that_became_wrong_keeps_what_it_held(tmp_path: Path) -> None:
-    """A half-saved file costs nobody a scenario; it is told of once."""
+def test_a_file_that_became_wrong_keeps_its_scenario(tmp_path: Path) -> None:
+    """A file with errors leaves the scenario as it was, and is reported once."""
     path = write(tmp_path, "mine")
     library, _ = open_library([tmp_path])
     good = library.get("mine")
@@ -92,7 +92,7 @@ def test_a_file_that_became_wrong_keeps_what_it_held(tmp_path: Path) -> None:
 
 
 def test_a_removed_file_takes_its_scenario_with_it(tmp_path: Path) -> None:
-    """What it stood over is there again; a bad file that goes is no loss."""
+    """The scenario that it replaced is back; removing a bad file changes nothing."""
     path = write(tmp_path, "happy-path")
     bad = write(tmp_path, "bad", "paid")
     library = Library([tmp_path])
@@ -104,8 +104,8 @@ def test_a_removed_file_takes_its_scenario_with_it(tmp_path: Path) -> None:
     assert library.get("happy-path") is shipped("happy-path")
 
 
-def test_a_life_that_is_gone_is_named(tmp_path: Path) -> None:
-    """A deposit whose default scenario has been removed is refused with a sentence."""
+def test_a_removed_default_scenario_is_named(tmp_path: Path) -> None:
+    """A deposit whose default scenario was removed is refused with a message."""
     path = write(tmp_path, "mine")
     library, _ = open_library([tmp_path])
     box = InProcess(Settings(scenario="mine"), library=library).sandbox
@@ -116,8 +116,8 @@ def test_a_life_that_is_gone_is_named(tmp_path: Path) -> None:
         deposit(box)
 
 
-def test_matches_are_asked_in_the_order_of_the_files(tmp_path: Path) -> None:
-    """Own files with a match are asked by folder and path."""
+def test_matches_are_tried_in_the_order_of_the_files(tmp_path: Path) -> None:
+    """The user's files with a match are tried by folder and path."""
     write(tmp_path, "b", extra="match: {currency: EUR}\n")
     write(tmp_path, "a", extra="match: {currency: EUR}\n")
     write(tmp_path, "c")
@@ -127,10 +127,8 @@ def test_matches_are_asked_in_the_order_of_the_files(tmp_path: Path) -> None:
     assert [scenario.name for scenario in library.matching] == ["a", "b"]
 
 
-def test_a_file_that_vanishes_while_it_is_looked_at_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the listing of a folder and the look at a file the file may go."""
+def test_a_file_that_vanishes_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be removed after the folder was listed and before it is read."""
     write(tmp_path, "mine")
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
 
@@ -140,7 +138,7 @@ def test_a_file_that_vanishes_while_it_is_looked_at_is_passed_over(
 
 
 def test_hidden_folders_and_packages_hold_no_scenarios(tmp_path: Path) -> None:
-    """A project's root may be the folder: its caches and packages are passed over."""
+    """The folder may be a project's root, so its caches and packages are skipped."""
     write(tmp_path, "mine")
     write(tmp_path / ".venv", "hidden")
     write(tmp_path / "node_modules" / "deep", "packaged")
@@ -151,7 +149,7 @@ def test_hidden_folders_and_packages_hold_no_scenarios(tmp_path: Path) -> None:
 
 
 def test_only_files_are_read(tmp_path: Path) -> None:
-    """A pipe without a writer is told of and stops nobody; a folder that is called like a file is a folder."""
+    """A pipe without a writer is reported and does not block; a folder named like a file is a folder."""
     write(tmp_path / "deep.yaml", "mine")
     os.mkfifo(tmp_path / "pipe.yaml")
     library = Library([tmp_path])
@@ -163,7 +161,7 @@ def test_only_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its name and the reason."""
+    """The error has its name and the reason."""
 
     def broken(self: Path, pattern: str) -> list[Path]:
         raise OSError(5, "Input/output error", f"{self}/deep")

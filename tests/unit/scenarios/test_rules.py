@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from paydouble.scenarios.reading import parse_scenario
-from paydouble.scenarios.rules import broken
+from paydouble.scenarios.rules import check_scenario
 
 PAID = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
 DISPUTED = [*PAID, {"after": "30d", "dispute": {}}]
 
 
 def _diagnostics(**members: Any) -> dict[str, str]:  # noqa: ANN401 - members of a file
-    """Return what is complained of, by member."""
+    """Return the messages by member."""
     data = {"name": "mine", "summary": "x", "expect": [], **members}
-    return {each.member: each.message for each in broken(parse_scenario(data))}
+    return {each.member: each.message for each in check_scenario(parse_scenario(data))}
 
 
 def _to(status: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - members of a step
@@ -38,7 +38,7 @@ def _to(status: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - members o
     ],
 )
 def test_a_script_that_can_be_played_is_right(script: list[Any]) -> None:
-    """Each step has a state from which it can be taken, on one side of a branch at least."""
+    """Each step is possible in at least one state, on at least one side of a branch."""
     assert _diagnostics(lifecycle={"pay_in": script}) == {}
 
 
@@ -47,8 +47,12 @@ def test_a_script_that_can_be_played_is_right(script: list[Any]) -> None:
     [
         ([_to("succeeded")], "0.to", "a pay-in that is created cannot become succeeded"),
         ([*PAID, _to("failed")], "3.to", "a pay-in that is succeeded cannot become failed"),
-        ([{"after": "1s", "dispute": {}}], "0.dispute", "there is no dispute of a pay-in that is created"),
-        ([_to("failed"), {"after": "1s", "refund": {}}], "1.refund", "there is no refund of a pay-in that is failed"),
+        ([{"after": "1s", "dispute": {}}], "0.dispute", "there can be no dispute of a pay-in that is created"),
+        (
+            [_to("failed"), {"after": "1s", "refund": {}}],
+            "1.refund",
+            "there can be no refund of a pay-in that is failed",
+        ),
         (
             [{"repeat": 2, "steps": [_to("pending")]}],
             "0.steps.0.to",
@@ -68,12 +72,12 @@ def test_a_script_that_can_be_played_is_right(script: list[Any]) -> None:
     ],
 )
 def test_a_step_that_can_never_be_taken_is_found(script: list[Any], place: str, message: str) -> None:
-    """It is told at its place, and what follows is judged as if it had been taken."""
+    """It is reported at its place, and the steps after it are checked as if it had happened."""
     assert _diagnostics(lifecycle={"pay_in": script}) == {f"lifecycle.pay_in.{place}": message}
 
 
 def test_each_script_has_its_own_table() -> None:
-    """Refunds and disputes go their own ways."""
+    """Refunds and disputes have their own transitions."""
     found = _diagnostics(
         lifecycle={"refund": [_to("succeeded")], "dispute": [_to("under_review"), _to("needs_response"), _to("won")]}
     )
@@ -109,7 +113,7 @@ def test_each_script_has_its_own_table() -> None:
     ],
 )
 def test_an_event_that_can_come_may_be_expected(members: dict[str, Any]) -> None:
-    """By the script, by what the merchant does, or by itself."""
+    """It may come from the script, from the merchant's actions, or without either."""
     assert _diagnostics(**members) == {}
 
 
@@ -133,18 +137,18 @@ def test_an_event_that_can_come_may_be_expected(members: dict[str, Any]) -> None
     ],
 )
 def test_an_event_that_never_comes_is_found(members: dict[str, Any], place: str) -> None:
-    """In what a scenario expects, or one of its cases."""
+    """The check covers the scenario's `expect` and those of its cases."""
     found = _diagnostics(**members)
 
     assert list(found) == [place]
     assert found[place].endswith(" never comes here")
 
 
-def test_a_scenario_that_expects_nothing_is_asked_whether_it_means_it() -> None:
-    """An empty list says so, and so do cases."""
+def test_a_scenario_without_expected_events_is_a_warning() -> None:
+    """A missing `expect` is a warning; an empty list or cases are not."""
     scenario = parse_scenario({"name": "mine", "summary": "x"})
 
-    assert [(each.member, each.warning) for each in broken(scenario)] == [("expect", True)]
+    assert [(each.member, each.warning) for each in check_scenario(scenario)] == [("expect", True)]
     assert _diagnostics(expect=[]) == {}
 
 
@@ -154,10 +158,10 @@ def test_a_scenario_that_expects_nothing_is_asked_whether_it_means_it() -> None:
         (
             {"deposit": {"currency": "JPY"}},
             "deposit.amount",
-            "the amount 49.90, taken when none is given, does not fit",
+            "the default amount 49.90 does not fit",
         ),
-        ({"deposit": {"amount": 0}}, "deposit.amount", "the amount 0 is nothing that can be paid"),
-        ({"deposit": {"currency": "XXX"}}, "deposit.currency", "XXX is no currency in circulation"),
+        ({"deposit": {"amount": 0}}, "deposit.amount", "the amount 0 cannot be paid"),
+        ({"deposit": {"currency": "XXX"}}, "deposit.currency", "XXX is not a currency in circulation"),
         (
             {
                 "deposit": {"currency": "JPY", "amount": 5},
@@ -172,23 +176,23 @@ def test_a_scenario_that_expects_nothing_is_asked_whether_it_means_it() -> None:
                 "merchant": [{"after": "1s", "deposit": {"currency": "XXX"}}],
             },
             "merchant.0.deposit.currency",
-            "XXX is no currency in circulation",
+            "XXX is not a currency in circulation",
         ),
         (
             {"cases": [{"name": "a", "expect": [], "deposit": {"amount": -1}}]},
             "cases.0.deposit.amount",
-            "the amount -1 is nothing that can be paid",
+            "the amount -1 cannot be paid",
         ),
         ({"deposit": {"currency": "XXX"}, "answers": ["lost", 422]}, "", ""),
         (
             {"deposit": {"amount": 0}, "cases": [{"name": "a", "expect": []}]},
             "deposit.amount",
-            "the amount 0 is nothing that can be paid",
+            "the amount 0 cannot be paid",
         ),
     ],
 )
 def test_an_amount_must_fit_its_currency(members: dict[str, Any], place: str, message: str) -> None:
-    """Unless it is expected that the API refuses it."""
+    """It need not when the scenario expects the API to refuse it."""
     found = _diagnostics(**members)
 
     assert list(found) == ([place] if place else [])
@@ -196,18 +200,18 @@ def test_an_amount_must_fit_its_currency(members: dict[str, Any], place: str, me
 
 
 def test_a_dispute_that_never_arrives_cannot_be_answered() -> None:
-    """Evidence and surrender need one."""
+    """`evidence` and `accept` need a dispute."""
     merchant = [{"after": "1s", "evidence": {"note": "x"}}, {"after": "1s", "accept": True}]
 
     assert _diagnostics(merchant=merchant) == {
-        "merchant.0.evidence": "no dispute ever arrives here",
-        "merchant.1.accept": "no dispute ever arrives here",
+        "merchant.0.evidence": "there is never a dispute here",
+        "merchant.1.accept": "there is never a dispute here",
     }
     assert _diagnostics(lifecycle={"pay_in": DISPUTED}, merchant=merchant) == {}
 
 
 def test_cases_have_names_of_their_own() -> None:
-    """A person tells them apart by their names."""
+    """Two cases cannot have the same name."""
     cases: list[Any] = [{"name": name, "expect": []} for name in ("a", "b", "a")]
 
     assert _diagnostics(cases=cases) == {"cases.2.name": "another case is called 'a' already"}

@@ -1,4 +1,4 @@
-"""The JSON Schema by which editors complete and underline."""
+"""The JSON Schema that editors complete and check with."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ BEYOND = {"another-name.yaml", "duplicate-key.yaml", "anchor.yaml"}
 
 
 def _data(path: Path) -> Any:  # noqa: ANN401 - whatever a file holds
-    """Return what a validator can take: it knows a number by Python's own types."""
+    """Return data with Python's own number types, which the validator knows."""
     tree, _ = read_tree(path.read_text("utf-8"))
     return tree and tree.value
 
 
 def test_the_file_is_that_of_the_models() -> None:
-    """Whoever changes the format writes the schema anew: `python tools/reference.py`."""
+    """After a change of the format, `python tools/reference.py` updates the schema."""
     assert PATH.read_text("utf-8") == written(build())
 
 
 def test_it_is_a_schema() -> None:
-    """Of the dialect that it names."""
+    """It is valid in the dialect that it names."""
     Draft202012Validator.check_schema(committed())
 
     assert committed()["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
@@ -39,7 +39,7 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("path", sorted(shipped_folder().rglob("*.yaml")), ids=lambda path: path.stem)
 def test_each_shipped_file_is_valid(path: Path) -> None:
-    """An editor underlines nothing in them."""
+    """Editors show no errors in them."""
     assert [error.message for error in VALIDATOR.iter_errors(_data(path))] == []
 
 
@@ -53,21 +53,21 @@ def test_each_shipped_file_is_valid(path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_editor_underlines_what_is_wrong(name: str) -> None:
-    """What the models refuse by key, type or range the schema refuses as well."""
+    """The schema refuses the keys, types and ranges that the models refuse."""
     assert not VALIDATOR.is_valid(_data(BROKEN / f"{name}.yaml"))
 
 
 def test_each_key_is_explained() -> None:
-    """The texts under the members in the source are what an editor shows."""
+    """Editors show the docstrings under the members in the source."""
     step = committed()["$defs"]["PayInStep"]["properties"]
 
-    assert step["after"]["description"] == "Time since the step before it."
-    assert attribute_docs(PayInStep)["to"] == "The status that it takes."
+    assert step["after"]["description"] == "Time since the previous step."
+    assert attribute_docs(PayInStep)["to"] == "The new status."
     assert all("description" in member for member in committed()["properties"].values())
 
 
 def test_it_is_plain_for_every_reader() -> None:
-    """No titles that repeat keys, no groups that only Python's patterns have, no references into nothing."""
+    """It has no titles that repeat keys, no Python-only patterns, and no dangling references."""
     text = PATH.read_text("utf-8")
     definitions = committed()["$defs"]
 

@@ -1,4 +1,4 @@
-"""What a YAML text means here, and where each part of it stands."""
+"""The values of a YAML text, and their places."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _read(text: str) -> Node:
     ],
 )
 def test_a_word_means_what_yaml_1_2_says(word: str, value: Any) -> None:  # noqa: ANN401 - what a word can mean
-    """Words of YAML 1.1 for true, dates and base sixty are texts; whatever stands in quotes is one."""
+    """YAML 1.1's words for true, dates and base sixty are texts, and so is everything in quotes."""
     read = _read(f"a: {word}\n").value["a"]
 
     assert (read, type(read)) == (value, type(value))
@@ -71,7 +71,7 @@ def test_a_word_means_what_yaml_1_2_says(word: str, value: Any) -> None:  # noqa
     ],
 )
 def test_a_number_with_a_fraction_keeps_its_digits(word: str, lexeme: str) -> None:
-    """It is exact, and its spelling is that of JSON."""
+    """It is exact, and keeps its JSON spelling."""
     read = _read(f"a: {word}\n").value["a"]
 
     assert isinstance(read, Number)
@@ -79,11 +79,11 @@ def test_a_number_with_a_fraction_keeps_its_digits(word: str, lexeme: str) -> No
 
 
 @pytest.mark.parametrize("word", ["1e99999999999999999999", ".5e99999999999999999999", "1e41", "1e-41", "9" * 41])
-def test_a_number_that_nobody_means_is_refused(word: str) -> None:
-    """A short text cannot stand for a number that fills the memory."""
+def test_a_number_out_of_range_is_refused(word: str) -> None:
+    """A short text cannot make a number that fills the memory."""
     _, findings = read_tree(f"a: {word}\n")
 
-    assert [finding.sentence for finding in findings] == ["this number is out of any range; a text goes into quotes"]
+    assert [finding.sentence for finding in findings] == ["this number is out of range; put a text in quotes"]
 
 
 def test_each_part_has_its_place() -> None:
@@ -100,15 +100,15 @@ def test_each_part_has_its_place() -> None:
 
 
 def test_a_place_that_is_not_there_is_the_nearest_above_it() -> None:
-    """What is missing is told at its owner."""
+    """The place of a missing part is that of the mapping or list around it."""
     tree = _read("a:\n  b: 1\n")
 
-    assert tree.find(("a", "c", 3)) is tree.below["a"]
+    assert tree.find(("a", "c", 3)) is tree.children["a"]
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "- []\n- {}\n", "x: |\n  lines\n  of text\n"])
 def test_what_is_empty_or_long_has_a_place(text: str) -> None:
-    """Every value can be marked."""
+    """Every value has a span to mark."""
     assert _read(text).shown.length >= 1
 
 
@@ -118,10 +118,10 @@ def test_a_key_in_quotes_may_be_empty() -> None:
 
 
 def test_keys_are_texts() -> None:
-    """Whatever a word would mean as a value."""
+    """A key is a text, even a word that is a number or constant as a value."""
     assert _read("{1: a, true: b, null: c, on: d}").value == {"1": "a", "true": "b", "null": "c", "on": "d"}
 
 
 def test_what_stands_side_by_side_is_not_deep() -> None:
-    """Only nesting is bounded."""
+    """Only nesting is limited, not length."""
     assert len(_read("- [{}, {a: []}]\n" * 200).value) == 200

@@ -1,4 +1,4 @@
-"""Scenarios as texts that people would write."""
+"""Scenarios written as YAML, the way people write it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRAPS = [
 
 @pytest.mark.parametrize("name", sorted(shipped_files()))
 def test_what_is_written_is_read_again(name: str) -> None:
-    """As a text, and as plain data."""
+    """A scenario written as text or as plain data is the same when read again."""
     scenario = shipped(name)
     assert scenario is not None
 
@@ -41,14 +41,14 @@ def test_what_is_written_is_read_again(name: str) -> None:
 
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_text_stays_a_text(trap: str) -> None:
-    """Whatever it looks like to a reader of YAML, of 1.1 or of 1.2."""
+    """Texts that a YAML 1.1 or 1.2 reader would take for something else are quoted."""
     scenario = parse_scenario({"name": "mine", "summary": "x", "deposit": {"metadata": {trap or "key": trap}}})
 
     assert parse_text(write_scenario(scenario)) == scenario
 
 
 def test_it_is_written_as_a_person_would() -> None:
-    """Only what was said, numbers with their digits, a step on a line."""
+    """Only given keys are written, numbers keep their digits, and a step is on one line."""
     text = (
         "name: mine\n"
         "summary: My own.\n"
@@ -69,7 +69,7 @@ def test_it_is_written_as_a_person_would() -> None:
 
 
 def test_plain_data_holds_exact_numbers() -> None:
-    """A fraction keeps its digits, and a whole number is one."""
+    """A fraction keeps its digits, and a whole number is an int."""
     scenario = parse_text("name: mine\nsummary: x\ndeposit: {amount: 49.90}\nmatch: {amount: 5}\n")
 
     amounts = plain(scenario)["deposit"]["amount"], plain(scenario)["match"]["amount"]
