@@ -543,6 +543,6 @@ def show_fault(armed: Armed, now: int) -> Document:
         "sequence": armed.armed_at,
         "order": None if armed.order is None else armed.order[0],
         "expires_at": None if fault.ttl is None else instant(armed.created_at + fault.ttl),
-        "active": armed.alive(now),
+        "active": armed.is_active(now),
     }
     return {**document(fault), **written(Fault, counts)}

@@ -79,7 +79,7 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
 
     assert lines() == [
         "2026-01-01 UTC  default",
-        "00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), struck by f  order-1  49.90 EUR",
+        "00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), fired: f  order-1  49.90 EUR",
         f"00:00:00.000  default      pay-in.created  order-1  {made.id}  (no endpoint)",
     ]
 

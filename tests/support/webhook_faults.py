@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from paydouble.faults.plans import SignatureMode
 from paydouble.faults.webhook_effects import Formatting, Payload
-from paydouble.faults.webhook_plans import SignatureMode
 
 Json = dict[str, Any]
 

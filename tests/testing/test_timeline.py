@@ -55,7 +55,7 @@ def test_a_lost_reply_is_no_plain_status(box: Box) -> None:
         "no answer, nothing done (fault-2)",
         "201 new, reply cut short (fault-3)",
         "503 new, reply replaced (busy): internal_error: A fault answers 503.",
-        "201 new, struck by fault-5",
+        "201 new, fired: fault-5",
         "201 new",
     ]
     assert fates(box)[0] == "fault fault-1 (connection_reset) struck once"
@@ -142,7 +142,7 @@ def test_an_event_that_did_not_leave_at_once_says_why(box: Box) -> None:
         "no endpoint",
         "held (fault-1)",
         "dropped (fault-2)",
-        "due at 2026-01-01 00:01:00.000, struck by fault-3",
+        "due at 2026-01-01 00:01:00.000, fired: fault-3",
         "held, reordered (fault-4)",
         "copied (fault-5)",
         "held, delayed (fault-6)",

@@ -9,7 +9,7 @@ from paydouble.api.bodies import Body, parse
 
 if TYPE_CHECKING:
     from paydouble.api.values import Request
-    from paydouble.faults.plan import Plan
+    from paydouble.faults.plans import Plan
     from paydouble.sandbox import Sandbox
     from paydouble.scenarios.model import Scenario
 

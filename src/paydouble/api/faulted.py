@@ -18,7 +18,7 @@ from paydouble.config import RateLimit
 from paydouble.core import json_text
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import to_minor
-from paydouble.faults.plan import Answer, Limited, Plan
+from paydouble.faults.plans import Answer, Limited, Plan
 from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import Wall
@@ -147,12 +147,12 @@ def prepare(call: Execution) -> None:
     """
     box = call.sandbox
     try:
-        usual = box.scenarios.usual(box.settings.scenario)
+        selection = box.scenarios.default_selection(box.settings.scenario)
     except UsageError:
         return  # the operation refuses it in its turn
     body = call.request.body
-    if not usual.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
-        call.scenario = usual.scenario
+    if not selection.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
+        call.scenario = selection.scenario
         return
     deposit = call.body().parsed
     identifier = deposit.get("external_identifier") if isinstance(deposit, dict) else None

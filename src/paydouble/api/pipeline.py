@@ -24,7 +24,7 @@ from paydouble.config import Settings, explain
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
 from paydouble.core.seeded_random import SeededRandom
-from paydouble.faults.plan import Plan
+from paydouble.faults.plans import Plan
 from paydouble.guards import idempotency
 from paydouble.guards.credentials import CHALLENGE, address_allowed, parse_basic, permitted
 from paydouble.guards.idempotency import Claim
@@ -108,7 +108,7 @@ class Pipeline:
         try:
             if operation.name == "deposit-creation":
                 faulted.prepare(call)
-            if "before" in sandbox.faults.asked:
+            if "before" in sandbox.faults.active_points:
                 call.plan = faulted.plan(call, "before")
                 if call.plan is not None and call.plan.speaks:
                     return self._instead(call, call.plan)
@@ -319,7 +319,7 @@ class Pipeline:
         if call.plan is not None:
             reply.body = faulted.rewritten(body, call.plan)
             reply.delay_ms = 0 if call.waited else call.plan.delay_ms
-        if executed and "after" in call.sandbox.faults.asked:
+        if executed and "after" in call.sandbox.faults.active_points:
             faulted.afterwards(call, reply, self._wall)
         reply.overtaken = call.overtaken
         return self._journal(call, reply, executed=executed)

@@ -1,1 +1,1 @@
-"""Things that go wrong on purpose: faults as values, and the table that decides which of them fires, and when."""
+"""Faults as values, and the table that decides which of them fires, and when."""

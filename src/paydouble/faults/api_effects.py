@@ -1,4 +1,4 @@
-"""Effects on the API: what a caller of `/api/v1` meets. Each is a value; `apply` notes in a `Plan` what it asks for."""
+"""Effects on the API, each a value with its attributes. `apply` writes into a `Plan` what it does to the request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paydouble.config import Duration, Real, Whole
 from paydouble.core.errors import STATUS
 from paydouble.faults.base import Delaying, Effect, Json
 from paydouble.faults.names import OperationName
-from paydouble.faults.plan import Answer, Document, Limited, Plan
+from paydouble.faults.plans import Answer, Document, Limited, Plan
 from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import Wire
 
@@ -22,11 +22,11 @@ _CODES = {status: code for code, status in reversed(list(STATUS.items()))}
 
 Phase = Literal["before_commit", "after_commit"]
 Point = Literal["before", "after"]
-"""At which point of a request a fault is asked: before anything is decided, or when the operation has answered."""
+"""The injection points of a request: before anything is decided, or after the operation has answered."""
 
 
 class RequestFacts(Protocol):
-    """What an effect can ask of a request before it acts on it."""
+    """What an effect can find out about a request before it acts on it."""
 
     @property
     def method(self) -> str:
@@ -34,30 +34,33 @@ class RequestFacts(Protocol):
 
     @property
     def operation(self) -> OperationName:
-        """Return the operation that is called."""
+        """Return the name of the operation that is called."""
 
     def can_be_stored(self) -> bool:
-        """Return whether an answer to it would be kept under its key: the key is new, or this request has taken it."""
+        """Return whether an answer would be stored under the key: it is new, or claimed by this very request."""
 
     def since_creation_ms(self) -> int | None:
-        """Return the age of the object that is read; None when the request reads none."""
+        """Return the age of the object that is read, in milliseconds; None when the request reads none."""
 
     def since_change_ms(self) -> int | None:
-        """Return how long ago the object that is read changed; None when it has no older state, or none is read."""
+        """Return how many milliseconds ago the object that is read changed.
+
+        None when it has no older state, or when the request reads none.
+        """
 
 
 class ApiEffect(Effect):
-    """Base of the effects on the API; each is of one of the three kinds below, which say when it acts."""
+    """Base of the effects on the API. Each derives from one of the three classes below, which say when it acts."""
 
     @classmethod
     @abstractmethod
     def point(cls, phase: Phase | None) -> Point:
-        """Return when a fault with this effect and phase is asked."""
+        """Return the injection point of a fault with this effect and phase."""
 
     @classmethod
     @abstractmethod
     def summary(cls, phase: Phase | None) -> str:
-        """Return what was done to a request and its reply, in a few words, for timelines."""
+        """Return what was done to a request and its reply, as a short label for timelines."""
 
     @abstractmethod
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
@@ -69,13 +72,13 @@ class ApiEffect(Effect):
 
 
 class PhasedEffect(ApiEffect):
-    """Acts before the commit, when nothing has been done, or after it, when only the reply is still to come.
+    """Acts before the commit, when nothing has been done, or after it, when only the reply has still to be sent.
 
     Without a phase it acts before the commit.
     """
 
     reply: ClassVar[str]
-    """What the reply is then."""
+    """What happens to the reply, as a label."""
 
     @classmethod
     def point(cls, phase: Phase | None) -> Point:
@@ -84,15 +87,15 @@ class PhasedEffect(ApiEffect):
 
     @classmethod
     def summary(cls, phase: Phase | None) -> str:
-        """Return what became of the reply, or that nothing was done."""
+        """Return what happened to the reply, or that nothing was done."""
         return f"reply {cls.reply}" if phase == "after_commit" else "nothing done"
 
 
 class DistortionEffect(ApiEffect):
-    """Distorts the bytes of an answer: without a phase of the true one, before the commit of a 500."""
+    """Distorts the bytes of an answer: those of the true answer, or with `before_commit` those of a 500."""
 
     reply: ClassVar[str]
-    """What the reply is then."""
+    """What happens to the reply, as a label."""
 
     @classmethod
     def point(cls, phase: Phase | None) -> Point:
@@ -101,16 +104,16 @@ class DistortionEffect(ApiEffect):
 
     @classmethod
     def summary(cls, phase: Phase | None) -> str:
-        """Return what became of the reply, and whether anything was done."""
+        """Return what happened to the reply, and whether anything was done."""
         return f"nothing done, reply {cls.reply}" if phase == "before_commit" else f"reply {cls.reply}"
 
 
 class OperationEffect(ApiEffect):
-    """Changes what the operation itself does or says, so there is no moment before or after it at which it acts."""
+    """Changes what the operation itself does or answers, so it has no phase."""
 
     @classmethod
     def point(cls, phase: Phase | None) -> Point:
-        """Return `before`: what it changes comes after."""
+        """Return `before`, since it changes what happens after that."""
         return "before"
 
     @classmethod
@@ -122,7 +125,7 @@ class OperationEffect(ApiEffect):
 class Error(PhasedEffect):
     """Any documented or undocumented error, in either envelope."""
 
-    exposes: ClassVar = "takes a 5xx for a failed payment, or retries it as a new one; loops on a 401"
+    exposes: ClassVar = "treats a 5xx as a failed payment, or retries it as a new one; loops on a 401"
     reply: ClassVar = "replaced"
     type: Literal["error"] = "error"
     status: Whole = Field(ge=400, le=599)
@@ -158,32 +161,32 @@ class RateLimit(PhasedEffect):
 
 
 class Latency(PhasedEffect, Delaying):
-    """A slow answer, in real time. Before the commit the request is in flight meanwhile, after it its state is kept."""
+    """A slow answer, in real time. Before the commit the request is in flight meanwhile; after it, all is stored."""
 
-    exposes: ClassVar = "has no timeout, blocks every worker on a slow API, takes a new key after its own timeout"
+    exposes: ClassVar = "has no timeout, blocks every worker on a slow API, uses a new key after its own timeout"
     reply: ClassVar = "delayed"
     type: Literal["latency"] = "latency"
 
     @classmethod
     def summary(cls, phase: Phase | None) -> str:
-        """Return that it took time: in both phases the operation is carried out."""
+        """Return `delayed`: in both phases the operation is carried out."""
         return "delayed"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Add the time."""
+        """Add the delay."""
         plan.delay_ms += self.milliseconds(seeded)
 
 
 class NoResponse(PhasedEffect):
-    """The request is accepted and never answered; the connection stays open for `hold`, or until the client goes."""
+    """The request is accepted and never answered. The connection stays open for `hold`, or until the client closes."""
 
-    exposes: ClassVar = "waits for ever, or takes its own timeout for a failed payment"
+    exposes: ClassVar = "waits without a limit, or treats its own timeout as a failed payment"
     reply: ClassVar = "lost"
     type: Literal["no_response"] = "no_response"
     hold: Duration | None = None
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Say nothing."""
+        """Send nothing."""
         plan.wire = Wire("silence", seconds=None if self.hold is None else self.hold / 1000)
 
 
@@ -200,9 +203,9 @@ class ConnectionReset(PhasedEffect):
 
 
 class EmptyResponse(PhasedEffect):
-    """The connection is closed cleanly, without a byte."""
+    """The connection is closed cleanly before any byte is sent."""
 
-    exposes: ClassVar = "takes an empty reply for success, or pays twice"
+    exposes: ClassVar = "treats an empty reply as success, or pays twice"
     reply: ClassVar = "lost"
     type: Literal["empty_response"] = "empty_response"
 
@@ -212,15 +215,15 @@ class EmptyResponse(PhasedEffect):
 
 
 class Truncate(DistortionEffect):
-    """The head and a part of the body, then a close."""
+    """The head and a part of the body are sent, then the connection is closed."""
 
-    exposes: ClassVar = "takes a truncated reply for success or failure"
+    exposes: ClassVar = "treats a truncated reply as success or failure"
     reply: ClassVar = "cut short"
     type: Literal["truncate"] = "truncate"
     fraction: Real = Field(0.5, ge=0, lt=1, allow_inf_nan=False)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Cut."""
+        """Cut the body short."""
         plan.wire = Wire("cut", fraction=self.fraction)
 
 
@@ -234,19 +237,19 @@ def _wrong(by: int) -> int:
 class WrongContentLength(DistortionEffect):
     """A Content-Length that is wrong by `by` bytes; the connection is closed after the body."""
 
-    exposes: ClassVar = "takes a truncated reply for success or failure"
+    exposes: ClassVar = "treats a truncated reply as success or failure"
     reply: ClassVar = "of a wrong length"
     type: Literal["wrong_content_length"] = "wrong_content_length"
     by: Annotated[Whole, AfterValidator(_wrong)] = Field(10, ge=-1_000_000, le=1_000_000)
-    """Bytes too many, or negative: too few; never below 0."""
+    """Bytes too many, or too few when negative; the length itself is never below 0."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Lie."""
+        """Announce a wrong length."""
         plan.wire = Wire("length", by=self.by)
 
 
 class SlowBody(DistortionEffect):
-    """The body in drips: `chunks` of it, spread over a time."""
+    """The body arrives slowly: in `chunks` parts, spread over a time."""
 
     exposes: ClassVar = "has a timeout for the first byte only"
     reply: ClassVar = "in drips"
@@ -255,7 +258,7 @@ class SlowBody(DistortionEffect):
     over: Duration = 5000
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Drip."""
+        """Send the body in parts."""
         plan.wire = Wire("drip", chunks=self.chunks, seconds=self.over / 1000)
 
 
@@ -269,13 +272,13 @@ def _base64_text(value: object) -> object:
 
 
 class Garbage(PhasedEffect):
-    """Bytes that are no HTTP, or with `as: body` a body that is no JSON."""
+    """Bytes that are not HTTP, or with `as: body` a body that is not JSON."""
 
-    exposes: ClassVar = "crashes on what it cannot parse, and never finds out what became of the payment"
+    exposes: ClassVar = "crashes on what it cannot parse, and never finds out whether the payment was made"
     reply: ClassVar = "garbled"
     type: Literal["garbage"] = "garbage"
     bytes: Annotated[str, BeforeValidator(_base64_text)] | None = Field(None, max_length=100_000)
-    """Base64 of the bytes; drawn from the seed when absent."""
+    """Base64 of the bytes; derived from the seed when absent."""
     as_: Literal["response", "body"] = Field("response", alias="as")
 
     @classmethod
@@ -284,7 +287,7 @@ class Garbage(PhasedEffect):
         return super().summary(phase) if phase == "after_commit" else "nothing done, garbage sent"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Send rubbish."""
+        """Send the bytes."""
         data = (
             base64.b64decode(self.bytes)
             if self.bytes is not None
@@ -313,43 +316,43 @@ class HtmlError(PhasedEffect):
 class Redirect(PhasedEffect):
     """A redirect to another host."""
 
-    exposes: ClassVar = "sends its credentials along to another host"
+    exposes: ClassVar = "sends its credentials to another host"
     reply: ClassVar = "replaced"
     type: Literal["redirect"] = "redirect"
     to: str = Field(min_length=1, max_length=2048, pattern=r"^https?://[\x21-\x7e]+$")
     status: Literal[301, 302, 303, 307, 308] = 307
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Point elsewhere."""
+        """Answer with the redirect."""
         plan.answer = Answer(self.status, "", "", headers=(("Location", self.to),), raw=b"")
 
 
 class StickyError(PhasedEffect):
     """A 5xx that is itself stored under the key, so that every retry gets it again."""
 
-    exposes: ClassVar = "retries a stored 500 for ever"
+    exposes: ClassVar = "retries a stored 500 without end"
     reply: ClassVar = "replaced"
     type: Literal["sticky_5xx"] = "sticky_5xx"
     status: Whole = Field(500, ge=500, le=599)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Answer, and keep that answer."""
+        """Answer, and store that answer."""
         plan.answer = Answer(self.status, "INTERNAL_ERROR", "A fault answers this, and keeps it under the key.")
         plan.store_answer = True
 
     def can_act(self, request: RequestFacts) -> bool:
-        """Return whether the answer would be kept under the request's key."""
+        """Return whether the answer would be stored under the request's key."""
         return request.method == "POST" and request.can_be_stored()
 
 
 class LostRecord(OperationEffect):
-    """Carried out, and the key's record lost: a retry is carried out once more."""
+    """The operation is carried out and the key's record lost, so a retry is carried out again."""
 
-    exposes: ClassVar = "relies on the key alone, and does not look whether the order has a payment already"
+    exposes: ClassVar = "relies on the key alone, and does not check whether the order has a payment already"
     type: Literal["lost_record"] = "lost_record"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Forget."""
+        """Forget the key."""
         plan.forget = True
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -360,7 +363,7 @@ class LostRecord(OperationEffect):
 class ForceConflict(PhasedEffect):
     """409 for an identical body."""
 
-    exposes: ClassVar = "takes a 409 for success, or loops on it"
+    exposes: ClassVar = "treats a 409 as success, or loops on it"
     reply: ClassVar = "replaced"
     type: Literal["force_conflict"] = "force_conflict"
 
@@ -376,13 +379,13 @@ class ForceConflict(PhasedEffect):
 class StaleRead(OperationEffect):
     """A read shows the older state of an object that has just changed."""
 
-    exposes: ClassVar = "lets a stale read overwrite what it knew better"
+    exposes: ClassVar = "overwrites newer data with a stale read"
     type: Literal["stale_read"] = "stale_read"
     for_: Duration | None = Field(None, alias="for")
     """How long after a change; without it, whenever there is an older state."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Look back."""
+        """Show the older state."""
         plan.stale_for_ms = self.for_ or 0
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -394,10 +397,10 @@ class StaleRead(OperationEffect):
 class NotFoundYet(OperationEffect):
     """A read right after the creation finds nothing."""
 
-    exposes: ClassVar = "takes a 404 right after its POST for the truth"
+    exposes: ClassVar = "believes a 404 right after its own POST"
     type: Literal["not_found_yet"] = "not_found_yet"
     for_: Duration | None = Field(None, alias="for")
-    """How long after the creation; without it, whatever the age."""
+    """How long after the creation; without it, at any age."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Find nothing."""
@@ -410,7 +413,7 @@ class NotFoundYet(OperationEffect):
 
 
 class UnknownMembers(OperationEffect):
-    """Members that no version so far has had."""
+    """Members that no version of the API has had so far."""
 
     exposes: ClassVar = "breaks on a member that it does not know"
     type: Literal["unknown_members"] = "unknown_members"
@@ -429,9 +432,9 @@ class UnknownMembers(OperationEffect):
 
 
 class UnknownStatus(OperationEffect):
-    """A status that no version so far has had."""
+    """A status that no version of the API has had so far."""
 
-    exposes: ClassVar = "breaks on, or guesses at, a status that it does not know"
+    exposes: ClassVar = "breaks on a status that it does not know, or guesses what it means"
     type: Literal["unknown_status"] = "unknown_status"
     value: str = Field("on_hold", min_length=1, max_length=64)
 
@@ -449,7 +452,7 @@ class UnknownStatus(OperationEffect):
 
 
 class UnknownCode(PhasedEffect):
-    """An error with a code that no catalogue has."""
+    """An error with a code that is in no catalogue."""
 
     exposes: ClassVar = "breaks on an error code that it does not know"
     reply: ClassVar = "replaced"
@@ -458,7 +461,7 @@ class UnknownCode(PhasedEffect):
     status: Whole = Field(422, ge=400, le=599)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Answer with it."""
+        """Answer with the code."""
         plan.answer = Answer(self.status, self.code, "Something that this version of your code has not heard of.")
 
 
@@ -469,7 +472,7 @@ class ExpireRate(OperationEffect):
     type: Literal["expire_rate"] = "expire_rate"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Let quotes be over."""
+        """Let quotes be expired."""
         plan.expire_rate = True
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -480,10 +483,10 @@ class ExpireRate(OperationEffect):
 class RemoveMethod(OperationEffect):
     """A payment method vanishes between the listing and the deposit."""
 
-    exposes: ClassVar = "has no fallback for a method that is gone"
+    exposes: ClassVar = "has no fallback for a method that is no longer offered"
     type: Literal["remove_method"] = "remove_method"
     method: str = Field("*", min_length=1, max_length=64)
-    """Type or code of the method; `*` for whichever is asked for."""
+    """Type or code of the method; `*` for any."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Take it out of the catalogue."""
@@ -507,15 +510,15 @@ def _decimal_text(value: object) -> object:
 
 
 class AmountDrift(OperationEffect):
-    """The settled amount differs from the one that was asked for."""
+    """The settled amount differs from the requested one."""
 
-    exposes: ClassVar = "calls an under- or overpaid order paid"
+    exposes: ClassVar = "marks an under- or overpaid order as paid"
     type: Literal["amount_drift"] = "amount_drift"
     by: Annotated[str, BeforeValidator(_decimal_text)]
     """In the currency of the pay-in; negative for an underpayment."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Let it drift."""
+        """Set the difference."""
         plan.drift = self.by
 
     def can_act(self, request: RequestFacts) -> bool:

@@ -1,4 +1,4 @@
-"""A fault that stands ready in a sandbox, with its counts."""
+"""A fault that is armed in a sandbox, with its counts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from paydouble.faults.model import Fault
 
 Test = tuple[str, str | int, Callable[[str], bool] | None]
-"""Member, value or pattern, and for a pattern what says whether a text is of it."""
+"""A member of `match`, its value or pattern, and for a pattern the compiled matcher."""
 
 
 @dataclass(slots=True, eq=False)
 class Armed:
-    """A fault with its counts. `matched` counts what it was asked about and fits, `fired` what it acted on."""
+    """A fault with its counts: `matched` counts the matches, `fired` those that it acted on."""
 
     fault: Fault
     id: str
@@ -25,15 +25,15 @@ class Armed:
     created_at: int
     tests: tuple[Test, ...]
     random_subject: str = ""
-    """What its draws depend on in place of its id, when they do."""
+    """What its random values depend on instead of its id; empty for the id."""
     order: tuple[str, str] | None = None
-    """The order and the scenario that it belongs to; None for a fault that a test has added."""
+    """The order and the scenario that it was armed for; None for a fault that a test has added."""
     matched: int = 0
     fired: int = 0
     armed_at: int = 0
-    """Its place in the sandbox's order of what happens: what has a smaller number came before it was armed."""
+    """The number from `Journal.next` when it was armed: records with a smaller number came before it."""
 
-    def alive(self, now: int) -> bool:
+    def is_active(self, now: int) -> bool:
         """Return whether it can still fire."""
         fault = self.fault
         if not fault.enabled or (fault.times is not None and self.fired >= fault.times):
@@ -42,7 +42,7 @@ class Armed:
 
 
 def tests_of(fault: Fault) -> tuple[Test, ...]:
-    """Return what a fault asks of a request or an event."""
+    """Return the tests that a request or an event must pass to match a fault."""
     given = fault.match.model_dump(exclude_none=True)
     return tuple(
         (member, value, matcher(value) if isinstance(value, str) and "*" in value else None)

@@ -1,4 +1,4 @@
-"""What effects have in common, and how a fault draws its numbers."""
+"""What effects have in common: their base class, and the types of their attributes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Effect(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     exposes: ClassVar[str]
-    """The merchant's bug that this effect brings to light; the reference page prints it."""
+    """The merchant's bug that this effect exposes; the reference page prints it."""
 
 
 class Lognormal(BaseModel):
-    """Most are quick, a few are very slow: the shape of real latencies."""
+    """A lognormal distribution, the shape of real latencies: most are short, a few are very long."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     median: Duration
@@ -48,14 +48,14 @@ class Delaying(Effect):
         return self
 
     def milliseconds(self, seeded: SeededValues) -> int:
-        """Return the time that this firing takes."""
+        """Return the milliseconds that this firing takes."""
         if self.fixed is not None:
             return self.fixed
         if self.uniform is not None:
             low, high = self.uniform
             return low + int(seeded.unit("uniform") * (high - low + 1))
-        assert self.lognormal is not None  # noqa: S101 - the validator saw to it
-        # Box and Muller's normal deviate; 1 - u keeps the logarithm away from zero.
+        assert self.lognormal is not None  # noqa: S101 - the validator has checked it
+        # A normal deviate by the Box-Muller transform; 1 - u, since u may be 0 and has no logarithm then.
         radius = math.sqrt(-2 * math.log(1 - seeded.unit("radius")))
         normal = radius * math.cos(2 * math.pi * seeded.unit("angle"))
         drawn = self.lognormal.median * math.exp(self.lognormal.sigma * normal)
@@ -70,7 +70,7 @@ def _path(value: object) -> object:
 
 
 def _json(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    """Return a JSON value as it will be written; what cannot be is refused now, not when the fault fires."""
+    """Return a JSON value as it will be written; `ValueError` if it cannot be, instead of an error when it fires."""
     match value:
         case dict():
             value = {name: _json(member) for name, member in value.items()}
@@ -98,7 +98,7 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - JSON is any
             return value
 
 
-# What the JSON writer takes as a whole number; longer ones are written digit by digit.
+# The JSON writer takes integers up to this size; longer ones are written as text.
 _WORD_BITS = 63
 Path = Annotated[str, BeforeValidator(_path)]
 Json = Annotated[Any, AfterValidator(_json), PlainSerializer(_shown, when_used="json")]

@@ -1,4 +1,4 @@
-"""Changes to an event's bytes. Numbers keep their digits through every one of them."""
+"""Changes to an event's bytes. Each of them leaves the digits of numbers as they are."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 from paydouble.core import json_text
 
 HUGE_BYTES: Final = 1_048_576
-# Names that break what assumes ASCII, one byte a letter, or the basic plane.
+# Names that break code which assumes ASCII, one byte per letter, or code points below U+10000.
 UNICODE_NAME: Final = {"first_name": "Zoë 🦄", "last_name": "李 – O\u2019Brien\u00a0Ñandú \u202e"}
 
 
 def set_path(body: bytes, path: str, value: Any) -> bytes:  # noqa: ANN401 - JSON is any
-    """Return the body with the member at a dotted path set; members on the way are made.
+    """Return the body with the member at a dotted path set; missing objects on the way are created.
 
-    A body that another fault has made unreadable stays as it is.
+    A body that another fault has made unreadable is returned unchanged.
     """
     document = _members(body)
     if document is None:
@@ -34,17 +34,17 @@ def set_path(body: bytes, path: str, value: Any) -> bytes:  # noqa: ANN401 - JSO
 
 
 def with_new_id(body: bytes, old: str, new: str) -> bytes:
-    """Return the same fact under another event id."""
+    """Return the same event with another id."""
     return body.replace(old.encode(), new.encode(), 1)
 
 
 def payload(body: bytes, mode: str) -> bytes:
-    """Return a body that is hard to digest (it is signed as it is)."""
+    """Return a body that is hard to process; it is signed as it is."""
     return _PAYLOADS[mode](body)
 
 
 def _members(body: bytes) -> dict[str, Any] | None:
-    # Faults can be composed, so any of them may meet what another has left of the event.
+    # Faults can be combined, so another one may have broken the JSON already.
     try:
         document: dict[str, Any] = json_text.loads(body)
     except json_text.JsonTextError:
@@ -82,7 +82,7 @@ _PAYLOADS: Final[dict[str, Callable[[bytes], bytes]]] = {
 
 
 def formatting(body: bytes, mode: str) -> bytes:
-    """Return the same JSON, spelled otherwise; a body that is no JSON object stays as it is."""
+    """Return the same JSON in another spelling; a body that is no JSON object is returned unchanged."""
     document = _members(body)
     if document is None:
         return body
@@ -94,7 +94,7 @@ def formatting(body: bytes, mode: str) -> bytes:
         case "key_order":
             return json_text.dumps(_reversed_members(document))
         case "escaped_slashes":
-            return re.sub(rb"(?<!\\)/", rb"\\/", body)  # not once more, if composed with itself
+            return re.sub(rb"(?<!\\)/", rb"\\/", body)  # not twice, when the fault is combined with itself
         case _:
             return body + b"\n"
 

@@ -1,6 +1,6 @@
-"""What faults have done, in a word or two, for the timelines that people read.
+"""Short labels for what faults have done, for timelines.
 
-A request, a delivery and an attempt keep the ids of the faults that acted on them; what those did follows from the
+A request, a delivery and an attempt keep the ids of the faults that acted on them; the labels follow from the faults'
 declarations.
 """
 
@@ -14,7 +14,7 @@ Declaration = Mapping[str, Any]
 
 
 def to_request(fault: Declaration) -> str:
-    """Return what a fault has done to a request and its reply: whether anything was done, and what the caller got."""
+    """Return what a fault has done to a request: whether anything was done, and what happened to the reply."""
     from paydouble.faults.model import API_EFFECTS  # noqa: PLC0415 - models that are built only once a fault is used
 
     name: str = fault["effect"]["type"]
@@ -23,7 +23,7 @@ def to_request(fault: Declaration) -> str:
 
 
 def to_event(fault: Declaration) -> str:
-    """Return what a fault has done to an event on its way."""
+    """Return what a fault has done to an event."""
     from paydouble.faults.model import WEBHOOK_EFFECTS  # noqa: PLC0415 - as above
 
     name: str = fault["effect"]["type"]
@@ -41,13 +41,14 @@ def describe(
 ) -> str:
     """Return what faults have done as the end of a line, such as `, reply lost (fault-1)`; empty without any.
 
-    Of one that is not to be found any more only the id is known.
+    `find` returns a fault's declaration, or None for one that has been deleted: then only its id is given. `say` is one
+    of the functions above.
     """
-    said = []
+    labels = []
     for fault_id in fault_ids:
         fault = find(fault_id)
-        said.append(f"struck by {fault_id}" if fault is None else f"{say(fault)} ({fault_id})")
-    return "".join(f", {each}" for each in said)
+        labels.append(f"fired: {fault_id}" if fault is None else f"{say(fault)} ({fault_id})")
+    return "".join(f", {each}" for each in labels)
 
 
 def copy(delivery_id: str) -> str:

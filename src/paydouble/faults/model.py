@@ -27,7 +27,7 @@ WEBHOOK_EFFECTS: Final[dict[str, type[WebhookEffect]]] = _by_type(webhook_effect
 
 
 class Match(BaseModel):
-    """What a fault is about: all that is given must hold; `*` in a text matches any run of characters."""
+    """What a fault matches: all members that are given must hold; `*` in a text matches any run of characters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,15 +59,15 @@ class _Fault(BaseModel):
     name: Annotated[str, Field(max_length=200)] | None = None
     enabled: Flag = True
     skip: Whole = Field(0, ge=0, le=1_000_000_000)
-    """How many matches pass before it begins to fire."""
+    """How many matches are passed over before it begins to fire."""
     times: Whole | None = Field(None, ge=1, le=1_000_000_000)
-    """How often it fires; for ever when absent."""
+    """How often it fires; without a limit when absent."""
     probability: Real = Field(1.0, ge=0, le=1, allow_inf_nan=False)
-    """Share of the matches that fire, drawn from the sandbox's seed."""
+    """Share of the matches that fire, decided by the sandbox's seed."""
     ttl: SomeDuration | None = None
-    """How long it lives, on the sandbox's clock."""
+    """How long it is active, on the sandbox's clock."""
     compose: Flag = False
-    """Whether the next fault that matches may act as well."""
+    """Whether the next fault that matches may act too."""
 
 
 class ApiFault(_Fault):
@@ -79,7 +79,7 @@ class ApiFault(_Fault):
     """`before_commit` (nothing happened) or `after_commit` (it happened, the caller does not learn it).
 
     Without it: before, except that what distorts an answer's body (`truncate`, `wrong_content_length`, `slow_body`)
-    distorts the true one. With `before_commit` those distort a 500.
+    distorts the true answer. With `before_commit` those distort a 500.
     """
     effect: api_effects.AnyApiEffect
 
@@ -92,7 +92,7 @@ class ApiFault(_Fault):
 
     @property
     def point(self) -> str:
-        """Return at which point of a request it is asked."""
+        """Return the injection point, `before` or `after`."""
         return self.effect.point(self.phase)
 
 
@@ -112,7 +112,7 @@ class WebhookFault(_Fault):
 
     @property
     def point(self) -> str:
-        """Return at which point of a delivery it is asked."""
+        """Return the injection point, `event` or `attempt`."""
         return self.effect.point
 
 
@@ -120,9 +120,9 @@ Fault = ApiFault | WebhookFault
 
 
 def parse_fault(data: object) -> Fault:
-    """Return a fault from a plain mapping; `UsageError` names the member that is wrong and what it could be.
+    """Return a fault from a plain mapping; `UsageError` names the member that is wrong and says what is allowed.
 
-    Without `on` an effect that only one side has chooses that side; one that both have is on the API.
+    Without `on`, an effect that exists on one side only selects that side; one that exists on both is on the API.
     """
     if not isinstance(data, Mapping):
         raise UsageError("a fault is an object with an effect")
@@ -158,10 +158,10 @@ def _no_effect(kind: str | None, side: str | None) -> str:
 
 
 class FaultError(UsageError):
-    """A member of a fault that a model has refused, with the kind of pydantic's error and what it tells with it."""
+    """A member of a fault is wrong. `kind` and `limits` are the type and the context of pydantic's error."""
 
     def __init__(self, message: str, *, member: str, kind: str, limits: Mapping[str, Any]) -> None:
-        """Take the sentence, the path of the member, and what the sentence was made of."""
+        """Take the message, the path of the member, and the error that the message was made from."""
         super().__init__(message, member=member)
         self.kind = kind
         self.limits = limits
@@ -181,7 +181,7 @@ def _located(error: ValidationError, kind: str, model: type[Fault]) -> FaultErro
 
 
 def _other_side(place: list[str], kind: str, model: type[Fault]) -> str:
-    """Return what to say of a member that faults on the other side have, or that stands elsewhere in a fault."""
+    """Return the message for a member that belongs to the other side, or elsewhere in a fault; empty for any other."""
     here, there = ("api", "webhooks") if model is ApiFault else ("webhooks", "api")
     matches: dict[str, type[Match]] = {"api": ApiMatch, "webhooks": WebhookMatch}
     name = place[-1]
@@ -196,7 +196,7 @@ def _other_side(place: list[str], kind: str, model: type[Fault]) -> str:
 
 
 def document(fault: Fault) -> dict[str, Any]:
-    """Return a fault as its declaration would be written."""
+    """Return the fault's declaration as JSON members."""
     made: dict[str, Any] = fault.model_dump(mode="json", by_alias=True, exclude_none=True)
     for name in ("value", "details", "members"):
         if name in fault.effect.model_fields_set:  # any JSON: as it came, with exact numbers and with nulls

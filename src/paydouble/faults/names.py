@@ -1,6 +1,6 @@
-"""The names that a match may have, or fit: a misspelt one would match nothing for ever, unnoticed.
+"""The names that a match may have. A misspelt one is refused, since it would never match anything, unnoticed.
 
-Apart from the faults' models, so that whoever only asks the journals does not build those.
+This is a module of its own so that a query of the journals does not build the models of all faults.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ OperationName = Literal[
     "transaction-list",
     "transaction-retrieval",
 ]
-"""Every operation of the API; the table of operations, which stands above this layer, has a row for each."""
+"""Every operation of the API; the table of operations (`api/operations.py`, a layer above) has a row for each."""
 OPERATIONS: Final[tuple[OperationName, ...]] = get_args(OperationName)
 
 
 def misspelt(value: str, names: Collection[str], what: str, patterns: Iterable[str] = ()) -> str:
-    """Return what to say of a name that is none of `names`: the nearest of them and of `patterns`, or all names."""
+    """Return the message for a name that is not in `names`: it suggests the nearest one, or lists all names."""
     near = nearest(value, [*patterns, *names])
     hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(names)}"
     return f"there is no {what} {value!r}; {hint}"
 
 
 def _known(value: str, names: Collection[str], what: str) -> str:
-    """Return a name, or a pattern that fits one."""
+    """Return a name, or a pattern that matches one; `ValueError` for any other."""
     if not any(fits(name, value) for name in names):
-        # Who misspells a pattern means one: `pay-in.*`, not the first of the names that it fits.
+        # For a misspelt pattern a pattern is suggested: `pay-in.*`, not the first of the names that it matches.
         families = dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names if "." in name and "*" in value)
         raise ValueError(misspelt(value, names, what, families))
     return value

@@ -1,8 +1,8 @@
-"""The faults of scenarios: each order that plays one has armed copies of its own, with counts of their own.
+"""The faults of scenarios: each order that plays a scenario gets its own armed copies, with their own counts.
 
-They are armed when the order's deposit is asked for, so that one which acts before the commit finds the very deposit,
-and a retry of it finds the same copies, used up or not. They are looked up by order, so ten thousand orders cost a
-request no more than one.
+They are armed when the order's deposit is requested, before anything is decided. So a fault before the commit acts on
+that very deposit, and a retry of it finds the same copies, used up or not. They are looked up by order: ten thousand
+orders cost a request no more than one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from paydouble.faults.armed import Armed, tests_of
 if TYPE_CHECKING:
     from paydouble.faults.model import Fault
 
-# Orders whose faults are kept; beyond it the oldest order has none any more.
+# Orders whose faults are kept; above it the oldest order loses its faults.
 MOST_ORDERS: Final = 10_000
 Order = tuple[str, str]
 
@@ -28,11 +28,11 @@ class OrderFaults:
     def __init__(self) -> None:
         """Start without any."""
         self._orders: dict[Order, int] = {}
-        # Apart from the orders themselves: faults that somebody has cleared do not come back with the next retry.
+        # Separate from `_orders`: faults that a test has cleared must not be armed again by the next retry.
         self._by_order: dict[str, list[Armed]] = {}
         self._armed: dict[str, Armed] = {}
         self.points: dict[str, int] = {}
-        """How many there are at each point at which faults are asked; a point that has none is not in it."""
+        """How many there are at each injection point; a point without any is not in it."""
 
     def __iter__(self) -> Iterator[Armed]:
         """Iterate in the order in which they were armed."""
@@ -62,7 +62,7 @@ class OrderFaults:
                 first_sequence + place,
                 now,
                 (*tests_of(fault), ("scenario", scenario, None)),
-                # Drawn by what it is about, so that another order before it shifts nothing.
+                # Its random values depend on the order, not on how many orders came before it.
                 random_subject=f"{scenario}/{identifier}/{place}",
                 order=order,
                 armed_at=armed_at,
@@ -73,7 +73,7 @@ class OrderFaults:
         return len(faults)
 
     def candidates(self, point: str, identifier: str) -> list[Armed]:
-        """Return what an order's scenarios have for a point."""
+        """Return the faults of an order at an injection point."""
         return [armed for armed in self._by_order.get(identifier, ()) if armed.fault.point == point]
 
     def get(self, fault_id: str) -> Armed | None:
@@ -81,7 +81,7 @@ class OrderFaults:
         return self._armed.get(fault_id)
 
     def change(self, armed: Armed, fault: Fault) -> None:
-        """Put another declaration in."""
+        """Replace the declaration of an armed fault; its counts stay."""
         self._uncount(armed)
         armed.fault = fault
         armed.tests = (*tests_of(fault), ("scenario", armed.order[1], None)) if armed.order else tests_of(fault)
@@ -98,7 +98,7 @@ class OrderFaults:
             del self._by_order[identifier]
 
     def clear(self) -> int:
-        """Disarm all; orders that have had theirs get none again. Returns how many those were."""
+        """Disarm all and return how many they were; a retry of an order does not arm them again."""
         count = len(self._armed)
         self._armed.clear()
         self._by_order.clear()
@@ -106,7 +106,7 @@ class OrderFaults:
         return count
 
     def forget(self) -> None:
-        """Disarm all, and forget which orders there were."""
+        """Disarm all, and forget which orders have had theirs."""
         self.clear()
         self._orders.clear()
 

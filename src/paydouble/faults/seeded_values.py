@@ -1,4 +1,7 @@
-"""The draws of a fault. Apart from the effects, whose models a server without faults never loads."""
+"""The seeded random values of one firing.
+
+This is a module of its own so that a server without faults does not load the models of the effects.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from paydouble.core.seeded_random import SeededRandom
 
 
 class SeededValues(NamedTuple):
-    """The draws of one firing: the same for the same seed, fault and number of firing."""
+    """Random values that are the same for the same seed, fault and number of the match."""
 
     randomness: SeededRandom
     fault_id: str
     number: int
     subject: str = ""
-    """What the draws depend on in place of the fault's id, when they do."""
+    """What the values depend on instead of the fault's id; empty for the id."""
 
     def unit(self, purpose: str) -> float:
         """Return a number in [0, 1)."""

@@ -1,9 +1,26 @@
 """The faults of one sandbox, and which of them fire.
 
-A fault that asks for exact values is found through one of them, so that a hundred faults about other orders cost a
-request a few look-ups; of those that ask by pattern alone one pattern each is tried first. Among those that match, the
-one that was added first decides; with `compose` the next may act too. Whether a fault fires with a probability depends
-on the seed, its id and the number of the match alone.
+The table is consulted at four *injection points*:
+
+    request ── before ── operation ── after ──► reply
+                            │
+                         event ──► delivery ── attempt ── attempt … ──► receiver
+
+At each point `fire` takes every candidate through the same steps, in the order in which the faults were added:
+
+    active? ── matches? ── can act? ── counted ── past `skip`? ── `probability`? ──► fires
+
+A match counts only when the effect has something to act on, so `skip` and `times` count what a test can see. The first
+fault that fires decides, and those after it are neither tried nor counted; with `compose` the next one may act too. The
+random values of a firing depend on the seed, the fault's id and the number of the match: another fault in the table
+changes none of them.
+
+Faults about other requests must cost a request next to nothing. With `active_points` callers skip a point that has no
+fault. Each point has an index: a fault is filed under one exact value of its `match`, the most selective one
+(`_INDEXED`), so a hundred faults about other orders cost a few dictionary look-ups. A fault that has only patterns is
+filed under one of them, and only patterns whose fixed beginning fits are tried. The whole `match` is checked for the
+remaining candidates only, and a context computes a member when it is first asked for. Faults of scenarios are kept by
+order (`order_faults.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +40,7 @@ if TYPE_CHECKING:
     from paydouble.faults.base import Effect
     from paydouble.faults.model import Fault
 
-# The most telling first: an index by operation alone would hold every fault of a suite in one bucket.
+# The most selective first: an index by operation alone would hold every fault of a suite in one bucket.
 _INDEXED = (
     "external_identifier",
     "idempotency_key",
@@ -39,17 +56,17 @@ MOST_FAULTS = 10_000
 
 
 class Context(Protocol):
-    """What a request, an event or an attempt is, member by member; looked at only as far as a fault asks."""
+    """A request, an event or an attempt, as faults see it; a member is found only when a fault asks for it."""
 
     def value(self, member: str) -> str | int | None:
-        """Return a member of `match`, or None when there is none."""
+        """Return the value of a member of `match`, or None when there is none."""
 
     def relevant(self, effect: Effect) -> bool:
         """Return whether an effect has something to act on here."""
 
 
 class _Patterns:
-    # Most begin with a text of their own, and no text begins like many of them: one look leaves out nearly all.
+    # Most patterns begin with a fixed text, and a value begins with few of these: one check rules out nearly all.
 
     __slots__ = ("_beginnings", "_pairs")
 
@@ -78,7 +95,7 @@ class _Index:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_made", "_points", "_random", "asked", "order_faults")
+    __slots__ = ("_armed", "_made", "_points", "_random", "active_points", "order_faults")
 
     def __init__(self, randomness: SeededRandom) -> None:
         """Start without any."""
@@ -88,8 +105,8 @@ class FaultTable:
         self._made = 0
         self.order_faults = OrderFaults()
         """The faults of scenarios, by order."""
-        self.asked: frozenset[str] = frozenset()
-        """The points at which any fault is asked; the quick way past for everybody without faults."""
+        self.active_points: frozenset[str] = frozenset()
+        """The injection points that have a fault, so that a sandbox without faults can skip the look-up."""
 
     def __iter__(self) -> Iterator[Armed]:
         """Iterate in the order in which they were added; those of scenarios come last."""
@@ -109,7 +126,7 @@ class FaultTable:
     def add(self, fault: Fault, now: int, sequence: int = 0) -> Armed:
         """Arm a fault; `UsageError` when its id is taken or the table is full.
 
-        `sequence` is its place in the sandbox's order of what happens.
+        `sequence` is its number from `Journal.next`.
         """
         if fault.id is not None and (fault.id in self._armed or self.order_faults.get(fault.id)):
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
@@ -120,15 +137,15 @@ class FaultTable:
         armed = Armed(fault, fault_id, self._made, now, tests_of(fault), armed_at=sequence)
         self._armed[fault_id] = armed
         self._index(armed)
-        self._renew_asked()
+        self._renew_active_points()
         return armed
 
     def change(self, fault_id: str, fault: Fault) -> Armed:
-        """Put another declaration under an id; its counts and its place stay."""
+        """Replace the declaration of a fault; its counts and its place in the order stay."""
         armed = self.get(fault_id)
         if armed.order is not None:
             self.order_faults.change(armed, fault)
-            self._renew_asked()
+            self._renew_active_points()
             return armed
         armed.fault = fault
         armed.tests = tests_of(fault)
@@ -138,37 +155,37 @@ class FaultTable:
     def arm_order(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
         """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
         self._made += self.order_faults.arm((identifier, scenario), faults, now, self._made, sequence)
-        self._renew_asked()
+        self._renew_active_points()
 
     def remove(self, fault_id: str) -> None:
         """Disarm one."""
         armed = self.get(fault_id)
         if armed.order is not None:
             self.order_faults.remove(armed)
-            self._renew_asked()
+            self._renew_active_points()
             return
         del self._armed[armed.id]
         self._rebuild()
 
     def clear(self) -> int:
-        """Disarm all; returns how many those were."""
+        """Disarm all and return how many they were."""
         count = len(self._armed) + self.order_faults.clear()
         self._armed.clear()
         self._points.clear()
-        self._renew_asked()
+        self._renew_active_points()
         return count
 
     def forget_orders(self) -> None:
         """Disarm the faults of scenarios, and forget which orders have had theirs."""
         self.order_faults.forget()
-        self._renew_asked()
+        self._renew_active_points()
 
     def fire(self, point: str, context: Context, now: int) -> list[tuple[Armed, SeededValues]]:
-        """Return what fires for a context, in order, and count it."""
+        """Return the faults that fire for a context, in order, with the random values of each; counts them."""
         fired: list[tuple[Armed, SeededValues]] = []
         for armed in self._candidates(point, context):
             fault = armed.fault
-            if not armed.alive(now) or not _matches(armed, context.value) or not context.relevant(fault.effect):
+            if not armed.is_active(now) or not _matches(armed, context.value) or not context.relevant(fault.effect):
                 continue
             armed.matched += 1
             if armed.matched <= fault.skip:
@@ -205,7 +222,7 @@ class FaultTable:
 
     def _index(self, armed: Armed) -> None:
         index = self._points.setdefault(armed.fault.point, _Index())
-        # Exact values first, then the most telling member.
+        # Exact values first, then the most selective member.
         tests = sorted(armed.tests, key=lambda test: (test[2] is not None, _INDEXED.index(test[0])))
         if not tests:
             index.rest.append(armed)
@@ -220,10 +237,10 @@ class FaultTable:
         self._points.clear()
         for armed in self._armed.values():
             self._index(armed)
-        self._renew_asked()
+        self._renew_active_points()
 
-    def _renew_asked(self) -> None:
-        self.asked = frozenset((*self._points, *self.order_faults.points))
+    def _renew_active_points(self) -> None:
+        self.active_points = frozenset((*self._points, *self.order_faults.points))
 
     def _free_id(self) -> str:
         number = self._made

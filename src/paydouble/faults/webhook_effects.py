@@ -1,6 +1,6 @@
-"""Effects on webhooks: what a receiver meets.
+"""Effects on webhooks, each a value with its attributes.
 
-Those of an event act once, when it is made; those of an attempt act each time.
+An effect on an event acts once, when the event is made; an effect on an attempt acts on each attempt.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pydantic import Field, model_validator
 from paydouble.config import Duration, Flag, Whole
 from paydouble.faults import bodies
 from paydouble.faults.base import Delaying, Effect, Json, Path
+from paydouble.faults.plans import AttemptPlan, Copies, EventPlan, Reordering, SignatureMode, Strategy
 from paydouble.faults.seeded_values import SeededValues
-from paydouble.faults.webhook_plans import AttemptPlan, Copies, EventPlan, Gathering, SignatureMode, Strategy
 
 Point = Literal["event", "attempt"]
-"""When a fault is asked: once, when the event is made, or before each attempt to deliver it."""
+"""The injection points of a webhook: when the event is made, or before each attempt to deliver it."""
 
 
 class EventFacts(Protocol):
-    """What an effect can ask of an event, or of an attempt to deliver it, before it acts."""
+    """What an effect can find out about an event, or an attempt to deliver it, before it acts on it."""
 
     @property
     def attempt(self) -> int | None:
@@ -31,11 +31,11 @@ class EventFacts(Protocol):
 
     @property
     def has_endpoint(self) -> bool:
-        """Return whether the event goes anywhere."""
+        """Return whether there is an endpoint to send the event to."""
 
     @property
     def in_a_request(self) -> bool:
-        """Return whether a request that has not been answered yet causes it."""
+        """Return whether a request that has not been answered yet caused it."""
 
     def follows_another(self) -> bool:
         """Return whether its object has had an event before."""
@@ -46,9 +46,9 @@ class WebhookEffect(Effect):
 
     point: ClassVar[Point]
     summary: ClassVar[str]
-    """What was done, in a few words, for timelines."""
+    """What was done, as a short label for timelines."""
     needs_endpoint: ClassVar[bool] = True
-    """Whether it is about sending: then it cannot act on an event that goes nowhere."""
+    """Whether it changes the sending, and so cannot act on an event without an endpoint."""
 
     def can_act(self, event: EventFacts) -> bool:
         """Return whether the effect has something to act on."""
@@ -56,7 +56,7 @@ class WebhookEffect(Effect):
 
 
 class EventEffect(WebhookEffect):
-    """Base of what acts once, when an event is made."""
+    """Base of the effects that act once, when an event is made."""
 
     point: ClassVar[Point] = "event"
 
@@ -66,7 +66,7 @@ class EventEffect(WebhookEffect):
 
 
 class AttemptEffect(WebhookEffect):
-    """Base of what acts on an attempt."""
+    """Base of the effects that act on each attempt."""
 
     point: ClassVar[Point] = "attempt"
 
@@ -76,45 +76,45 @@ class AttemptEffect(WebhookEffect):
 
 
 class Delay(EventEffect, Delaying):
-    """The event leaves late, on the sandbox's clock; those behind it do not wait."""
+    """The event is sent late, on the sandbox's clock; those after it do not wait for it."""
 
     exposes: ClassVar = "polls too early, or not at all, when a webhook is late"
     summary: ClassVar = "delayed"
     type: Literal["delay"] = "delay"
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Add the time."""
+        """Add the delay."""
         plan.delay_ms += self.milliseconds(seeded)
 
 
 class Drop(EventEffect):
     """The event is never sent."""
 
-    exposes: ClassVar = "relies on webhooks alone and never asks"
+    exposes: ClassVar = "relies on webhooks alone and never reads the status"
     summary: ClassVar = "dropped"
     type: Literal["drop"] = "drop"
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Lose it."""
+        """Drop it."""
         plan.drop = True
 
 
 class Hold(EventEffect):
     """The event waits until it is released."""
 
-    exposes: ClassVar = "cannot do without an event in the moment in which it waits for it"
+    exposes: ClassVar = "cannot go on while an event is missing"
     summary: ClassVar = "held"
     type: Literal["hold"] = "hold"
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Keep it."""
+        """Hold it."""
         plan.hold = True
 
 
 class Duplicate(EventEffect):
-    """The same event again: later, at once and in parallel, after it was taken, or the same fact under a new id."""
+    """The same event again: later, in parallel, after a successful delivery, or under a new id."""
 
-    exposes: ClassVar = "ships, books or mails twice"
+    exposes: ClassVar = "ships, books or sends an e-mail twice"
     summary: ClassVar = "copied"
     type: Literal["duplicate"] = "duplicate"
     copies: Whole = Field(1, ge=1, le=1000)
@@ -124,23 +124,23 @@ class Duplicate(EventEffect):
     after_success: Flag = False
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Ask for copies."""
+        """Add the copies."""
         plan.copies.append(Copies(self.copies, self.spacing, self.concurrent, self.new_id, self.after_success))
 
 
 class Reorder(EventEffect):
-    """Events leave in another order, reproducibly: `window` of them are gathered, of each object or of all."""
+    """Events are sent in another, reproducible order: `window` of them are gathered first, of each object or of all."""
 
-    exposes: ClassVar = "lets an older event overwrite a newer state, or knows no object before its created event"
+    exposes: ClassVar = "overwrites a newer state with an older event, or fails on an object before its created event"
     summary: ClassVar = "reordered"
     type: Literal["reorder"] = "reorder"
     strategy: Strategy = "reverse"
     window: Whole = Field(2, ge=2, le=10_000)
     order: tuple[Annotated[Whole, Field(ge=1)], ...] | None = None
-    """For `permutation`: which event of the window leaves first, second, …; `[2, 1, 3]`."""
+    """For `permutation`: which event of the window is sent first, second, …; `[2, 1, 3]`."""
     each: Literal["object", "sandbox"] = "object"
     patience: Duration = 3_600_000
-    """How long a window waits on the sandbox's clock before it goes as it is, so that nothing is lost in it."""
+    """How long a window waits on the sandbox's clock; then it is sent though it is not full, so no event is lost."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -153,8 +153,8 @@ class Reorder(EventEffect):
         return self
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Gather."""
-        plan.gathering = Gathering(
+        """Gather it in the window."""
+        plan.reordering = Reordering(
             seeded.fault_id, self.strategy, self.window, self.order or (), self.patience, self.each == "object", seeded
         )
 
@@ -162,24 +162,24 @@ class Reorder(EventEffect):
 class BeforeResponse(EventEffect):
     """The webhook arrives before the API's own reply; the reply follows `lead` (real time) later."""
 
-    exposes: ClassVar = "does not know the order yet for which the webhook comes"
+    exposes: ClassVar = "gets a webhook for an order that it has not stored yet"
     summary: ClassVar = "sent before the reply"
     type: Literal["before_response"] = "before_response"
     lead: Duration = 0
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Overtake."""
+        """Send it before the reply."""
         plan.lead_ms = self.lead
 
     def can_act(self, event: EventFacts) -> bool:
-        """Return whether there is a reply that the event can overtake."""
+        """Return whether a reply is still to come."""
         return super().can_act(event) and event.in_a_request
 
 
 class Signature(AttemptEffect):
-    """Every header that a receiver must refuse, or must accept."""
+    """A signature header that a receiver must refuse, or an unusual one that it must accept."""
 
-    exposes: ClassVar = "does not verify, verifies wrongly, or answers 500 to a header that it cannot read"
+    exposes: ClassVar = "does not verify, verifies wrongly, or answers 500 to a header that it cannot parse"
     summary: ClassVar = "signature"
     type: Literal["signature"] = "signature"
     mode: SignatureMode
@@ -194,7 +194,7 @@ class Signature(AttemptEffect):
         return self
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Sign so."""
+        """Set the form of the signature."""
         plan.signature = self.mode
         age = self.age if self.age is not None else {"stale": 310_000, "future": 3_600_000}.get(self.mode, 0)
         plan.age_seconds = age // 1000
@@ -210,14 +210,14 @@ class Tamper(AttemptEffect):
     value: Json = 1
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Change it behind the signature's back."""
+        """Change it after signing."""
         plan.after_signing.append(partial(bodies.set_path, path=self.path, value=self.value))
 
 
 class Payload(AttemptEffect):
-    """Validly signed, hard to digest."""
+    """A body that is validly signed and hard to process."""
 
-    exposes: ClassVar = "answers 500 to, or half digests, what it did not expect"
+    exposes: ClassVar = "answers 500 to an unexpected body, or processes half of it"
     summary: ClassVar = "payload"
     type: Literal["payload"] = "payload"
     mode: Literal[
@@ -234,25 +234,25 @@ class Payload(AttemptEffect):
     ]
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Serve it."""
+        """Change the body."""
         plan.before_signing.append(partial(bodies.payload, mode=self.mode))
 
 
 class Formatting(AttemptEffect):
     """The same JSON in other bytes, validly signed; `escaped_slashes` needs a slash, as in an order number."""
 
-    exposes: ClassVar = "verifies what it has serialised itself instead of what came"
+    exposes: ClassVar = "verifies its own serialisation instead of the received bytes"
     summary: ClassVar = "formatting"
     type: Literal["formatting"] = "formatting"
     mode: Literal["compact", "pretty", "key_order", "escaped_slashes", "trailing_newline"]
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Spell it so."""
+        """Change the spelling."""
         plan.before_signing.append(partial(bodies.formatting, mode=self.mode))
 
 
 class Tie(EventEffect):
-    """The event has the same `created_at` as its object's event before it."""
+    """The event has the same `created_at` as the event of its object before it."""
 
     exposes: ClassVar = "orders events by time alone"
     summary: ClassVar = "of the same instant as the one before"
@@ -260,18 +260,18 @@ class Tie(EventEffect):
     type: Literal["tie"] = "tie"
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Tie them."""
+        """Use the earlier time."""
         plan.tie = True
 
     def can_act(self, event: EventFacts) -> bool:
-        """Return whether there is an event to share the time of."""
+        """Return whether the object has had an event before."""
         return super().can_act(event) and event.follows_another()
 
 
 class ChangeOnResend(AttemptEffect):
     """The same id with another body, from the second attempt on; validly signed."""
 
-    exposes: ClassVar = "takes the later body for the truth, or does the work again for it"
+    exposes: ClassVar = "believes the later body, or does the work again for it"
     summary: ClassVar = "changed on resend"
     type: Literal["change_on_resend"] = "change_on_resend"
     path: Path = "data.object.amount"
@@ -287,28 +287,28 @@ class ChangeOnResend(AttemptEffect):
 
 
 class Foreign(EventEffect):
-    """Before the event comes one of another business, validly signed with this one's secret."""
+    """An event of another business is sent before the event, validly signed with this business's secret."""
 
-    exposes: ClassVar = "books what is not its own"
-    summary: ClassVar = "a foreign one beside it"
+    exposes: ClassVar = "books a payment that is not its own"
+    summary: ClassVar = "a foreign one before it"
     type: Literal["foreign"] = "foreign"
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Send it along."""
+        """Add the foreign event."""
         plan.foreign = seeded
 
 
 class Livemode(EventEffect):
     """The event comes from the wrong environment."""
 
-    exposes: ClassVar = "takes a sandbox's event for real money"
+    exposes: ClassVar = "treats a sandbox's event as real money"
     summary: ClassVar = "with another livemode"
     needs_endpoint: ClassVar = False
     type: Literal["livemode"] = "livemode"
     value: Flag = True
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Say so in the event."""
+        """Set the member."""
         plan.livemode = self.value
 
 
@@ -325,7 +325,7 @@ class Chunked(AttemptEffect):
 
 
 class SlowDelivery(AttemptEffect):
-    """The request's body in drips."""
+    """The request's body arrives slowly: in `chunks` parts, spread over a time."""
 
     exposes: ClassVar = "blocks a worker on a slow sender"
     summary: ClassVar = "sent in drips"
@@ -334,7 +334,7 @@ class SlowDelivery(AttemptEffect):
     over: Duration = 1000
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Drip."""
+        """Send the body in parts."""
         plan.transport = "drip"
         plan.drip_chunks = self.chunks
         plan.drip_seconds = self.over / 1000
@@ -348,14 +348,14 @@ class ResetDelivery(AttemptEffect):
     type: Literal["connection_reset"] = "connection_reset"
 
     def apply(self, plan: AttemptPlan, seeded: SeededValues) -> None:
-        """Break it off."""
+        """Reset the connection."""
         plan.transport = "reset"
 
 
 class Schedule(EventEffect):
-    """The retry ladder of this delivery and its copies, shortened to `attempts` or with its own `delays`."""
+    """The retry schedule of this delivery and its copies, shortened to `attempts` or with its own `delays`."""
 
-    exposes: ClassVar = "counts on a retry that does not come"
+    exposes: ClassVar = "relies on a retry that does not come"
     summary: ClassVar = "on another schedule"
     type: Literal["schedule"] = "schedule"
     attempts: Whole = Field(1, ge=1, le=100)
@@ -370,7 +370,7 @@ class Schedule(EventEffect):
         return self
 
     def apply(self, plan: EventPlan, seeded: SeededValues) -> None:
-        """Cut the ladder."""
+        """Set the retry schedule."""
         if self.delays is not None:
             plan.offsets = tuple(accumulate((0, *self.delays)))[: self.attempts]
         else:

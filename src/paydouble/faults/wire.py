@@ -1,17 +1,17 @@
-"""What a fault does to an answer on the wire, and what a client is left with.
+"""What a fault does to an answer on the wire, and what a client then gets.
 
-The core decides that an answer is broken and how; it says so with a `Wire`. Two kinds of shell carry it out:
+The core decides how an answer is broken and describes it with a `Wire`. Two kinds of shell carry it out:
 
     Wire ──► web/wire_faults.perform    writes the bytes to a socket, and closes it
-         └─► client_outcome             says what a client of that socket would have, without one
+         └─► client_outcome             returns what a client of that socket would get
 
-Every shell without sockets (the in-process handle, its transports, the rehearsal of a scenario, the state machine) asks
-`client_outcome`, so that one fault means one thing wherever a test meets it. A test plays each kind through all of them
-and through a real socket, and compares.
+Every shell without sockets (the in-process handle, its transports, the rehearsal of a scenario, the state machine) uses
+`client_outcome`, so that a fault has the same effect everywhere. A test plays each kind through all of them and through
+a real socket, and compares (`tests/faults/api/test_one_wire.py`).
 
 A client measures two times. The *quiet* time is how long nothing arrives (a read timeout: httpx, requests, Go's
 `ResponseHeaderTimeout`). The *total* time is how long the whole answer takes (`aiohttp.ClientTimeout.total`, Go's
-`Client.Timeout`). A body in drips defeats the first and not the second:
+`Client.Timeout`). A body that arrives slowly passes the first limit and exceeds the second:
 
     request ──── delay ────► head ── pause ─► part ── pause ─► part … end
             └─ quiet time ─┘     └─ quiet ─┘
@@ -28,11 +28,11 @@ Loss = Literal["reset", "empty", "garbage", "cut"]
 
 
 class Wire(NamedTuple):
-    """What the shell does to the bytes of an answer instead of just sending them.
+    """What the shell does to the bytes of an answer.
 
     `reset` aborts with RST, `empty` closes without a byte, `silence` never answers (and closes after `seconds`, if
-    given), `cut` sends the head and a `fraction` of the body, `length` announces a Content-Length that is wrong `by` so
-    many bytes, `drip` sends the body in `chunks` over `seconds`, `garbage` sends `data` for the whole answer.
+    given), `cut` sends the head and a `fraction` of the body, `length` announces a Content-Length that is wrong by `by`
+    bytes, `drip` sends the body in `chunks` parts over `seconds`, `garbage` sends `data` in place of the answer.
     """
 
     kind: WireKind
@@ -55,29 +55,29 @@ class Wire(NamedTuple):
 
     @property
     def pause_seconds(self) -> float:
-        """Return how long nothing is sent before each part of the body."""
+        """Return the seconds before each part of the body."""
         return (self.seconds or 0.0) / self.chunks
 
     def announced(self, length: int) -> int:
-        """Return the Content-Length that is sent for a body of so many bytes."""
+        """Return the Content-Length that is sent for a body of `length` bytes."""
         return max(0, length + self.by)
 
     def sent(self, body: bytes) -> bytes:
-        """Return the part of a body that is sent; at least one byte short where it is cut, or nothing would be cut."""
+        """Return the part of a body that is sent; a `cut` leaves out at least one byte."""
         if self.kind != "cut":
             return body
         return body[: min(int(len(body) * self.fraction), max(0, len(body) - 1))]
 
 
 class Received(NamedTuple):
-    """The client has an answer that looks whole to it; the body may be shorter than the service meant it to be."""
+    """The client got an answer that looks complete to it, though its body may have been cut."""
 
     body: bytes
     after_seconds: float
 
 
 class Lost(NamedTuple):
-    """The connection ended before a whole answer."""
+    """The connection ended before the answer was complete."""
 
     how: Loss
     message: str
@@ -85,7 +85,7 @@ class Lost(NamedTuple):
 
 
 class TimedOut(NamedTuple):
-    """The client stopped waiting; None for a client without a limit, which would wait until it is killed."""
+    """The client stopped waiting; `after_seconds` is None for a client that has no limit and would wait forever."""
 
     message: str
     after_seconds: float | None
@@ -102,16 +102,16 @@ def client_outcome(
     quiet_limit: float | None = None,
     total_limit: float | None = None,
 ) -> Outcome:
-    """Return what a client has of an answer with this body, which is sent after `delay_seconds`, broken by `wire`.
+    """Return what a client gets of an answer with this body, which is sent after `delay_seconds`, broken by `wire`.
 
-    `quiet_limit` and `total_limit` are the client's patience in seconds; None or 0 is a client without that limit.
+    `quiet_limit` and `total_limit` are the client's timeouts in seconds; None or 0 is a client without that limit.
     """
     first_byte, pause, total = _timing(wire, delay_seconds)
     ends = []
     if quiet_limit and first_byte >= quiet_limit:
         ends.append(quiet_limit)
     elif quiet_limit and pause >= quiet_limit:
-        # What came in time was read; each part after it has the client's patience anew.
+        # The first byte came in time; after it, the limit applies to each pause.
         ends.append(first_byte + quiet_limit)
     if total_limit and total >= total_limit:
         ends.append(total_limit)
@@ -124,7 +124,7 @@ def client_outcome(
 
 
 def _end(body: bytes, wire: Wire, total: float) -> Received | Lost:
-    """Return what a client has that waits until the end."""
+    """Return what a client gets that waits until the end."""
     match wire.kind:
         case "silence" | "empty":
             return Lost("empty", "the service closed the connection without an answer", total)
@@ -142,7 +142,7 @@ def _end(body: bytes, wire: Wire, total: float) -> Received | Lost:
 
 
 def _timing(wire: Wire | None, delay: float) -> tuple[float, float, float]:
-    """Return when the first byte or the end comes, the longest pause after it, and when all is over, in seconds."""
+    """Return when the first byte or the end comes, the longest pause after it, and when the answer ends, in seconds."""
     if wire is None:
         return delay, 0.0, delay
     match wire.kind:

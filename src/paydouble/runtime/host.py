@@ -25,8 +25,7 @@ from paydouble.runtime.sender import Sender
 from paydouble.runtime.signals import Signal
 from paydouble.runtime.wall import elapsed_ms, wall_ms
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.business import Identity
-from paydouble.sandbox.resetting import check_scope
+from paydouble.sandbox.business import Identity, check_scope
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Delivery
 

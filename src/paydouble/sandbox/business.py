@@ -1,7 +1,7 @@
 """The façade of one isolated business: commands in, events and due attempts out.
 
-Every command of the control API first lets the clock catch up (`tick`), so that a timer that was due before a call
-has gone off before it, however late the event loop is; for those of the API the pipeline has done so. Nothing in here
+Every command of the control API first fires the timers that are due (`tick`), so that what was due before a call has
+happened before it, however late the event loop is; the pipeline does the same before a command of the API. Nothing here
 waits, sends or reads the machine's time.
 """
 
@@ -27,7 +27,7 @@ from paydouble.payments.catalogue import Catalogue, catalogue_of
 from paydouble.payments.events import Event
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Order, PayIn, Payout, Refund, Resource
-from paydouble.sandbox.commands import DELIVERY_COMMANDS, Command, EndGathering, MakeAttempt
+from paydouble.sandbox.commands import DELIVERY_COMMANDS, CloseWindow, Command, MakeAttempt
 from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
 from paydouble.sandbox.manual_delivery import ManualDelivery
 from paydouble.sandbox.overlay import Overlay
@@ -42,14 +42,16 @@ if TYPE_CHECKING:
     from paydouble.scenarios.model import Scenario
 
 
-# Attempts that one endpoint has in flight on a real clock, so that a slow receiver delays nobody else's event.
+# Attempts that one endpoint has in flight on a real clock, so that a slow answer does not delay other objects' events.
 REAL_IN_FLIGHT: Final = 8
 MOST_TIMERS: Final = 1_000_000
-"""After so many timers a clock that is moved stops, unless it is asked for another limit."""
+"""After so many timers an advance of the clock stops, unless the caller gives another limit."""
+# The parts of a sandbox that `reset` can forget. The scope of a reset without one is all of them.
+RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
 
 
 class Identity(NamedTuple):
-    """What a sandbox is made with and keeps."""
+    """What a sandbox is created with and keeps."""
 
     id: str
     seed: int
@@ -59,9 +61,9 @@ class Identity(NamedTuple):
 
 
 class Sandbox:
-    """One business and the service that it meets."""
+    """One business, and the payment service as it sees it."""
 
-    # With more than thirty attributes a class is slow without slots, and this one is read dozens of times a request.
+    # A class with more than thirty attributes is slow without slots, and this one is read dozens of times per request.
     __slots__ = (
         "__weakref__",
         "_catalogue",
@@ -70,7 +72,6 @@ class Sandbox:
         "awaited",
         "checkout_base",
         "clock",
-        "dispatch",
         "errors",
         "faults",
         "feed",
@@ -91,13 +92,14 @@ class Sandbox:
         "quota",
         "randomness",
         "scenarios",
+        "scheduler",
         "secrets",
         "settings",
         "timers",
         "trimmer",
     )
 
-    def __init__(  # noqa: PLR0913 - what a business is made with
+    def __init__(  # noqa: PLR0913 - what a sandbox is created with
         self,
         identity: Identity,
         settings: Settings,
@@ -107,7 +109,7 @@ class Sandbox:
         checkout_base: str = "/_paydouble/checkout/",
         library: Library | None = None,
     ) -> None:
-        """Start a business with empty books; `make_clock` is called again by a reset.
+        """Start with an empty ledger; `make_clock` is called again by a reset.
 
         `UsageError` when the settings name a scenario that does not exist.
         """
@@ -116,7 +118,7 @@ class Sandbox:
         self.checkout_base = checkout_base
         self.randomness = SeededRandom(identity.seed)
         self.generation = 0
-        """How many resets have begun new ids."""
+        """How many resets have begun a new series of ids."""
         self.ids = Ids(self.randomness)
         self.scenarios = ScenarioSelector(library or Library())
         self.check_scenario(settings.scenario)
@@ -128,7 +130,7 @@ class Sandbox:
         self.feed = Feed(settings.journal_limit)
         self.faults = FaultTable(self.randomness)
         self.timers: Timers[Command] = Timers()
-        self.dispatch = DeliveryScheduler(self.outbox, self.timers, self.ids, self.feed.add)
+        self.scheduler = DeliveryScheduler(self.outbox, self.timers, self.ids, self.feed.add)
         self.trimmer = Trimmer(self.journal, self.outbox, self.feed)
         self.publisher = Publisher(
             journal=self.journal,
@@ -136,52 +138,55 @@ class Sandbox:
             feed=self.feed,
             faults=self.faults,
             outbox=self.outbox,
-            dispatch=self.dispatch,
+            scheduler=self.scheduler,
             settings=settings,
             notification_url=notification_url,
         )
-        self.manual = ManualDelivery(self.publisher, self.outbox, self.dispatch, self.feed)
+        self.manual = ManualDelivery(self.publisher, self.outbox, self.scheduler, self.feed)
         self.start()
-        # A start with the default, which needs no settings, reads no file.
+        # The default scenario needs no settings, so a start with it reads no file.
         if settings.scenario != Settings.model_fields["scenario"].default:
             self._replace(self._followed(None, settings))
 
     def start(self) -> None:
-        """Begin with empty books, at the clock's beginning; what has been set up stays."""
+        """Begin with an empty ledger and a new clock; faults, journals, scenarios and settings stay."""
         self.clock = self._make_clock()
         self.now = self.clock.now()
-        # Ids alone are of a generation: rates, and what faults draw, stay as the seed has them.
+        # Only ids depend on the generation; rates and the random values of faults depend on the seed alone.
         self.ids = Ids(SeededRandom(self.identity.seed, self.generation))
         self.secrets = Secrets(self.identity.webhook_secret)
         self.timers = Timers()
-        self.dispatch.move(self.timers, self.ids)
+        self.scheduler.move(self.timers, self.ids)
         self.keys = Keys()
         self.quota = Quota()
         self.errors = 0
         self.fired = 0
         self.awaited: dict[str, object] = {}
-        """Requests whose clients are likely to ask again, by key or target, and why. On an auto clock alone."""
+        """Requests that their clients will probably repeat, by key or target, with a token that is new for each loss.
+
+        Filled on an auto clock only, which waits for the repeated request (`runtime/pump.py`).
+        """
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
         self.ledger = Ledger(self.ids, stamp, publishing(ref(self.publisher)))
         self.publisher.start(self.ids, self.ledger)
         self._scripts: ScriptRunner | None = None
-        """`scripts`, once it has been asked for."""
+        """`scripts`, once it is loaded."""
 
     @property
     def scripts(self) -> ScriptRunner:
-        """Return how resources live on by themselves; loaded with the first of them, not for the start."""
+        """Return what plays the scripts of scenarios; loaded with the first resource, to keep the start fast."""
         if self._scripts is None:
             from paydouble.sandbox.script_runner import ScriptRunner  # noqa: PLC0415 - see above
 
             self._scripts = ScriptRunner(
-                self.ledger, self.timers, self.settings, self.scenarios, self.publisher.stories
+                self.ledger, self.timers, self.settings, self.scenarios, self.publisher.histories
             )
         return self._scripts
 
     # Time
 
     def tick(self) -> int:
-        """Let the clock catch up: fire whatever is due by now, each at its own instant. Returns now."""
+        """Fire every timer that is due by now, each at its own instant. Returns now."""
         now = self.clock.now()
         due = self.timers.next_due()
         while due is not None and due <= now:
@@ -191,11 +196,11 @@ class Sandbox:
         return now
 
     def instants(self, *, by: int | None = None, to: int | None = None, limit: int = MOST_TIMERS) -> Iterator[int]:
-        """Move the clock by or to (milliseconds), or with neither until nothing is left to happen; yield each stop.
+        """Advance the clock `by` milliseconds, or `to` an instant, or until nothing is left to happen; yield each stop.
 
-        The first stop is now, each other one an instant at which timers have fired. At a stop the shell settles what
-        was set in motion, and then asks for the next. After `limit` timers the clock stays where it is, and where the
-        shell breaks off it does too. `UsageError` for an instant in the past or beyond the calendar.
+        The first stop is now, each later one an instant at which timers have fired. At each stop the caller finishes
+        what was started before it asks for the next one. After `limit` timers, or when the caller stops asking, the
+        clock stays where it is. `UsageError` for an instant in the past or after the year 9998.
         """
         now = self.tick()
         if by is not None:
@@ -220,28 +225,28 @@ class Sandbox:
             self.tick()
 
     def fire(self, instant: int) -> int:
-        """Fire, in sequence, the timers that are due at or before an instant; returns how many."""
+        """Fire the timers that are due at or before an instant, in order; returns how many."""
         self.now = max(self.now, instant)
         before = self.fired
         while timer := self.timers.pop_due(instant):
             self.fired += 1
-            self._obey(timer.command)
+            self._execute(timer.command)
         return self.fired - before
 
-    def _obey(self, command: Command) -> None:
+    def _execute(self, command: Command) -> None:
         match command:
             case MakeAttempt(delivery_id):
                 delivery = self.outbox.deliveries.get(delivery_id)
                 if delivery is not None:
                     self.outbox.enqueue(delivery)
-            case EndGathering(key):
-                self.dispatch.end_gathering(key, self.now)
+            case CloseWindow(key):
+                self.scheduler.close_window(key, self.now)
             case _:
                 self.scripts.fire(command, self.now)
 
     def set_clock(self, clock: Clock) -> None:
-        """Go on with another clock, which must not be behind this one."""
-        # Not behind the last instant that anything can bear; a real clock goes on between that and this line.
+        """Use another clock from now on; `UsageError` when it is behind this one."""
+        # Compared with the last instant that was used, since a real clock runs on after the caller has read it.
         if clock.now() < self.now:
             raise UsageError(
                 "a clock never goes back; choose a start that is not in the sandbox's past", member="start"
@@ -251,21 +256,21 @@ class Sandbox:
         self.feed.say("clock", self.now)
 
     def note_answer(self, entry: RequestEntry) -> None:
-        """Note how a request was answered, since an auto clock waits for the retry of one that went wrong."""
+        """Note that a request was answered; an auto clock waits for the retry of one that a fault has acted on."""
         if entry.faults:
             self.note_loss(entry)
         else:
             self.awaited.pop(entry.key or entry.target, None)
 
     def note_loss(self, entry: RequestEntry) -> None:
-        """Note that the client of a request has not learnt how it ended."""
+        """Note that the client of a request did not get its answer."""
         if self.clock.mode == "auto":
-            self.awaited[entry.key or entry.target] = object()  # anew each time, so that the wait begins again
+            self.awaited[entry.key or entry.target] = object()  # a new one each time, so that the wait begins again
 
     # Commands of the API
 
     def create_pay_in(self, scenario: Scenario, order: Order) -> tuple[PayIn, Document]:
-        """Open a deposit that plays a scenario; returns it with its documented members."""
+        """Create a deposit that plays a scenario; returns the pay-in and its document."""
         now = self.now
         start_plan = scenario.start_plan
         if start_plan.prepares:
@@ -276,15 +281,15 @@ class Sandbox:
         return opened
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
-        """Put in place what a scenario needs beside its steps, for an order that is about to play it."""
+        """Apply a scenario's settings and arm its faults, for an order that is about to play it."""
         if scenario.settings is not None:
-            self._replace(self.overlay.lay(scenario, self.settings))
+            self._replace(self.overlay.apply(scenario, self.settings))
         if scenario.faults:
-            # Armed while the order's deposit is under way, so the deposit itself comes after them.
+            # They get the number of the deposit's request, so that this request does not count as one before them.
             self.faults.arm_order(external_identifier, scenario.name, scenario.faults, self.now, self.journal.sequence)
 
     def cancel_pay_in(self, pay_in: PayIn) -> None:
-        """Cancel a pay-in on the merchant's wish; `IllegalTransition` when it is too late."""
+        """Cancel a pay-in at the merchant's request; `IllegalTransition` when it is too late."""
         self.scripts.move(pay_in, "cancelled", self.now)
 
     def create_refund(
@@ -305,20 +310,20 @@ class Sandbox:
     def open_dispute(
         self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent", force: bool = False
     ) -> Dispute:
-        """A chargeback arrives from the provider; with `force` about money that is disputed already, too."""
+        """Open a dispute, as the provider does; with `force` also about money that is disputed already."""
         return self.scripts.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
-        """Take evidence; the review then decides."""
+        """Add evidence to a dispute; its review then decides."""
         self.ledger.add_evidence(dispute, evidence, self.now)
         self.scripts.review(dispute, self.now)
 
     def accept_dispute(self, dispute: Dispute) -> None:
-        """Give in."""
+        """Accept a dispute: the payer gets the money back."""
         self.scripts.move(dispute, "accepted", self.now)
 
     def create_payout(self, **members: Any) -> Payout:  # noqa: ANN401 - the members of Ledger.create_payout
-        """Start a payout, which plays its default life."""
+        """Start a payout, which plays its default script."""
         payout = self.ledger.create_payout(self.now, **members)
         self.scripts.begin_payout(payout, self.now)
         return payout
@@ -328,18 +333,18 @@ class Sandbox:
     def force_transition(
         self, resource: Resource, to: str, *, failure: Failure | None = None, force: bool = False
     ) -> None:
-        """Move a resource now and end its script."""
+        """Move a resource to a state now, and end its script; `IllegalTransition` unless allowed or forced."""
         self.tick()
         self.scripts.move(resource, to, self.now, failure=failure, force=force)
 
     def apply(self, settings: Settings) -> None:
-        """Change the settings of a living sandbox."""
+        """Change the settings; `UsageError` when they contradict the sandbox's scenario or name an unknown one."""
         self.tick()
         self.check_scenario(settings.scenario)
         self.put(self._followed(self.active_scenario, settings))
 
     def put(self, settings: Settings) -> None:
-        """Put settings in place, whoever wants them."""
+        """Use these settings from now on, without checks."""
         self._adopt(settings)
         self.publisher.settings = settings
         if self._scripts is not None:
@@ -356,29 +361,29 @@ class Sandbox:
             self.put(settings)
 
     def _followed(self, active: str | None, settings: Settings) -> Settings:
-        """Return settings with what the sandbox's own scenario needs; `UsageError` when the two contradict."""
+        """Return settings with those of the sandbox's own scenario applied; `UsageError` when the two contradict."""
         return self.overlay.follow(self.scenario(active or settings.scenario), settings)
 
     def _adopt(self, settings: Settings) -> None:
         self._catalogue: Catalogue | None = None
         self.settings = settings
         self.guarded = guards(settings)
-        """Whether a request that knows the secret may be refused all the same."""
+        """Whether a request with the right secret may still be refused."""
 
     @property
     def catalogue(self) -> Catalogue:
-        """Return what this business offers; read when first asked for, and again after the settings have changed."""
+        """Return what this business offers; computed on first use, and again after the settings have changed."""
         if self._catalogue is None:
             self._catalogue = catalogue_of(self.settings.catalogue)
         return self._catalogue
 
     @property
     def notification_url(self) -> str | None:
-        """Return where events go whose pay-in names no URL of its own."""
+        """Return the target of events whose pay-in has no URL of its own."""
         return self.publisher.notification_url
 
     def set_notification_url(self, url: str | None) -> None:
-        """Aim future events, and what still waits for this endpoint, at another URL."""
+        """Send future events, and deliveries that still wait for this endpoint, to another URL; None for nowhere."""
         self.tick()
         self.publisher.notification_url = url
         for delivery in self.outbox.retarget(url):
@@ -386,13 +391,13 @@ class Sandbox:
             self.feed.add(delivery)
 
     def rotate_secret(self, grace: int) -> str:
-        """Make a new webhook secret; the old one signs along for `grace` milliseconds of the sandbox's clock."""
+        """Return a new webhook secret; the old one signs too for `grace` milliseconds of the sandbox's clock."""
         self.tick()
         self.secrets.rotate(self.ids.make("whsec"), self.now, grace)
         return self.secrets.current
 
     def emit_event(self, kind: str, resource: Resource) -> Event:
-        """Emit an event of any documented type for a resource, as it is now."""
+        """Publish an event of any documented type about a resource as it is now; `UsageError` if the two do not fit."""
         self.tick()
         return self.manual.emit_event(kind, resource, self.now)
 
@@ -402,7 +407,7 @@ class Sandbox:
         return self.manual.send_test_webhook(kind, self.now, self.settings.disputes.response_window)
 
     def redeliver(self, delivery: Delivery) -> None:
-        """Send a delivery once more, now; `UsageError` while it is on its way."""
+        """Send a delivery again, now; `UsageError` while an attempt is in flight."""
         self.tick()
         self.manual.redeliver(delivery, self.now)
 
@@ -412,20 +417,20 @@ class Sandbox:
         return self.manual.failed_deliveries(since)
 
     def hold(self, delivery: Delivery) -> None:
-        """Keep a delivery back; `UsageError` when nothing of it is to come."""
+        """Hold a delivery; `UsageError` when it is settled."""
         self.tick()
         self.manual.hold(delivery)
 
     def release(self, delivery: Delivery) -> None:
-        """Let a held delivery go, now; `UsageError` when it is not held."""
+        """Send a held delivery, now; `UsageError` when it is not held."""
         self.tick()
         self.manual.release(delivery, self.now)
 
     def reset(self, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
-        """Forget what the scope names; returns how much of each was removed and cancelled.
+        """Forget the parts that the scope names (`RESET_SCOPES`); returns how many records were removed or cancelled.
 
-        With the state go the counts behind the ids. A receiver that remembers would take the same ids for duplicates,
-        so new ones begin, which follow from the seed and the number of resets; with `same_ids` the counts begin again.
+        After a reset of the state the numbers behind the ids begin again. A receiver that remembers would take the same
+        ids for duplicates, so the new ids also depend on the number of resets; with `same_ids` they do not.
         """
         removed: dict[str, int] = {}
         if "deliveries" in scope:
@@ -439,7 +444,7 @@ class Sandbox:
         if "state" in scope:
             removed |= self._forget_state(scope, same_ids=same_ids)
         if {"deliveries", "faults", "requests"} <= scope:
-            self.journal.sequence = 0  # nothing that has a number is left
+            self.journal.sequence = 0  # no record with a number is left
         self.feed.say("reset", {"scope": sorted(scope), "removed": removed})
         return removed
 
@@ -458,7 +463,7 @@ class Sandbox:
         self.generation += not same_ids
         self.start()
         if same_ids:
-            # What is kept keeps its ids, so new events and requests must not be given them again.
+            # Events and requests that are kept keep their ids, so new ones must not get the same.
             kept = (("evt", "deliveries"), ("req", "requests"))
             self.ids.go_on_from(ids, *(prefix for prefix, part in kept if part not in scope))
         if "clock" not in scope:
@@ -474,7 +479,7 @@ class Sandbox:
         for timer in self.timers.pending():
             if isinstance(timer.command, DELIVERY_COMMANDS):
                 self.timers.cancel(timer)
-        self.dispatch.clear()
+        self.scheduler.clear()
         events = self.journal.events.clear()
         deliveries, cancelled = self.outbox.clear()
         return {"events": events, "deliveries": deliveries, "deliveries_cancelled": cancelled}
@@ -482,13 +487,13 @@ class Sandbox:
     def _forget_scenarios(self) -> dict[str, int]:
         uploads, active = self.scenarios.clear()
         if self.settings.scenario not in self.scenarios.names():
-            # The setting named an upload; deposits go on with the scenario that the sandbox was made with.
+            # The setting named an upload; deposits now play the scenario that the sandbox was created with.
             self.put(self.settings.model_copy(update={"scenario": self.first_scenario}))
         self._replace(self._followed(self.active_scenario, self.settings))
         return {"scenarios": uploads, "active_scenario": active}
 
     def close(self) -> None:
-        """Tell nobody of what still happens here: a request that is in flight may outlast its sandbox."""
+        """Notify no listener any more: a request that is in flight may outlast its sandbox."""
         self.feed.close()
 
     # Delivery, driven by the shell
@@ -499,15 +504,15 @@ class Sandbox:
         chosen = self.settings.webhooks.in_flight
         if chosen is not None:
             return chosen
-        # Where a test moves the clock, the order of arrival is what it relies on.
+        # A test that moves the clock relies on the order of arrival.
         return REAL_IN_FLIGHT if self.clock.mode == "real" else 1
 
     def ready_endpoints(self) -> list[str]:
-        """Return the endpoints at which an attempt can be made now."""
+        """Return the endpoints to which an attempt can be sent now."""
         return self.outbox.ready_endpoints(self.most_in_flight)
 
     def next_attempt(self, endpoint: str, wall: int) -> tuple[Delivery, Attempt] | None:
-        """Take the next attempt to make at an endpoint; `wall` is the machine's time in milliseconds."""
+        """Take the next attempt for an endpoint, or None; `wall` is the machine's time in milliseconds."""
         taken = self.outbox.next_attempt(
             endpoint,
             settings=self.settings.webhooks,
@@ -524,19 +529,19 @@ class Sandbox:
         return taken
 
     def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
-        """Close an attempt and set the next one, if there is to be one."""
+        """Record the outcome of an attempt, and schedule the next one if there is to be one."""
         due = self.outbox.settle(delivery, attempt, outcome, settings=self.settings.webhooks)
         if due is not None:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
         elif delivery.status == "delivered" and delivery.copies_after_success:
-            self.dispatch.succeeded(delivery, self.now)
+            self.scheduler.succeeded(delivery, self.now)
         self.feed.say("attempt", delivery, attempt)
         self.trimmer.keep(len(outcome.response_body))
 
     # Queries
 
     def check_scenario(self, name: str) -> None:
-        """Raise `UsageError` when there is no scenario of a name; none is read for it."""
+        """Raise `UsageError` when there is no scenario of this name; reads no file."""
         self.scenarios.check(name)
 
     def scenario(self, name: str) -> Scenario:
@@ -544,11 +549,11 @@ class Sandbox:
         return self.scenarios.get(name)
 
     def choose_scenario(self, deposit: Mapping[str, Any]) -> Scenario:
-        """Return the life that a deposit asks for, by its parsed request; `UsageError` for a name that is unknown."""
+        """Return the scenario for a deposit, from its parsed request; `UsageError` for an unknown name."""
         return self.scenarios.choose(deposit, self.settings.scenario)
 
     def activate_scenario(self, name: str | None) -> None:
-        """Let every new pay-in play a scenario, or with None let each choose again; `UsageError` for an unknown one."""
+        """Let every new pay-in play a scenario, or with None let each choose; `UsageError` for an unknown name."""
         self.tick()
         if name is not None:
             self.scenarios.check(name, "name")
@@ -557,11 +562,11 @@ class Sandbox:
 
     @property
     def active_scenario(self) -> str | None:
-        """Return the scenario that every new pay-in plays, or None when its e-mail and the setting choose."""
+        """Return the name of the scenario that every new pay-in plays, or None when each chooses."""
         return self.scenarios.active
 
     def delivery(self, delivery_id: str) -> Delivery:
-        """Return a delivery that is still kept."""
+        """Return a delivery by id; `UnknownThing` when it is not kept (any more)."""
         found = self.outbox.deliveries.get(delivery_id)
         if found is None:
             raise UnknownThing(f"There is no delivery {delivery_id!r} in sandbox {self.identity.id}.")
@@ -571,3 +576,15 @@ class Sandbox:
     def idle(self) -> bool:
         """Return whether nothing will happen by itself: no timer, nothing queued, nothing in flight."""
         return not len(self.timers) and self.outbox.quiet
+
+
+def check_scope(scope: frozenset[str], *, same_ids: bool) -> None:
+    """Raise `UsageError` for a reset that makes no sense, so that a caller can check before it changes anything."""
+    unknown = sorted(scope - frozenset(RESET_SCOPES))
+    if unknown:
+        parts = ", ".join(RESET_SCOPES)
+        raise UsageError(f"{unknown[0]!r} is no part of a sandbox; there are: {parts}", member="scope")
+    if "clock" in scope and "state" not in scope:
+        raise UsageError("the clock can only be reset together with the state, which lies in its past", member="scope")
+    if same_ids and "state" not in scope:
+        raise UsageError("ids begin again with the state, which this scope does not name", member="same_ids")

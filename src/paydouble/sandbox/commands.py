@@ -1,6 +1,6 @@
-"""What a timer can hold. Plain data, so that timers can be printed, compared and replayed.
+"""The commands that a timer can hold. Plain data, so that timers can be printed, compared and replayed.
 
-Named tuples: two are made for every deposit, and a frozen dataclass takes five times as long to make.
+They are named tuples, since two are made for every deposit: a frozen dataclass takes five times as long to make.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PlayStep(NamedTuple):
-    """Take the step at `place` of a script."""
+    """Play the step of a script at index `place`."""
 
     object_id: str
     steps: tuple[Step, ...]
@@ -26,7 +26,7 @@ class ExpirePayIn(NamedTuple):
 
 
 class MissEvidence(NamedTuple):
-    """Close a dispute as lost: `evidence_due_by` has come without evidence."""
+    """Close a dispute as lost: `evidence_due_by` has passed without evidence."""
 
     object_id: str
 
@@ -43,12 +43,12 @@ class MakeAttempt(NamedTuple):
     delivery_id: str
 
 
-class EndGathering(NamedTuple):
-    """Let the events of a window go, though it is not full."""
+class CloseWindow(NamedTuple):
+    """Send the events of a reordering window, though it is not full."""
 
     key: str
 
 
-# What belongs to deliveries rather than to the resources that they tell of.
-DELIVERY_COMMANDS: Final = (MakeAttempt, EndGathering)
-Command = PlayStep | ExpirePayIn | MissEvidence | DecideDispute | MakeAttempt | EndGathering
+# Commands about deliveries; the others are about resources.
+DELIVERY_COMMANDS: Final = (MakeAttempt, CloseWindow)
+Command = PlayStep | ExpirePayIn | MissEvidence | DecideDispute | MakeAttempt | CloseWindow

@@ -1,4 +1,4 @@
-"""Whether a branch's condition holds: what the merchant has done to a pay-in so far."""
+"""Whether the condition of a branch holds, by what has happened to a pay-in so far."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.scenarios.steps import Moment, When
 
 
-def holds(when: When, pay_in: PayIn, ledger: Ledger, story: list[str]) -> bool:
-    """Return whether all of a condition holds; `story` lists the event types of the pay-in and its own, in order."""
+def holds(when: When, pay_in: PayIn, ledger: Ledger, history: list[str]) -> bool:
+    """Return whether all parts of a condition hold.
+
+    `history` lists the types of all events of the pay-in, its refunds and its disputes, in order.
+    """
     refunds = [refund for refund in ledger.newest_first(Refund) if refund.payin_id == pay_in.id]
     disputes = [dispute for dispute in ledger.newest_first(Dispute) if dispute.payin_id == pay_in.id]
     return (
-        _refund_holds(when.refund, refunds, story)
+        _refund_holds(when.refund, refunds, history)
         and (when.evidence is None or (when.evidence == "submitted") == any(each.evidence for each in disputes))
         and _dispute_holds(when.dispute, disputes)
     )
 
 
-def _refund_holds(wanted: str | Moment | None, refunds: list[Refund], story: list[str]) -> bool:
+def _refund_holds(wanted: str | Moment | None, refunds: list[Refund], history: list[str]) -> bool:
     match wanted:
         case None:
             return True
         case Moment():
-            return _in_time(wanted, story)
+            return _in_time(wanted, history)
         case "none":
             return not refunds
         case "requested":
@@ -33,14 +36,14 @@ def _refund_holds(wanted: str | Moment | None, refunds: list[Refund], story: lis
             return any(refund.status == wanted for refund in refunds)
 
 
-def _in_time(moment: Moment, story: list[str]) -> bool:
-    if "refund.created" not in story:
+def _in_time(moment: Moment, history: list[str]) -> bool:
+    if "refund.created" not in history:
         return False
-    asked = story.index("refund.created")
+    requested = history.index("refund.created")
     if moment.after is not None:
-        return moment.after in story[:asked]
-    # An event that has not come yet is still ahead of a refund that has been asked for.
-    return moment.before not in story[:asked]
+        return moment.after in history[:requested]
+    # An event that has not happened yet comes after a refund that has been requested already.
+    return moment.before not in history[:requested]
 
 
 def _dispute_holds(wanted: str | None, disputes: list[Dispute]) -> bool:

@@ -1,9 +1,22 @@
-"""From an event to its deliveries, with whatever the faults of the moment do to them.
+"""From an event to its deliveries: what is sent, when, how often, and in which order.
 
-An event may leave late, be held, dropped, copied, or gathered with others and leave in another order. Whatever is asked
-for ends: a gathering goes when it is full or its patience ends, so no event is lost in one. Asked for more than one of
-these, an event is dropped rather than held, held rather than gathered, and gathered rather than delayed; its copies go
-their own way.
+An event becomes one delivery, and one more for each copy that a fault asks for. The `EventPlan` says what faults do to
+the event. The first branch that applies decides about the event's own delivery:
+
+    event ─┬─ drop ────► finished as `dropped`, never sent
+           ├─ hold ────► `held` until a test releases it
+           ├─ reorder ─► `held` in a window ── full, or `max_wait_ms` is over ──┐
+           └─ else ──────────────── after the delay ────────────────────────────┴──► outbox queue ──► attempts
+
+Copies are sent in any of these cases, `spacing_ms` apart, or once the event's delivery has succeeded. Each has its own
+number in its id, counted over all faults, and its own queue if it is to arrive concurrently.
+
+A delayed delivery has a `MakeAttempt` timer. A window has a `CloseWindow` timer, so every delivery in it is sent in the
+end; only what is dropped or held is not. A window belongs to one fault, and to one object unless the fault reorders the
+events of all objects together.
+
+A delivery may leave its window early: a test may hold it, release it or send it again, or it may lose its endpoint.
+Therefore `cancel` also takes a delivery out of its window, and a window that closes sends only what is still held.
 """
 
 from __future__ import annotations
@@ -14,42 +27,42 @@ from dataclasses import dataclass
 from paydouble.core.ids import Ids
 from paydouble.core.timers import Timers
 from paydouble.faults.bodies import with_new_id
-from paydouble.faults.webhook_plans import Copies, EventPlan, Gathering
+from paydouble.faults.plans import Copies, EventPlan, Reordering
 from paydouble.payments.events import Event
-from paydouble.sandbox.commands import Command, EndGathering, MakeAttempt
+from paydouble.sandbox.commands import CloseWindow, Command, MakeAttempt
 from paydouble.webhooks.deliveries import Delivery, Outbox
 
-# The subject of a timer that waits for no delivery of its own.
-_GATHERING = "gathering:"
+# Prefix of the subject of a window's timer; a window is about several deliveries.
+_WINDOW = "window:"
 
 
 @dataclass(slots=True)
-class _Gathered:
-    spec: Gathering
+class _Window:
+    spec: Reordering
     deliveries: list[Delivery]
 
 
 class DeliveryScheduler:
-    """Puts events into an outbox."""
+    """Makes the deliveries of events and puts them into an outbox when they are due."""
 
-    __slots__ = ("_gathered", "_ids", "_outbox", "_tell", "_timers")
+    __slots__ = ("_ids", "_note", "_outbox", "_timers", "_windows")
 
-    def __init__(self, outbox: Outbox, timers: Timers[Command], ids: Ids, tell: Callable[[Delivery], None]) -> None:
-        """Work on a sandbox's outbox, timers and identifiers, and tell of each copy and each event let go."""
+    def __init__(self, outbox: Outbox, timers: Timers[Command], ids: Ids, note: Callable[[Delivery], None]) -> None:
+        """Work on a sandbox's outbox, timers and ids; `note` is called for each copy and each delivery of a window."""
         self._ids = ids
         self._outbox = outbox
         self._timers = timers
-        self._tell = tell
-        self._gathered: dict[str, _Gathered] = {}
+        self._note = note
+        self._windows: dict[str, _Window] = {}
 
     def move(self, timers: Timers[Command], ids: Ids) -> None:
-        """Go on with other timers and identifiers, after a reset of the state."""
+        """Use other timers and ids from now on, after a reset of the state."""
         self._timers = timers
         self._ids = ids
 
     def clear(self) -> None:
-        """Forget every gathering."""
-        self._gathered.clear()
+        """Forget every window."""
+        self._windows.clear()
 
     def schedule(  # noqa: PLR0913 - what a delivery is made of
         self,
@@ -61,7 +74,10 @@ class DeliveryScheduler:
         delay: int = 0,
         plan: EventPlan | None = None,
     ) -> Delivery:
-        """Make the deliveries of an event, the first attempt `delay` from now; returns the event's own."""
+        """Make the deliveries of an event, the first attempt `delay` milliseconds from now; returns the event's own.
+
+        `follows_sandbox` says whether the delivery moves with the sandbox's notification URL.
+        """
         outbox = self._outbox
         if plan is None:
             delivery = outbox.create(event, target=target, follows_sandbox=follows_sandbox, now=now, delay=delay)
@@ -77,8 +93,8 @@ class DeliveryScheduler:
             outbox.finish(delivery, "dropped")
         elif plan.hold:
             outbox.withdraw(delivery)
-        elif plan.gathering is not None:
-            self._gather(delivery, plan.gathering, now)
+        elif plan.reordering is not None:
+            self._gather(delivery, plan.reordering, now)
         else:
             self._send(delivery, now, due)
         for copies in plan.copies:
@@ -89,62 +105,62 @@ class DeliveryScheduler:
         return delivery
 
     def succeeded(self, delivery: Delivery, now: int) -> None:
-        """Send the copies that were to come after a delivery was taken."""
+        """Send the copies that were to follow a successful delivery."""
         for copies in delivery.copies_after_success:
             self._copy(delivery, copies, now, now)
         delivery.copies_after_success = ()
 
     def hold(self, delivery: Delivery) -> None:
-        """Keep a delivery back until it is released by hand, also from a window in which it waits."""
+        """Hold a delivery until it is released by hand; if it waits in a window, take it out."""
         self.cancel(delivery)
         self._outbox.withdraw(delivery)
 
     def cancel(self, delivery: Delivery) -> None:
-        """Take a delivery off the clock, and out of the window in which it waits."""
-        self._forget(delivery)
+        """Cancel the timer of a delivery, and take it out of the window that it waits in."""
+        self._leave_window(delivery)
         self._timers.cancel_subject(delivery.id)
 
     def release(self, delivery: Delivery, now: int) -> None:
-        """Let a held delivery go, now; if its attempt is still on its way, only go on after that one."""
-        self._forget(delivery)
+        """Send a held delivery now; while its attempt is in flight, its retries go on after that one instead."""
+        self._leave_window(delivery)
         delivery.status = "waiting"
         if self._outbox.in_flight(delivery):
             delivery.next_due_at = delivery.attempts[-1].due_at
         else:
             self._send(delivery, now, now)
 
-    def end_gathering(self, key: str, now: int) -> None:
-        """Let a window go, in its order, full or not."""
-        gathered = self._gathered.pop(key)
-        self._timers.cancel_subject(_GATHERING + key)
-        # One that has lost its endpoint meanwhile is held no more.
-        waiting = [delivery for delivery in gathered.deliveries if delivery.status == "held"]
-        for place in gathered.spec.arrange(len(waiting)):
+    def close_window(self, key: str, now: int) -> None:
+        """Send the deliveries of a window in its order, whether it is full or not."""
+        window = self._windows.pop(key)
+        self._timers.cancel_subject(_WINDOW + key)
+        # A delivery that has lost its endpoint in the meantime is no longer held.
+        waiting = [delivery for delivery in window.deliveries if delivery.status == "held"]
+        for place in window.spec.arrange(len(waiting)):
             delivery = waiting[place]
             delivery.status = "waiting"
             self._send(delivery, now, now)
-            self._tell(delivery)
+            self._note(delivery)
 
-    def _forget(self, delivery: Delivery) -> None:
-        """Take a delivery out of the window in which it waits, if it waits in one."""
-        for key, gathered in self._gathered.items():
-            if delivery in gathered.deliveries:
-                gathered.deliveries.remove(delivery)
-                if not gathered.deliveries:
-                    del self._gathered[key]
-                    self._timers.cancel_subject(_GATHERING + key)
+    def _leave_window(self, delivery: Delivery) -> None:
+        """Take a delivery out of the window that it waits in, if there is one."""
+        for key, window in self._windows.items():
+            if delivery in window.deliveries:
+                window.deliveries.remove(delivery)
+                if not window.deliveries:
+                    del self._windows[key]
+                    self._timers.cancel_subject(_WINDOW + key)
                 return
 
-    def _gather(self, delivery: Delivery, spec: Gathering, now: int) -> None:
+    def _gather(self, delivery: Delivery, spec: Reordering, now: int) -> None:
         key = f"{spec.fault_id}/{delivery.event.object_id if spec.each_object else ''}"
-        gathered = self._gathered.get(key)
-        if gathered is None:
-            gathered = self._gathered[key] = _Gathered(spec, [])
-            self._timers.schedule(now + spec.patience_ms, EndGathering(key), _GATHERING + key)
+        window = self._windows.get(key)
+        if window is None:
+            window = self._windows[key] = _Window(spec, [])
+            self._timers.schedule(now + spec.max_wait_ms, CloseWindow(key), _WINDOW + key)
         self._outbox.withdraw(delivery)
-        gathered.deliveries.append(delivery)
-        if len(gathered.deliveries) >= gathered.spec.window:
-            self.end_gathering(key, now)
+        window.deliveries.append(delivery)
+        if len(window.deliveries) >= window.spec.window:
+            self.close_window(key, now)
 
     def _send(self, delivery: Delivery, now: int, due: int) -> None:
         delivery.next_due_at = due
@@ -157,7 +173,7 @@ class DeliveryScheduler:
 
     def _copy(self, original: Delivery, copies: Copies, now: int, first: int) -> None:
         for place in range(1, copies.count + 1):
-            original.copies += 1  # counted over all faults, so that no two copies have one id
+            original.copies += 1  # counted over all faults, so that no two copies have the same id
             number = original.copies
             event = original.event
             if copies.new_id:
@@ -176,4 +192,4 @@ class DeliveryScheduler:
             copy.offsets = original.offsets
             copy.most_attempts = original.most_attempts
             self._send(copy, now, first + copies.spacing_ms * place)
-            self._tell(copy)
+            self._note(copy)

@@ -1,4 +1,4 @@
-"""What a test does to events and deliveries by hand: publish, send once more, hold and release."""
+"""What a test does to events and deliveries by hand: publish, send again, hold and release."""
 
 from __future__ import annotations
 
@@ -6,38 +6,50 @@ from typing import TYPE_CHECKING
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.events import EVENT_TYPES, Event
-from paydouble.payments.resources import Payout, Resource
-from paydouble.sandbox.samples import sample
+from paydouble.payments.resources import (
+    Customer,
+    Dispute,
+    Failure,
+    PayIn,
+    PaymentMethod,
+    Payout,
+    Refund,
+    Resource,
+)
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
+    from paydouble.core.ids import Ids
     from paydouble.feed import Feed
     from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
     from paydouble.sandbox.publishing import Publisher
     from paydouble.webhooks.deliveries import Outbox
 
+# The state of a dispute that each of its event types reports.
+_DISPUTE_STATES = {"created": "needs_response", "updated": "under_review", "closed": "won"}
+
 
 class ManualDelivery:
-    """A test's hand on the events and deliveries of one sandbox; `now` is on the sandbox's clock."""
+    """The control calls about events and deliveries of one sandbox; `now` is on the sandbox's clock."""
 
     __slots__ = ("_feed", "_outbox", "_publisher", "_scheduler")
 
-    def __init__(self, publisher: Publisher, outbox: Outbox, dispatch: DeliveryScheduler, feed: Feed) -> None:
-        """Work on what a sandbox publishes and delivers."""
+    def __init__(self, publisher: Publisher, outbox: Outbox, scheduler: DeliveryScheduler, feed: Feed) -> None:
+        """Work on the events and deliveries of a sandbox."""
         self._publisher = publisher
         self._outbox = outbox
-        self._scheduler = dispatch
+        self._scheduler = scheduler
         self._feed = feed
 
     def emit_event(self, kind: str, resource: Resource, now: int) -> Event:
-        """Publish an event of any documented type for a resource, as it is now; `UsageError` if the two do not fit."""
+        """Publish an event of any documented type about a resource as it is now; `UsageError` if the two do not fit."""
         _check_documented(kind)
         if isinstance(resource, Payout) or kind.partition(".")[0].replace("-", "") != resource.OBJECT:
             raise UsageError(f"{resource.id} is a {resource.OBJECT}, which {kind} is not about", member="object_id")
         return self._publish(kind, resource, now)
 
     def send_test_webhook(self, kind: str, now: int, response_window: int) -> Event:
-        """Send a sample event of a documented type; its object exists in the event alone.
+        """Send a sample event of a documented type; its object exists only in the event.
 
         `response_window` is how long a merchant has to answer a dispute, in milliseconds.
         """
@@ -47,7 +59,7 @@ class ManualDelivery:
         return self._publish(kind, resource, now)
 
     def redeliver(self, delivery: Delivery, now: int) -> None:
-        """Send a delivery once more, now, whatever became of it; `UsageError` while it is on its way."""
+        """Send a delivery again, now, whatever its status; `UsageError` while an attempt is in flight."""
         if self._outbox.in_flight(delivery):
             raise UsageError(f"{delivery.id} is being sent at this moment; wait for its answer", member="id")
         self._scheduler.cancel(delivery)
@@ -66,7 +78,7 @@ class ManualDelivery:
         ]
 
     def hold(self, delivery: Delivery) -> None:
-        """Keep a delivery back; `UsageError` when nothing of it is to come."""
+        """Hold a delivery; `UsageError` when it is settled."""
         if delivery.settled:
             raise UsageError(f"{delivery.id} is {delivery.status}; nothing is left to hold", member="id")
         self._scheduler.hold(delivery)
@@ -87,3 +99,56 @@ class ManualDelivery:
 def _check_documented(kind: str) -> None:
     if kind not in EVENT_TYPES:
         raise UsageError(f"{kind[:64]!r} is no event type; there are: {', '.join(EVENT_TYPES)}", member="type")
+
+
+def sample(kind: str, ids: Ids, number: int, now: int, response_window: int) -> PayIn | Refund | Dispute:
+    """Return an object for a sample event, in the state that the event type reports; it is in no ledger.
+
+    `number` distinguishes its id from those of other samples; `response_window` is a dispute's, in milliseconds.
+    """
+    family, _, state = kind.partition(".")
+    pay_in = PayIn(
+        id=ids.derive("payin", "sample", number),
+        sequence=0,
+        reference="PAY-TEST-TEST",
+        external_identifier="test-webhook",
+        amount=4990,
+        currency="EUR",
+        payment_method=PaymentMethod("CREDIT_CARD", "card", "Credit card"),
+        customer=Customer("Ada", "Lovelace", "ada@example.test"),
+        created_at=now,
+        updated_at=now,
+        expires_at=now + 86_400_000,
+        checkout_base="",
+        status=state if family == "pay-in" else "succeeded",
+    )
+    if family == "refund":
+        return Refund(
+            id=ids.derive("refund", "sample", number),
+            sequence=0,
+            payin_id=pay_in.id,
+            reference="REF-TEST-TEST",
+            external_identifier=None,
+            amount=pay_in.amount,
+            currency=pay_in.currency,
+            reason=None,
+            created_at=now,
+            updated_at=now,
+            status=state,
+            failure=Failure() if state == "failed" else None,
+        )
+    if family == "dispute":
+        return Dispute(
+            id=ids.derive("dispute", "sample", number),
+            sequence=0,
+            payin_id=pay_in.id,
+            reference="DSP-TEST-TEST",
+            amount=pay_in.amount,
+            currency=pay_in.currency,
+            reason="fraudulent",
+            evidence_due_by=now + response_window,
+            created_at=now,
+            updated_at=now,
+            status=_DISPUTE_STATES[state],
+        )
+    return pay_in

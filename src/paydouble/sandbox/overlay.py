@@ -1,8 +1,9 @@
-"""Settings that a scenario needs, laid over those of its sandbox.
+"""Settings that a scenario needs, applied on top of those of its sandbox.
 
-They come with the scenario that is active or that the setting names, and with one that a pay-in begins to play in any
-other way. They go when another scenario with settings comes, and when the sandbox's own scenario changes. What goes
-takes back only the members that it brought.
+They are applied when the sandbox's own scenario (the active one, or the one of the setting) has settings, and when a
+pay-in begins to play a scenario that has some. They are removed when another scenario's settings are applied, or when
+the sandbox's own scenario changes. Removing them restores the former value of each member that they changed, and of no
+other.
 """
 
 from __future__ import annotations
@@ -16,40 +17,41 @@ if TYPE_CHECKING:
 
 
 class Overlay:
-    """What of a sandbox's settings is a scenario's, and what it was before.
+    """The scenario whose settings are applied, and the values that they replaced.
 
-    Each call is given the settings that hold and returns those that are to hold: the same object if nothing changes.
+    Each method takes the current settings and returns the new ones: the same object if nothing changes. `UsageError`
+    when a scenario's settings contradict the sandbox's.
     """
 
-    __slots__ = ("_before", "laid")
+    __slots__ = ("_before", "scenario")
 
     def __init__(self) -> None:
-        """Start with nothing laid."""
+        """Start without a scenario."""
         self._before: dict[str, Any] = {}
-        self.laid: Scenario | None = None
-        """The scenario whose settings hold."""
+        self.scenario: Scenario | None = None
+        """The scenario whose settings are applied."""
 
     def follow(self, scenario: Scenario, settings: Settings) -> Settings:
-        """Lay what the sandbox's own scenario needs; take back what is laid when that needs nothing."""
+        """Apply what the sandbox's own scenario needs, which may be nothing, in place of another's."""
         if scenario.settings is not None:
-            return self.lay(scenario, settings)
+            return self.apply(scenario, settings)
         restored = self._restored(settings)
-        self.laid = None
+        self.scenario = None
         return restored
 
-    def lay(self, scenario: Scenario, settings: Settings) -> Settings:
-        """Lay a scenario's settings over the sandbox's, in place of another's."""
-        if scenario is self.laid or scenario.settings is None:
+    def apply(self, scenario: Scenario, settings: Settings) -> Settings:
+        """Apply a scenario's settings in place of another's; those of a scenario without settings change nothing."""
+        if scenario is self.scenario or scenario.settings is None:
             return settings
         restored = self._restored(settings)
         changed = load_settings(scenario.settings, restored)
         self._before = _picked(restored.model_dump(mode="json"), scenario.settings)
-        self.laid = scenario
+        self.scenario = scenario
         return changed
 
     def _restored(self, settings: Settings) -> Settings:
-        """Return settings in which each laid member has the value that it had before."""
-        return settings if self.laid is None else load_settings(self._before, settings)
+        """Return settings in which each replaced member has its former value."""
+        return settings if self.scenario is None else load_settings(self._before, settings)
 
 
 def _picked(values: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:

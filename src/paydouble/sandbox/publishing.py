@@ -1,6 +1,6 @@
-"""From a change that the ledger tells of to an event with frozen bytes, and on to its delivery.
+"""From a change in the ledger to an event with frozen bytes, and on to its delivery.
 
-Faults on events act here: on the event when it is made, and on each attempt to deliver it.
+Faults on webhooks are consulted here: when an event is made, and before each attempt to deliver it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from weakref import ref
 
 from paydouble.core.ids import Ids
 from paydouble.faults.bodies import set_path
-from paydouble.faults.webhook_plans import AttemptPlan, EventPlan
+from paydouble.faults.plans import AttemptPlan, EventPlan
 from paydouble.payments import events
 from paydouble.payments.ledger import Emit, Ledger
 from paydouble.payments.resources import Document, PayIn, Resource
@@ -43,16 +43,16 @@ class Publisher:
         "_scheduler",
         "_trimmer",
         "cause",
+        "histories",
         "ids",
         "journal",
         "ledger",
         "notification_url",
         "overtaking",
         "settings",
-        "stories",
     )
 
-    def __init__(  # noqa: PLR0913 - what an event passes on its way
+    def __init__(  # noqa: PLR0913 - the collaborators of one sandbox
         self,
         *,
         journal: Journal,
@@ -60,12 +60,12 @@ class Publisher:
         feed: Feed,
         faults: FaultTable,
         outbox: Outbox,
-        dispatch: DeliveryScheduler,
+        scheduler: DeliveryScheduler,
         settings: Settings,
         notification_url: str | None,
     ) -> None:
-        """Work on a sandbox's records; `start` comes before the first event."""
-        self._scheduler = dispatch
+        """Work on a sandbox's records; `start` must be called before the first event."""
+        self._scheduler = scheduler
         self._faults = faults
         self._feed = feed
         self._outbox = outbox
@@ -73,28 +73,28 @@ class Publisher:
         self.journal = journal
         self.settings = settings
         self.notification_url = notification_url
-        """Where the events go whose pay-in names no URL of its own."""
+        """The target of events whose pay-in has no URL of its own."""
         self.cause: RequestEntry | None = None
         """The request that is being carried out."""
         self.overtaking: list[tuple[Delivery, int]] = []
-        """Deliveries that must arrive before the reply of that request, and their lead."""
+        """Deliveries that must arrive before the reply of that request, each with its lead in milliseconds."""
 
     def start(self, ids: Ids, ledger: Ledger) -> None:
         """Begin with another ledger and its identifiers."""
         self.ids = ids
         self.ledger = ledger
-        self.stories: dict[str, list[str]] = {}
-        """Event types so far, by pay-in; kept for those alone whose scenario asks when something happened."""
+        self.histories: dict[str, list[str]] = {}
+        """Event types so far, by pay-in; only for those whose scenario has a condition on the order of events."""
 
     def publish(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> events.Event:
-        """Record an event and send it on its way."""
+        """Record an event about a resource and schedule its delivery."""
         cause = self.cause
         settings = self.settings
         own = self._own_url(resource)
         target = own or self.notification_url
         plan = (
             self._plan(kind, resource.id, now, has_endpoint=target is not None)
-            if "event" in self._faults.asked
+            if "event" in self._faults.active_points
             else None
         )
         created_at, livemode = (now, settings.livemode) if plan is None else self._as_planned(plan, resource, now)
@@ -117,10 +117,10 @@ class Publisher:
         if cause:
             cause.events += (event_id,)
         self._feed.add(event)
-        if self.stories:
+        if self.histories:
             self._note(kind, resource)
         if plan is not None and plan.foreign is not None and target is not None:
-            self._post_foreign(event, plan.foreign, target, follows_sandbox=own is None, now=now)
+            self._deliver_foreign(event, plan.foreign, target, follows_sandbox=own is None, now=now)
         delay = settings.webhooks.offsets[0]
         if target is not None:
             delivery = self._scheduler.schedule(
@@ -139,17 +139,17 @@ class Publisher:
         return event
 
     def _note(self, kind: str, resource: Resource) -> None:
-        story = self.stories.get(getattr(resource, "payin_id", resource.id))
-        if story is not None:
-            story.append(kind)
+        history = self.histories.get(getattr(resource, "payin_id", resource.id))
+        if history is not None:
+            history.append(kind)
 
     def _as_planned(self, plan: EventPlan, resource: Resource, now: int) -> tuple[int, bool]:
         created_at = (_last_event_at(self.journal, resource.id) or now) if plan.tie else now
         return created_at, self.settings.livemode if plan.livemode is None else plan.livemode
 
     def plan_attempt(self, delivery: Delivery, now: int) -> AttemptPlan | None:
-        """Return what faults do to the attempt that a delivery is about to make."""
-        if "attempt" not in self._faults.asked:
+        """Return what faults do to a delivery's next attempt, or None when none fires."""
+        if "attempt" not in self._faults.active_points:
             return None
         context = EventContext(self, delivery.event.type, delivery.event.object_id, len(delivery.attempts) + 1)
         return self._collect("attempt", context, AttemptPlan(), now)
@@ -169,10 +169,10 @@ class Publisher:
         pay_in = resource if isinstance(resource, PayIn) else pay_in_of(self.ledger, resource.id)
         return pay_in.notification_url if pay_in else None
 
-    def _post_foreign(
+    def _deliver_foreign(
         self, event: events.Event, seeded: SeededValues, target: str, *, follows_sandbox: bool, now: int
     ) -> None:
-        # Another business's fact, in the same form: nothing in it is known here but the secret that signs it.
+        # The same event with ids of another business, none of which exist here. It is signed with this one's secret.
         mark = seeded.text("foreign")
         body = event.body
         object_id = _other_id(event.object_id, mark)
@@ -197,7 +197,7 @@ class Publisher:
 
 
 class EventContext:
-    """What an event, or an attempt to deliver it, is for the matching of faults."""
+    """An event, or an attempt to deliver it, as faults see it."""
 
     __slots__ = ("_kind", "_object_id", "_publisher", "attempt", "has_endpoint")
 
@@ -206,7 +206,7 @@ class EventContext:
     ) -> None:
         """Describe an event; `attempt` is the number of the attempt that is about to be made.
 
-        `has_endpoint` is whether it goes anywhere.
+        `has_endpoint` is whether there is a target to send it to.
         """
         self._publisher = publisher
         self._kind = kind
@@ -215,7 +215,7 @@ class EventContext:
         self.has_endpoint = has_endpoint
 
     def value(self, member: str) -> str | int | None:
-        """Return a member of `match`."""
+        """Return the value of a member of `match`, or None when there is none."""
         match member:
             case "event_type":
                 return self._kind
@@ -235,7 +235,7 @@ class EventContext:
 
     @property
     def in_a_request(self) -> bool:
-        """Return whether a request that has not been answered yet causes the event."""
+        """Return whether a request that has not been answered yet caused the event."""
         return self._publisher.cause is not None
 
     def follows_another(self) -> bool:
@@ -251,20 +251,20 @@ def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:
 
 
 def _last_event_at(journal: Journal, object_id: str) -> int | None:
-    """Return when an object's latest event was made, if it has one that is still kept."""
+    """Return when an object's latest event was made, or None when none is kept."""
     return next((each.created_at for each in reversed(journal.events.entries) if each.object_id == object_id), None)
 
 
 def publishing(publisher: ref[Publisher]) -> Emit:
-    """Return what the ledger tells of its events.
+    """Return the function that the ledger calls for each event.
 
-    It holds its publisher weakly. A publisher that held itself, through its ledger, would only be given back by a full
-    collection, which a server that keeps a hundred megabytes of journals had better not wait for.
+    It refers to its publisher weakly: the publisher has the ledger, and a reference cycle would keep both in memory
+    until a full garbage collection, which is slow and rare in a server with a hundred megabytes of journals.
     """
 
     def publish(kind: str, resource: Resource, document: Document, previous: Document, now: int) -> None:
         found = publisher()
-        if found is not None:  # nobody is left who could ask for the event of a ledger that somebody has kept
+        if found is not None:  # its sandbox still exists
             found.publish(kind, resource, document, previous, now)
 
     return publish

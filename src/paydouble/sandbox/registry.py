@@ -10,7 +10,7 @@ from paydouble.sandbox.business import Sandbox
 
 
 class Registry:
-    """The living sandboxes; business keys are unique among them."""
+    """The sandboxes that exist; ids and business keys are unique among them."""
 
     __slots__ = ("_by_header", "_by_id", "_by_key")
 
@@ -18,7 +18,7 @@ class Registry:
         """Start without any."""
         self._by_id: dict[str, Sandbox] = {}
         self._by_key: dict[str, Sandbox] = {}
-        # The whole header of well-formed clients: one look-up instead of a decoding a request.
+        # By the whole header that a well-formed client sends: a look-up per request instead of decoding it.
         self._by_header: dict[str, Sandbox] = {}
 
     def __iter__(self) -> Iterator[Sandbox]:
@@ -30,11 +30,11 @@ class Registry:
         return len(self._by_id)
 
     def __contains__(self, sandbox_id: object) -> bool:
-        """Return whether an id is taken."""
+        """Return whether there is a sandbox with this id."""
         return sandbox_id in self._by_id
 
     def add(self, sandbox: Sandbox) -> None:
-        """Take a sandbox in, or refuse an id or a key that is taken."""
+        """Add a sandbox; `UsageError` when its id or its key is taken."""
         identity = sandbox.identity
         if identity.id in self._by_id:
             raise UsageError(f"there already is a sandbox {identity.id!r}", member="id")
@@ -45,21 +45,21 @@ class Registry:
         self._by_header[basic_header(identity.business_key, identity.business_secret)] = sandbox
 
     def remove(self, sandbox: Sandbox) -> None:
-        """Let a sandbox go; its credentials are unknown from now on."""
+        """Remove a sandbox; its credentials are unknown from now on."""
         identity = sandbox.identity
         del self._by_id[identity.id]
         del self._by_key[identity.business_key]
         del self._by_header[basic_header(identity.business_key, identity.business_secret)]
 
     def get(self, sandbox_id: str) -> Sandbox:
-        """Return a sandbox by id."""
+        """Return a sandbox by id; `UnknownThing` when there is none."""
         try:
             return self._by_id[sandbox_id]
         except KeyError:
             raise UnknownThing(f"There is no sandbox {sandbox_id[:64]!r}.") from None
 
     def find(self, authorization: str | None) -> tuple[Sandbox | None, bool]:
-        """Return the sandbox that a header's business key names, and whether its secret is right."""
+        """Return the sandbox of an Authorization header's business key, or None, and whether the secret is right."""
         if authorization is None:
             return None, False
         sandbox = self._by_header.get(authorization)

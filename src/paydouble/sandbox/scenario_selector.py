@@ -1,4 +1,4 @@
-"""The scenarios of one sandbox: what was uploaded, over the library's; and which one a new pay-in plays."""
+"""The scenarios of one sandbox (uploads before the library's), and which of them a new pay-in plays."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ SCENARIO_DOMAIN: Final = "@scenario.test"
 MOST_UPLOADS: Final = 1_000
 
 
-class Usual(NamedTuple):
-    """The life of every deposit that names none, and for how long that is so."""
+class DefaultSelection(NamedTuple):
+    """The scenario of every deposit that names none, and what that depends on."""
 
     default: str
+    """The name in the settings."""
     version: int
-    """The library's."""
+    """The version of the library."""
     scenario: Scenario | None
-    """None while the deposit's members decide."""
+    """None while the members of the deposit decide (`match`)."""
     needs_preparation: bool
-    """Whether it may need more than its steps."""
+    """Whether it may have settings or faults."""
     lasting: bool
     """Whether its name will always mean this very object."""
 
 
 class ScenarioSelector:
-    """Lives by name. A pay-in keeps the life that it began, whatever is uploaded, reloaded or forgotten later."""
+    """Chooses scenarios. A pay-in keeps the one that it began, whatever is uploaded, reloaded or removed later."""
 
     def __init__(self, library: Library) -> None:
         """Start without uploads."""
         self.library = library
         self.uploaded: dict[str, Scenario] = {}
         self._active: str | None = None
-        self._usual: Usual | None = None
+        self._default_selection: DefaultSelection | None = None
         self.plays = 0
-        """Pay-ins that were made by playing a scenario."""
+        """How many pay-ins were made by playing a scenario."""
         self._begun: dict[str, Scenario] = {}
 
     def names(self) -> list[str]:
-        """Return all names, in order; no shipped file is read for it."""
+        """Return all names, sorted, without reading a shipped file."""
         return sorted({*self.library.names(), *self.uploaded})
 
     def check(self, name: str, member: str = "scenario") -> None:
-        """Raise `UsageError` about a member when there is no scenario of its name."""
+        """Raise `UsageError` about a member of the call when there is no scenario of this name."""
         if name not in self.names():
             raise self._unknown(name, member)
 
@@ -67,81 +68,85 @@ class ScenarioSelector:
         return found
 
     def choose(self, deposit: Mapping[str, Any], default: str) -> Scenario:
-        """Return the life of a new pay-in, by the request for it as parsed JSON; `UsageError` for an unknown name.
+        """Return the scenario of a new pay-in, from its parsed request; `UsageError` for an unknown name.
 
         The active scenario comes first, then the local part of a `…@scenario.test` e-mail, then the first `match`
-        (uploads before files), then the default.
+        (uploads before files), then `default`.
         """
         if self._active is not None:
             return self.get(self._active)
         customer = deposit.get("customer")
         email = customer.get("email") if isinstance(customer, dict) else None
-        # A form in a browser can choose a life without code: card-declined@scenario.test.
+        # A form in a browser can choose a scenario without code: card-declined@scenario.test.
         if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN):
             return self.get(email.removesuffix(SCENARIO_DOMAIN))
-        usual = self.usual(default)
-        if usual.scenario is not None:
-            return usual.scenario
+        selection = self.default_selection(default)
+        if selection.scenario is not None:
+            return selection.scenario
         for scenario in self.matching():
             if scenario.match is not None and scenario.match.takes(deposit):
                 return scenario
         return self.get(default)
 
-    def usual(self, default: str) -> Usual:
-        """Return what a new pay-in plays that does not ask for a life by e-mail; `UsageError` for an unknown name."""
-        usual = self._usual
-        if usual is None or usual.default != default or usual.version != self.library.version:
+    def default_selection(self, default: str) -> DefaultSelection:
+        """Return what a pay-in plays whose e-mail chooses no scenario; `UsageError` for an unknown name.
+
+        It is kept until something that it depends on changes, since every deposit asks for it.
+        """
+        selection = self._default_selection
+        if selection is None or selection.default != default or selection.version != self.library.version:
             decided = self._active is not None or not self.matching()
             scenario = self.get(self._active or default) if decided else None
             needs_preparation = scenario is None or bool(scenario.faults) or scenario.settings is not None
             lasting = scenario is not None and self.library.lasting(scenario)
-            self._usual = usual = Usual(default, self.library.version, scenario, needs_preparation, lasting)
-        return usual
+            selection = DefaultSelection(default, self.library.version, scenario, needs_preparation, lasting)
+            self._default_selection = selection
+        return selection
 
     @property
     def active(self) -> str | None:
-        """Return the life of every new pay-in, if one was chosen."""
+        """Return the name of the scenario that every new pay-in plays, or None."""
         return self._active
 
     def matching(self) -> tuple[Scenario, ...]:
-        """Return the scenarios with a `match`, in the order in which they are asked."""
+        """Return the scenarios with a `match`, in the order in which they are tried."""
         if not self.uploaded:
             return self.library.matching
         uploads = tuple(each for each in self.uploaded.values() if each.match is not None)
         return uploads + tuple(each for each in self.library.matching if each.name not in self.uploaded)
 
     def upload(self, scenario: Scenario) -> None:
-        """Put a scenario over any other of its name, for the pay-ins to come; `UsageError` when there are too many."""
+        """Use a scenario for its name from the next pay-in on; `UsageError` when there are too many uploads."""
         if scenario.name not in self.uploaded and len(self.uploaded) >= MOST_UPLOADS:
             raise UsageError(f"there are {MOST_UPLOADS} uploaded scenarios already; reset some", member="name")
         self.uploaded[scenario.name] = scenario
-        self._usual = None
+        self._default_selection = None
 
     def activate(self, name: str | None) -> None:
-        """Let every new pay-in lead a life, or with None its own; `UsageError` when there is no such scenario."""
+        """Let every new pay-in play a scenario, or with None let each choose; `UsageError` for an unknown name."""
         if name is not None:
             self.check(name, "name")
         self._active = name
-        self._usual = None
+        self._default_selection = None
 
     def begin(self, pay_in: PayIn, scenario: Scenario) -> None:
-        """Note which life a pay-in leads, where its name alone would not tell for ever."""
-        usual = self._usual
-        if usual is not None and usual.scenario is scenario and usual.version == self.library.version:
-            lasting = usual.lasting
+        """Note which scenario a pay-in plays, unless its name will always mean the same one."""
+        selection = self._default_selection
+        if selection is not None and selection.scenario is scenario and selection.version == self.library.version:
+            lasting = selection.lasting
         else:
             lasting = self.library.lasting(scenario)
         if not lasting:
             self._begun[pay_in.id] = scenario
 
     def of(self, pay_in: PayIn) -> Scenario:
-        """Return the life that a pay-in began."""
+        """Return the scenario that a pay-in plays."""
         begun = self._begun.get(pay_in.id) or shipped(pay_in.scenario)
         assert begun is not None  # noqa: S101 - what is not noted is shipped (`begin`)
         return begun
 
     def clear(self) -> tuple[int, int]:
-        """Forget the uploads and the default; returns how many of each there were."""
+        """Forget the uploads and the active scenario; returns how many of each there were."""
         removed = len(self.uploaded), int(self._active is not None)
         self.uploaded.clear()
         self.activate(None)

@@ -1,8 +1,20 @@
-"""How resources live on by themselves: the timers that a new state sets, and what happens when one goes off.
+"""Plays the scripts of scenarios: what happens to pay-ins, refunds, disputes and payouts by themselves.
 
-A scenario's script is a chain: only the next step is ever on the clock. A script whose next step has become illegal
-(the merchant cancelled, money was refunded) ends there, and a forced transition ends it too: whoever takes the wheel
-keeps it.
+A script is a chain of steps, of which only the next one is on the clock, as a `PlayStep` timer that holds the rest:
+
+    begin ──► timer for step n ──due──► play it ──done──► timer for step n + 1 ──► … ──► end
+                     │                      └─ not possible (any more) ──► end
+                     └─ a merchant or a test moves the resource: the timer is cancelled ──► end
+
+A step may move its resource, open a dispute or a refund (which then plays a script of its own), choose a branch, or
+repeat others. A branch is decided when it is due, so it sees what the merchant has done until then; it is replaced by
+the chosen steps, as a repetition is by one round of it. Both are part of the chain and take no timer without a delay.
+
+Three other timers end what nobody has completed in time: `ExpirePayIn` while a pay-in is unpaid,
+`MissEvidence` for a dispute that has no script, and `DecideDispute` once its evidence was submitted, unless a script
+decides. After every move `_update_timers` cancels the timers that no longer apply: nothing expires while a payment is
+verified, and nothing moves a resource in a final state but a step with `force`. A pay-in that is reopened in time can
+expire again, and a dispute that is moved by hand gets its deadline or its decision again.
 """
 
 from __future__ import annotations
@@ -39,7 +51,7 @@ from paydouble.scenarios.steps import (
 if TYPE_CHECKING:
     from paydouble.scenarios.model import Scenario, StartPlan
 
-# Lives that the contract does not show: short enough to watch, long enough to see each state.
+# Scripts that the contract does not specify: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
     RefundStep.model_construct(after=parse_duration("1s"), to="processing"),
     RefundStep.model_construct(after=parse_duration("2s"), to="succeeded"),
@@ -51,9 +63,9 @@ PAYOUT_STEPS: Final = (
 
 
 class ScriptRunner:
-    """The timers of one sandbox's resources."""
+    """Plays the scripts of one sandbox."""
 
-    __slots__ = ("_ledger", "_scenarios", "_timers", "settings", "stories")
+    __slots__ = ("_ledger", "_scenarios", "_timers", "histories", "settings")
 
     def __init__(
         self,
@@ -61,21 +73,21 @@ class ScriptRunner:
         timers: Timers[Command],
         settings: Settings,
         scenarios: ScenarioSelector,
-        stories: dict[str, list[str]],
+        histories: dict[str, list[str]],
     ) -> None:
-        """Work on a sandbox's ledger and timers."""
+        """Work on a sandbox's ledger and timers; `histories` are the publisher's."""
         self._ledger = ledger
         self._timers = timers
         self._scenarios = scenarios
         self.settings = settings
-        self.stories = stories
-        """Event types so far, by pay-in; the publisher goes on with those that have begun here."""
+        self.histories = histories
+        """Event types so far, by pay-in. This class begins a history, and the publisher continues it."""
 
     def begin_pay_in(self, pay_in: PayIn, start_plan: StartPlan, now: int) -> None:
-        """Set the first step, and the expiry unless the step comes before it and will set it (`_tidy`)."""
+        """Set the timer of the first step, and the expiry unless that step comes before it and sets it."""
         first_after = start_plan.first_after
         if start_plan.asks_when:
-            self.stories[pay_in.id] = ["pay-in.created"]
+            self.histories[pay_in.id] = ["pay-in.created"]
         if first_after is None or now + first_after >= pay_in.expires_at:
             self._timers.schedule(pay_in.expires_at, ExpirePayIn(pay_in.id), pay_in.id)
         if first_after is None:
@@ -84,23 +96,23 @@ class ScriptRunner:
             self._timers.schedule(now + first_after, PlayStep(pay_in.id, start_plan.steps, 0), pay_in.id)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
-        """Set the first step."""
+        """Begin the script of a refund: its pay-in's scenario has it, or the default applies."""
         script: tuple[Step, ...] | None = scenario.lifecycle.refund
         self._next_step(refund.id, REFUND_STEPS if script is None else script, 0, now)
 
     def begin_payout(self, payout: Payout, now: int) -> None:
-        """Set the first step."""
+        """Begin the default script of a payout."""
         self._next_step(payout.id, PAYOUT_STEPS, 0, now)
 
     def open_dispute(self, pay_in: PayIn, *, amount: int | None, reason: str, now: int, force: bool = False) -> Dispute:
-        """Let a chargeback arrive; ApiError when the pay-in cannot have one."""
+        """Open a dispute about a pay-in and begin its script; `ApiError` when the pay-in cannot have one."""
         window = self.settings.disputes.response_window
         dispute = self._ledger.open_dispute(now, pay_in, amount=amount, reason=reason, window_ms=window, force=force)
         self.begin_dispute(dispute, self._scenarios.of(pay_in), now)
         return dispute
 
     def begin_dispute(self, dispute: Dispute, scenario: Scenario, now: int) -> None:
-        """Set the first step, or the day on which a dispute without evidence is lost."""
+        """Begin the script of a dispute; without one it is lost when its evidence is not submitted in time."""
         script = scenario.lifecycle.dispute
         if script:
             self._next_step(dispute.id, script, 0, now)
@@ -108,7 +120,7 @@ class ScriptRunner:
             self._timers.schedule(dispute.evidence_due_by, MissEvidence(dispute.id), dispute.id)
 
     def review(self, dispute: Dispute, now: int) -> None:
-        """Set the decision on evidence that was just handed in, unless a script decides or its time is set already."""
+        """Set the time of the decision on submitted evidence, unless a script decides or it is set already."""
         if not any(isinstance(timer.command, PlayStep | DecideDispute) for timer in self._timers.of(dispute.id)):
             self._timers.cancel_subject(dispute.id)
             self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
@@ -116,7 +128,10 @@ class ScriptRunner:
     def move(
         self, resource: Resource, to: str, now: int, *, failure: Failure | None = None, force: bool = False
     ) -> None:
-        """Apply a transition that a caller asked for, and end the script: `IllegalTransition` changes nothing."""
+        """Apply a transition that a merchant or a test asked for, and end the script.
+
+        `IllegalTransition`, which changes nothing, unless the lifecycle allows it or `force` is given.
+        """
         window = self.settings.disputes.response_window
         self._ledger.transition(resource, to, now, failure=failure, force=force, window_ms=window)
         # An update of a dispute that is under review does not move its decision.
@@ -124,59 +139,59 @@ class ScriptRunner:
         for timer in self._timers.of(resource.id):
             if not isinstance(timer.command, kept):
                 self._timers.cancel(timer)
-        self._tidy(resource, now)
-        self._watch_again(resource, now)
+        self._update_timers(resource, now)
+        self._restart_dispute_timer(resource, now)
 
     def fire(self, command: Command, now: int) -> None:
-        """Do what a timer of a resource holds."""
+        """Carry out the command of a timer that is due."""
         match command:
             case PlayStep(object_id, steps, index):
                 self._play(object_id, steps, index, now)
             case ExpirePayIn(object_id):
-                self._step(object_id, "cancelled", now)
+                self._transition(object_id, "cancelled", now)
             case MissEvidence(object_id):
-                self._step(object_id, "lost", now)
+                self._transition(object_id, "lost", now)
             case DecideDispute(object_id):
-                self._step(object_id, self.settings.disputes.decision, now)
+                self._transition(object_id, self.settings.disputes.decision, now)
 
     def _play(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
         step = steps[place]
         match step:
             case OpenDispute():
-                done = self._arrive(object_id, step, now)
+                done = self._play_dispute(object_id, step, now)
             case OpenRefund():
-                done = self._give_back(object_id, step, now)
+                done = self._play_refund(object_id, step, now)
             case BranchStep() | RepeatStep():
                 done = True
-                steps, place = self._unfold(object_id, step, steps[place + 1 :]), -1
+                steps, place = self._expand(object_id, step, steps[place + 1 :]), -1
             case TransitionStep():
-                done = self._take(object_id, step, now)
+                done = self._play_transition(object_id, step, now)
             case _:
                 assert_never(step)
         if done:
             self._next_step(object_id, steps, place + 1, now)
 
-    def _take(self, object_id: str, step: Transition, now: int) -> bool:
+    def _play_transition(self, object_id: str, step: Transition, now: int) -> bool:
         spec = getattr(step, "failure", None)
         failure = Failure(spec.code, spec.message) if spec else None
         if isinstance(step, PayInStep) and step.amount is not None:
             pay_in = self._ledger.get(PayIn, object_id)
             pay_in.settles_at = minor_units_of(step.amount, pay_in.amount, pay_in.digits)
-        return self._step(object_id, step.to, now, failure=failure, force=step.force)
+        return self._transition(object_id, step.to, now, failure=failure, force=step.force)
 
-    def _unfold(self, object_id: str, step: Branch | Repeat, rest: tuple[Step, ...]) -> tuple[Step, ...]:
-        """Return what is left of a script once a step that holds others has been replaced by them."""
+    def _expand(self, object_id: str, step: Branch | Repeat, rest: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Return the rest of a script in which a branch or a repetition is replaced by its steps."""
         if isinstance(step, RepeatStep):
             return expand((step, *rest))
-        return (*self._decide(object_id, step), *rest)
+        return (*self._chosen(object_id, step), *rest)
 
-    def _decide(self, object_id: str, branch: Branch) -> tuple[Step, ...]:
+    def _chosen(self, object_id: str, branch: Branch) -> tuple[Step, ...]:
         resource = self._ledger.find(object_id)
         pay_in = self._ledger.get(PayIn, getattr(resource, "payin_id", object_id))
-        story = self.stories.get(pay_in.id, [])
-        return branch.then if holds(branch.when, pay_in, self._ledger, story) else branch.otherwise
+        history = self.histories.get(pay_in.id, [])
+        return branch.then if holds(branch.when, pay_in, self._ledger, history) else branch.otherwise
 
-    def _arrive(self, pay_in_id: str, step: OpenDispute, now: int) -> bool:
+    def _play_dispute(self, pay_in_id: str, step: OpenDispute, now: int) -> bool:
         pay_in = self._ledger.get(PayIn, pay_in_id)
         spec = step.dispute
         rest = pay_in.amount - self._ledger.disputed(pay_in)
@@ -187,7 +202,7 @@ class ScriptRunner:
             return False
         return True
 
-    def _give_back(self, pay_in_id: str, step: OpenRefund, now: int) -> bool:
+    def _play_refund(self, pay_in_id: str, step: OpenRefund, now: int) -> bool:
         pay_in = self._ledger.get(PayIn, pay_in_id)
         spec = step.refund
         disputed_too = self.settings.refunds.while_disputed == "allow"
@@ -207,7 +222,9 @@ class ScriptRunner:
         self.begin_refund(refund, self._scenarios.of(pay_in), now)
         return True
 
-    def _step(self, object_id: str, to: str, now: int, *, failure: Failure | None = None, force: bool = False) -> bool:
+    def _transition(
+        self, object_id: str, to: str, now: int, *, failure: Failure | None = None, force: bool = False
+    ) -> bool:
         resource = self._ledger.find(object_id)
         if not isinstance(resource, Resource):
             return False
@@ -217,39 +234,39 @@ class ScriptRunner:
             moved = True
         except IllegalTransition:
             moved = False
-        self._tidy(resource, now)
+        self._update_timers(resource, now)
         return moved
 
     def _next_step(self, object_id: str, steps: tuple[Step, ...], place: int, now: int) -> None:
         while place < len(steps):
             step = steps[place]
-            if isinstance(step, TransitionStep):  # asked first: nearly every step is one
+            if isinstance(step, TransitionStep):  # checked first: nearly every step is one
                 self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
                 return
             if isinstance(step, BranchStep | RepeatStep) and not step.after:
-                steps, place = self._unfold(object_id, step, steps[place + 1 :]), 0
+                steps, place = self._expand(object_id, step, steps[place + 1 :]), 0
             else:
                 self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
                 return
 
-    def _tidy(self, resource: Resource, now: int) -> None:
-        # Money that is being verified cannot expire any more, and nothing happens to what is final, unless its script
+    def _update_timers(self, resource: Resource, now: int) -> None:
+        # A payment that is being verified cannot expire any more, and a final state does not change, unless the script
         # forces it: late money on an expired pay-in.
         final = is_final(resource.TABLE, resource.status)
         paid = isinstance(resource, PayIn) and resource.status == "processing"
         for timer in self._timers.of(resource.id):
             command = timer.command
-            goes_on = isinstance(command, PlayStep) and _outlives(command.steps[command.place])
+            goes_on = isinstance(command, PlayStep) and _plays_after_final(command.steps[command.place])
             if (final and not goes_on) or (paid and isinstance(command, ExpirePayIn)):
                 self._timers.cancel(timer)
-        # A pay-in that was reopened in time expires like any other.
+        # A pay-in that has just begun, or was reopened in time, can expire.
         if isinstance(resource, PayIn) and resource.status in UNPAID and resource.expires_at > now:
             expiries = [timer for timer in self._timers.of(resource.id) if isinstance(timer.command, ExpirePayIn)]
             if not expiries:
                 self._timers.schedule(resource.expires_at, ExpirePayIn(resource.id), resource.id)
 
-    def _watch_again(self, resource: Resource, now: int) -> None:
-        # A dispute that a test moved or reopened still comes to an end.
+    def _restart_dispute_timer(self, resource: Resource, now: int) -> None:
+        # A dispute that a test has moved or reopened is still decided in the end.
         match resource:
             case Dispute(status="under_review") if not self._timers.of(resource.id):
                 self._timers.schedule(now + self.settings.disputes.review, DecideDispute(resource.id), resource.id)
@@ -257,6 +274,6 @@ class ScriptRunner:
                 self._timers.schedule(resource.evidence_due_by, MissEvidence(resource.id), resource.id)
 
 
-def _outlives(step: Step) -> bool:
-    # What is not a transition may begin something else; the pay-in itself stays as it is.
+def _plays_after_final(step: Step) -> bool:
+    # A step that is not a transition opens something else, or leads on to other steps; the resource stays as it is.
     return step.force if isinstance(step, TransitionStep) else True

@@ -1,8 +1,8 @@
-"""Keeps a sandbox's journals within their bytes.
+"""Keeps the journals of a sandbox below their limit in bytes.
 
-What is kept is counted exactly only now and then: `Journal.grown` grows by whatever is added, and what a full log drops
-is not taken off. When it passes the limit, everything is counted, and the oldest goes until an eighth of the limit is
-free again. So each record costs an addition, and the count of all of them is shared by megabytes.
+Exact counts are rare: `Journal.grown` only adds up what is recorded, and ignores what a full log drops. When it passes
+the limit, everything is counted, and the oldest records are removed until an eighth of the limit is free again. So each
+record costs one addition, and an exact count happens once in several megabytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from paydouble.payments.events import Event
     from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox
 
-# What Python needs for each, beside its bytes.
+# Memory that Python needs for each record, besides its own bytes.
 REQUEST_BYTES: Final = 500
 EVENT_BYTES: Final = 250
 DELIVERY_BYTES: Final = 400
@@ -40,45 +40,45 @@ def size_of_delivery(delivery: Delivery) -> int:
 
 
 class Trimmer:
-    """Counts what a sandbox's journals keep, and removes the oldest when it is too much."""
+    """Counts the bytes of a sandbox's journals, and removes the oldest records when they are too many."""
 
     __slots__ = ("_feed", "_journal", "_outbox")
 
     def __init__(self, journal: Journal, outbox: Outbox, feed: Feed) -> None:
-        """Watch over what is kept."""
+        """Work on the journals of a sandbox."""
         self._journal = journal
         self._outbox = outbox
         self._feed = feed
 
     def keep(self, count: int) -> None:
-        """Count bytes that are kept from now on, and make room when there is none left."""
+        """Add bytes that are kept from now on, and remove old records when the limit is passed."""
         journal = self._journal
         journal.grown += count
         if journal.grown > journal.most_bytes:
             self._trim(journal)
 
     def _trim(self, journal: Journal) -> None:
-        """Remove the oldest until the journals have room again.
+        """Remove the oldest records until an eighth of the limit is free.
 
-        Requests go, or events with their deliveries: whichever take more. A delivery that waits is never removed; of
-        its attempts the bytes may be.
+        Requests are removed, or events with their deliveries: whichever take more. A delivery that is not settled is
+        never removed, but the bytes of its attempts may be.
         """
         enough = journal.most_bytes - journal.most_bytes // 8
         requests = sum(map(size_of_request, journal.requests.entries))
-        told = _Told(journal, self._outbox)
-        gone: list[object] = []
-        while requests + told.size > enough:
-            if requests > told.size:
+        webhooks = _Webhooks(journal, self._outbox)
+        removed: list[object] = []
+        while requests + webhooks.size > enough:
+            if requests > webhooks.size:
                 entry = journal.requests.evict()
                 requests -= size_of_request(entry)
-                gone.append(entry)
-            elif not told.shrink(gone):
+                removed.append(entry)
+            elif not webhooks.shrink(removed):
                 break
-        self._feed.drop(gone)
-        journal.grown = min(requests + told.size, enough)
+        self._feed.drop(removed)
+        journal.grown = min(requests + webhooks.size, enough)
 
 
-class _Told:
+class _Webhooks:
     """The events and deliveries of a sandbox, and how many bytes they take."""
 
     def __init__(self, journal: Journal, outbox: Outbox) -> None:
@@ -88,16 +88,16 @@ class _Told:
         self.size = sum(map(size_of_event, journal.events.entries))
         self.size += sum(map(size_of_delivery, outbox.deliveries.values()))
 
-    def shrink(self, gone: list[object]) -> bool:
-        """Remove the oldest event or delivery; returns whether there was anything to remove."""
-        # In step, since a delivery holds its event.
+    def shrink(self, removed: list[object]) -> bool:
+        """Remove the oldest event or delivery and append it to `removed`; returns whether there was one to remove."""
+        # By turns, since a delivery keeps its event in memory.
         if len(self._events.entries) > len(self._outbox.deliveries):
-            self._evict_event(gone)
+            self._evict_event(removed)
             return True
         settled = self._outbox.evict()
         if settled is not None:
             self.size -= size_of_delivery(settled)
-            gone.append(settled)
+            removed.append(settled)
             return True
         for delivery, attempt in self._attempts:
             self.size -= attempt.own_bytes(delivery.event)
@@ -105,13 +105,13 @@ class _Told:
             return True
         if not self._events.entries:
             return False
-        self._evict_event(gone)
+        self._evict_event(removed)
         return True
 
-    def _evict_event(self, gone: list[object]) -> None:
+    def _evict_event(self, removed: list[object]) -> None:
         event = self._events.evict()
         self.size -= size_of_event(event)
-        gone.append(event)
+        removed.append(event)
 
 
 def _attempts_of_waiting(outbox: Outbox) -> Iterator[tuple[Delivery, Attempt]]:

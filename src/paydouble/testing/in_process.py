@@ -118,7 +118,7 @@ class _Shell:
 
     async def reset(self, sandbox: Sandbox, scope: frozenset[str], *, same_ids: bool) -> dict[str, int]:
         """Forget what the scope names."""
-        from paydouble.sandbox.resetting import check_scope
+        from paydouble.sandbox.business import check_scope
 
         check_scope(scope, same_ids=same_ids)
         removed = sandbox.reset(scope, same_ids=same_ids)

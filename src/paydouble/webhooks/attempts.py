@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from paydouble.faults.webhook_plans import AttemptPlan
+from paydouble.faults.plans import AttemptPlan
 from paydouble.webhooks.signing import signature_header
 
 Header = tuple[str, str]

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
 from paydouble.config import WebhookSettings
-from paydouble.faults.webhook_plans import AttemptPlan, Copies
+from paydouble.faults.plans import AttemptPlan, Copies
 from paydouble.payments.events import Event
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
 

@@ -18,7 +18,7 @@ from drive import DEPOSITS, deposit_body, key
 
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import ApiFault, parse_fault
-from paydouble.faults.plan import Plan
+from paydouble.faults.plans import Plan
 from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import WireKind
 from paydouble.guards.credentials import basic_header

@@ -21,7 +21,7 @@ from paydouble.faults.api_effects import (
     PhasedEffect,
 )
 from paydouble.faults.model import API_EFFECTS, ApiFault, parse_fault
-from paydouble.faults.plan import Plan
+from paydouble.faults.plans import Plan
 from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import Wire
 

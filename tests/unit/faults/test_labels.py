@@ -98,7 +98,7 @@ def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
     known = {"a": declared("latency"), "b": declared("truncate")}
 
     assert labels.describe(["a", "gone", "b"], known.get, labels.to_request) == (
-        ", delayed (a), struck by gone, reply cut short (b)"
+        ", delayed (a), fired: gone, reply cut short (b)"
     )
     assert not labels.describe([], known.get, labels.to_request)
 

@@ -57,7 +57,12 @@ def test_an_empty_table_is_not_busy() -> None:
     """A lane without faults costs nothing, and fires nothing."""
     table = _table()
 
-    assert ("before" in table.asked, "after" in table.asked, _fire(table), len(table)) == (False, False, [], 0)
+    assert ("before" in table.active_points, "after" in table.active_points, _fire(table), len(table)) == (
+        False,
+        False,
+        [],
+        0,
+    )
 
 
 def test_a_fault_is_asked_in_its_lane() -> None:
@@ -65,7 +70,7 @@ def test_a_fault_is_asked_in_its_lane() -> None:
     table = _table()
     _add(table, phase="after_commit")
 
-    assert ("before" in table.asked, "after" in table.asked, _fire(table)) == (False, True, [])
+    assert ("before" in table.active_points, "after" in table.active_points, _fire(table)) == (False, True, [])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_a_fault_has_its_time() -> None:
 
     fired = [len(table.fire("before", Context(), NOW + after)) for after in (0, 1999, 2000)]
 
-    assert (fired, armed.alive(NOW + 1999), armed.alive(NOW + 2000)) == ([1, 1, 0], True, False)
+    assert (fired, armed.is_active(NOW + 1999), armed.is_active(NOW + 2000)) == ([1, 1, 0], True, False)
 
 
 def test_a_disabled_fault_is_passed_over() -> None:
@@ -233,7 +238,12 @@ def test_a_removed_fault_is_gone() -> None:
 
     table.remove("a")
 
-    assert ([armed.id for armed in table], len(table), "before" in table.asked, "after" in table.asked) == (
+    assert (
+        [armed.id for armed in table],
+        len(table),
+        "before" in table.active_points,
+        "after" in table.active_points,
+    ) == (
         ["b"],
         1,
         False,
@@ -251,7 +261,7 @@ def test_clear_tells_how_many() -> None:
     _add(table)
     _add(table)
 
-    assert (table.clear(), len(table), _fire(table), table.asked) == (2, 0, [], frozenset())
+    assert (table.clear(), len(table), _fire(table), table.active_points) == (2, 0, [], frozenset())
 
 
 def test_a_table_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from webhook_faults import EFFECTS, label
 from paydouble.core.errors import UsageError
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.model import WEBHOOK_EFFECTS, document, parse_fault
+from paydouble.faults.plans import AttemptPlan, EventPlan
 from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.webhook_effects import AttemptEffect, EventEffect
-from paydouble.faults.webhook_plans import AttemptPlan, EventPlan
 
 ROLL = SeededValues(SeededRandom(1), "fault-1", 1)
 

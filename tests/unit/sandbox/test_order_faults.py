@@ -120,7 +120,12 @@ def test_an_orders_fault_is_changed_and_removed_like_any_other() -> None:
     faults.remove("staged-1.2")
     faults.remove("staged-1.storm")
 
-    assert (after_change, len(faults), "before" in faults.asked, "attempt" in faults.asked) == ("200", 0, False, False)
+    assert (after_change, len(faults), "before" in faults.active_points, "attempt" in faults.active_points) == (
+        "200",
+        0,
+        False,
+        False,
+    )
     with pytest.raises(UnknownThing):
         faults.get("staged-1.storm")
 
@@ -131,13 +136,13 @@ def test_an_orders_fault_is_asked_where_it_belongs() -> None:
     shop.order("a", **by_mail("staged"))
     faults = shop.box.faults
     armed = faults.get("staged-1.1")
-    before = faults.asked
+    before = faults.active_points
 
     faults.change(armed.id, armed.fault.model_copy(update={"phase": "after_commit"}))
-    changed = faults.asked
+    changed = faults.active_points
     shop.box.reset(frozenset({"state"}))
 
-    assert [set(each) for each in (before, changed, faults.asked)] == [{"before"}, {"after"}, set()]
+    assert [set(each) for each in (before, changed, faults.active_points)] == [{"before"}, {"after"}, set()]
 
 
 def test_removing_one_orders_fault_leaves_anothers() -> None:
@@ -259,7 +264,7 @@ def test_a_forgotten_upload_takes_its_settings_with_it() -> None:
 
     shop.box.reset(frozenset({"scenarios"}))
 
-    assert (shop.box.settings.envelope, shop.box.overlay.laid) == ("by_layer", None)
+    assert (shop.box.settings.envelope, shop.box.overlay.scenario) == ("by_layer", None)
     shop.box.activate_scenario(None)
     assert shop.box.active_scenario is None
 
@@ -275,10 +280,10 @@ def test_settings_that_do_not_fit_change_nothing() -> None:
     with pytest.raises(UsageError, match="the last delay is repeated"):
         shop.box.activate_scenario("contradicts")
 
-    assert (shop.box.settings, shop.box.overlay.laid, shop.box.active_scenario) == (before, fits, "fits")
+    assert (shop.box.settings, shop.box.overlay.scenario, shop.box.active_scenario) == (before, fits, "fits")
     with pytest.raises(UsageError, match="there is no scenario"):
         shop.box.activate_scenario("unknown")
-    assert shop.box.overlay.laid is fits
+    assert shop.box.overlay.scenario is fits
     shop.box.activate_scenario(None)
     assert shop.box.settings.envelope == "by_layer"
 
@@ -295,7 +300,7 @@ def test_settings_that_do_not_fit_the_own_scenario_are_refused_whole() -> None:
             load_settings({"scenario": "repeats", "webhooks": {"schedule": ["0s"], "repeat_last": False}}, before)
         )
 
-    assert (shop.box.settings, shop.box.overlay.laid) == (before, None)
+    assert (shop.box.settings, shop.box.overlay.scenario) == (before, None)
 
 
 # Choice

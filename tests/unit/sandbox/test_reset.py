@@ -8,7 +8,7 @@ from paydouble.core.errors import UsageError
 from paydouble.journal import RequestEntry
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
-from paydouble.sandbox.resetting import check_scope
+from paydouble.sandbox.business import check_scope
 from paydouble.webhooks.deliveries import Outcome
 
 ALL = frozenset({"state", "requests", "deliveries", "clock"})

@@ -262,4 +262,4 @@ def test_a_story_is_kept_for_those_alone_that_ask_for_it() -> None:
     advance(box, 2 * DAY)
 
     assert [each.payin_id for each in box.ledger.newest_first(Refund)] == [other.id]
-    assert (asking.refund_reserved, list(box.scripts.stories)) == (0, [asking.id])
+    assert (asking.refund_reserved, list(box.scripts.histories)) == (0, [asking.id])

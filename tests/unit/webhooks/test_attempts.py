@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from paydouble.faults.webhook_plans import AttemptPlan, SignatureMode
+from paydouble.faults.plans import AttemptPlan, SignatureMode
 from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transport
 from paydouble.webhooks.signing import SignatureError, sign, verify
 

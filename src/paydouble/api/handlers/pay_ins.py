@@ -17,7 +17,7 @@ from paydouble.payments.catalogue import Catalogue, Method, convert, rate
 from paydouble.payments.resources import Customer, Document, Order, PayIn
 
 if TYPE_CHECKING:
-    from paydouble.faults.plan import Plan
+    from paydouble.faults.plans import Plan
     from paydouble.sandbox import Sandbox
     from paydouble.scenarios.model import Scenario
 

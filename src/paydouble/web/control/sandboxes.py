@@ -8,7 +8,7 @@ from paydouble.core.errors import UsageError
 from paydouble.records import Advanced, clock_of, sandbox_of
 from paydouble.runtime.host import ClockSpec, SandboxSpec
 from paydouble.sandbox import Sandbox
-from paydouble.sandbox.resetting import RESET_SCOPES
+from paydouble.sandbox.business import RESET_SCOPES
 from paydouble.web.control import views
 from paydouble.web.control.models import Advance, ChangeSandbox, ClockBody, ClockChoice, CreateSandbox, Reset
 from paydouble.web.control.values import ControlCall, ControlError, Document

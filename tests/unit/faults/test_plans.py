@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paydouble.core.seeded_random import SeededRandom
+from paydouble.faults.plans import Reordering, Strategy
 from paydouble.faults.seeded_values import SeededValues
-from paydouble.faults.webhook_plans import Gathering, Strategy
 
 STRATEGIES = get_args(Strategy)
 
 
-def _gathering(strategy: Strategy, window: int = 5, order: tuple[int, ...] = (3, 1, 2, 5, 4)) -> Gathering:
+def _reordering(strategy: Strategy, window: int = 5, order: tuple[int, ...] = (3, 1, 2, 5, 4)) -> Reordering:
     chosen = order if strategy == "permutation" else ()
     seeded = SeededValues(SeededRandom(1), "fault-1", 1)
-    return Gathering("fault-1", strategy, window, chosen, 1000, each_object=True, seeded=seeded)
+    return Reordering("fault-1", strategy, window, chosen, 1000, each_object=True, seeded=seeded)
 
 
 @given(
@@ -28,9 +28,9 @@ def _gathering(strategy: Strategy, window: int = 5, order: tuple[int, ...] = (3,
 )
 def test_any_arrangement_is_a_permutation(strategy: Strategy, count: int, order: list[int]) -> None:
     """However many events there are in the end, each leaves exactly once."""
-    gathering = _gathering(strategy, 8, tuple(order))
+    reordering = _reordering(strategy, 8, tuple(order))
 
-    assert sorted(gathering.arrange(count)) == list(range(count))
+    assert sorted(reordering.arrange(count)) == list(range(count))
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_any_arrangement_is_a_permutation(strategy: Strategy, count: int, order:
 )
 def test_an_arrangement_names_places(strategy: Strategy, count: int, expected: list[int]) -> None:
     """The places are those in which the events came; of a window that is not full the rest of the order counts."""
-    assert _gathering(strategy).arrange(count) == expected
+    assert _reordering(strategy).arrange(count) == expected
 
 
 def test_a_shuffle_depends_on_its_roll() -> None:
     """The same values gives the same order, the next firing another one."""
     orders = [
-        Gathering(
+        Reordering(
             "f", "shuffle", 8, (), 0, each_object=True, seeded=SeededValues(SeededRandom(seed), "f", number)
         ).arrange(8)
         for seed, number in ((1, 1), (1, 1), (1, 2), (2, 1))
