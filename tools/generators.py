@@ -23,8 +23,8 @@ from typing import Any
 import aiohttp
 
 from outcome import Outcome, Verdict, failed, ok, skipped
-from paydouble.api import openapi
 from paydouble.api.operations import OPERATIONS
+from paydouble.openapi import document as openapi
 from paydouble.server import Server, ServerOptions
 from paydouble.web.control import openapi as control_openapi
 

@@ -27,6 +27,7 @@ CORE = (
     "api",
     "inprocess",
     "rehearsal",
+    "openapi",
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95

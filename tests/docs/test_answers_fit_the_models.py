@@ -10,9 +10,9 @@ import pytest
 from drive import SECOND, Business, deposit_body, settled
 from openapi_reader import made, problems
 
-from paydouble.api.openapi_models import EVENTS, EnvelopeA, EnvelopeB
 from paydouble.api.operations import OPERATIONS, Operation
 from paydouble.core.errors import STATUS
+from paydouble.openapi.components import EVENTS, EnvelopeA, EnvelopeB
 from paydouble.payments.events import EVENT_TYPES
 
 _BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

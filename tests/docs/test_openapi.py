@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from openapi_reader import URL, all_operations, api_operations, made, nodes, problems
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from paydouble.api.openapi import document
 from paydouble.api.operations import OPERATIONS, operations
 from paydouble.cli.openapi import openapi
+from paydouble.openapi.document import document
 from paydouble.payments.events import EVENT_TYPES
 
 

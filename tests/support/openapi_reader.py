@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from paydouble.api.openapi import document
 from paydouble.api.operations import OPERATIONS
+from paydouble.openapi.document import document
 
 URL = "http://127.0.0.1:8080"
 Json = dict[str, Any]

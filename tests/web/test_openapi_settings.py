@@ -12,10 +12,10 @@ from openapi_reader import URL
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from servers import CONTROL, running
 
-from paydouble.api.openapi import document
 from paydouble.api.operations import OPERATIONS, PREFIX, operations
 from paydouble.api.values import Reply
 from paydouble.guards.credentials import basic_header
+from paydouble.openapi.document import document
 from paydouble.server import ServerOptions
 
 Json = dict[str, Any]

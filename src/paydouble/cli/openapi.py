@@ -20,8 +20,8 @@ def openapi(style: str, server_url: str, *, control: bool) -> None:
 
         made = control_document(server_url=server_url)
     else:
-        from paydouble.api.openapi import document
         from paydouble.api.operations import OPERATIONS
+        from paydouble.openapi.document import document
 
         made = document(OPERATIONS, server_url=server_url)
     text = orjson.dumps(made, option=orjson.OPT_INDENT_2).decode()

@@ -66,7 +66,7 @@ class Documents:
         return self._host.options.settings if box is None else box.settings
 
     def _describe(self, settings: Settings) -> dict[str, Any]:
-        from paydouble.api.openapi import document  # noqa: PLC0415 - a third of a second that no deposit needs
+        from paydouble.openapi.document import document  # noqa: PLC0415 - a third of a second that no deposit needs
 
         key = settings.model_dump_json()
         made = self._openapi.pop(key, None) or document(self._host.operations, server_url="", settings=settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from paydouble.api.openapi_dialect import portable
 from paydouble.core.documents import BYTES_COMPONENTS, component, open_schema, schema, schemas_inside
 from paydouble.core.json_schema import (
     AMOUNT,
@@ -21,6 +20,7 @@ from paydouble.core.json_schema import (
     or_null,
     reference,
 )
+from paydouble.openapi.dialect import portable
 from paydouble.records import (
     Advanced,
     Attempt,

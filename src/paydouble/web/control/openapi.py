@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from paydouble.api.openapi_dialect import components
 from paydouble.core.json_schema import REF
 from paydouble.faults.model import ApiFault, WebhookFault
+from paydouble.openapi.dialect import components
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.schema import attribute_docs, with_members

@@ -16,11 +16,11 @@ import pytest
 from openapi_reader import Json, made, nodes
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from paydouble.api.openapi_dialect import components, portable
 from paydouble.config import RateLimit
 from paydouble.faults.api_effects import RateLimit as RateLimitEffect
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.journal import Verdict
+from paydouble.openapi.dialect import components, portable
 from paydouble.records import ERROR_KINDS, STATES, VERDICTS
 from paydouble.runtime import sender
 from paydouble.web.control.openapi import document

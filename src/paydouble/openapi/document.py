@@ -7,16 +7,17 @@ assumes it (principle P1).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
-from paydouble.api.openapi_errors import REQUEST_ID, error_responses, extra_headers
-from paydouble.api.openapi_examples import KEY, examples
-from paydouble.api.openapi_models import EVENTS
-from paydouble.api.openapi_schemas import envelope_name, schemas
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.config import Settings, WebhookSettings
 from paydouble.core.durations import format_duration
+from paydouble.core.errors import EDGE_CODES, STATUS
 from paydouble.core.json_schema import REF
+from paydouble.guards.credentials import CHALLENGE
+from paydouble.openapi.components import EVENTS, envelope_name, schemas
+from paydouble.openapi.examples import KEY, example_name, examples
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.version import __version__
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME
@@ -46,6 +47,46 @@ Amounts are JSON numbers, written with exactly their currency's minor digits: `4
 Errors wear one of two envelopes, and a client must read both."""
 # Canonical form, version 4, RFC variant: exactly what `guards.idempotency` takes.
 _UUID4: Final = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+
+# code -> condition; contract section 7, word for word.
+_CONDITIONS: Final = MappingProxyType(
+    {
+        "INVALID_INPUT": "Malformed JSON or missing fields",
+        "INVALID_IDEMPOTENCY_KEY": "Idempotency-Key header missing or not a valid UUID v4",
+        "UNAUTHORIZED": "Bad credentials",
+        "FORBIDDEN": "IP not allow-listed or permission denied",
+        "NOT_FOUND": "Resource or endpoint not found",
+        "IDEMPOTENCY_CONFLICT": "Same Idempotency-Key used with a different body",
+        "VALIDATION_ERROR": "Business rule violation",
+        "RATE_LIMITED": "Too many requests",
+        "INTERNAL_ERROR": "Transient; client retries with backoff",
+    }
+)
+# What every request can meet, whatever the operation.
+_ALWAYS: Final = frozenset(
+    {"INVALID_INPUT", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "RATE_LIMITED", "INTERNAL_ERROR"}
+)
+# Error answers of an operation itself, which are replayed.
+_STORED: Final = frozenset({"404", "422"})
+_POST: Final = frozenset({"INVALID_IDEMPOTENCY_KEY", "IDEMPOTENCY_CONFLICT"})
+
+_REQUEST_ID: Final = MappingProxyType(
+    {
+        "description": "The same value as `request_id` in errors and in the events that the request caused.",
+        "required": True,
+        "schema": {"type": "string"},
+        "x-provenance": "assumed",
+    }
+)
+_TEXT: Final = {"type": "string"}
+_WHOLE: Final = {"type": "integer", "format": "int64"}
+_RESET: Final = MappingProxyType(
+    {
+        "epoch_seconds": "the Unix time in seconds at which the window ends",
+        "epoch_milliseconds": "the Unix time in milliseconds at which the window ends",
+        "delta_seconds": "the seconds until the window ends",
+    }
+)
 
 
 def document(operations: Sequence[Operation], *, server_url: str, settings: Settings = _DEFAULT) -> Document:
@@ -104,7 +145,7 @@ def _operation(operation: Operation, settings: Settings) -> Document:
             "content": {"application/json": content},
         }
     status = str(settings.created_status if operation.creates else 200)
-    described["responses"] = {status: _success(operation, status, settings), **error_responses(operation, settings)}
+    described["responses"] = {status: _success(operation, status, settings), **_error_responses(operation, settings)}
     return described
 
 
@@ -152,11 +193,75 @@ def _success(operation: Operation, status: str, settings: Settings) -> Document:
     return {
         "description": text if operation.method == "POST" else "Found.",
         "x-provenance": "assumed",  # the contract shows the success envelope, not its status
-        "headers": {"X-Request-Id": dict(REQUEST_ID), **extra_headers(operation, status, settings)},
+        "headers": {"X-Request-Id": dict(_REQUEST_ID), **_extra_headers(operation, status, settings)},
         "content": {
             "application/json": {
                 "schema": {"$ref": REF + envelope_name(operation)},
                 "example": examples().answers[operation.name],
+            }
+        },
+    }
+
+
+def _codes(operation: Operation) -> tuple[str, ...]:
+    """Return the codes that an operation can answer with, in the order of the status table."""
+    possible = {*_ALWAYS, *operation.errors, *(_POST if operation.method == "POST" else ())}
+    return tuple(code for code in STATUS if code in possible)
+
+
+def _header(description: str, schema: dict[str, str], *, required: bool, documented: bool = False) -> dict[str, Any]:
+    provenance = "documented" if documented else "assumed"
+    return {"description": description, "required": required, "schema": schema, "x-provenance": provenance}
+
+
+def _extra_headers(operation: Operation, status: str, settings: Settings) -> dict[str, Any]:
+    """Return the headers that settings add to an answer of an operation, or that its status has by itself."""
+    headers: dict[str, Any] = {}
+    if status == "401":
+        text = "What HTTP Basic, which the contract documents, requires of a 401 (RFC 9110)."
+        headers |= {name: {**_header(text, _TEXT, required=True), "example": value} for name, value in CHALLENGE}
+    rule = settings.rate_limit
+    always = rule is not None and rule.headers == "always" and status not in {"401", "403", "5XX"}
+    if always or status == "429":
+        unit = _RESET["epoch_seconds" if rule is None else rule.reset_unit]
+        meanings = {
+            "Limit": "Request quota.",
+            "Remaining": "Requests left.",
+            "Reset": f"Reset indicator, assumed to be {unit}.",
+        }
+        for name, meaning in meanings.items():
+            # Documented on a 429; elsewhere a setting has asked for it.
+            on_429 = status == "429"
+            headers[f"X-RateLimit-{name}"] = _header(meaning, _WHOLE, required=on_429, documented=on_429)
+    if settings.retry_after and status == "429":
+        text = "Seconds to wait; not with every answer that a fault makes up."
+        headers["Retry-After"] = _header(text, _WHOLE, required=False)
+    if settings.idempotent_replayed and operation.method == "POST" and (status.startswith("2") or status in _STORED):
+        headers["Idempotent-Replayed"] = _header("`true` on a replay.", _TEXT, required=False)
+    return headers
+
+
+def _error_responses(operation: Operation, settings: Settings) -> dict[str, Any]:
+    """Return an operation's error answers by status, with the headers that settings add."""
+    by_status: dict[str, list[str]] = {}
+    for code in _codes(operation):
+        by_status.setdefault("5XX" if code == "INTERNAL_ERROR" else str(STATUS[code]), []).append(code)
+    return {
+        status: _response(found, _extra_headers(operation, status, settings)) for status, found in by_status.items()
+    }
+
+
+def _response(found: list[str], headers: dict[str, Any]) -> dict[str, Any]:
+    # The envelope that a code wears by default comes first.
+    names = [example_name(code, envelope) for code in found for envelope in ("AB" if code in EDGE_CODES else "BA")]
+    return {
+        "description": " ".join(f"`{code}`: {_CONDITIONS[code]}." for code in found),
+        "x-provenance": "documented",
+        "headers": {"X-Request-Id": dict(_REQUEST_ID), **headers},
+        "content": {
+            "application/json": {
+                "schema": {"oneOf": [{"$ref": f"{REF}EnvelopeA"}, {"$ref": f"{REF}EnvelopeB"}]},
+                "examples": {name: {"$ref": f"#/components/examples/{name}"} for name in names},
             }
         },
     }

@@ -1,0 +1,190 @@
+"""`components/schemas`: one JSON Schema for each model, and the envelopes around every answer.
+
+Events, pages and envelopes have models here, which only the document and the tests need. The service writes them by
+hand for speed (`api.envelopes`, `payments.events`), and tests compare what it sends with these models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, WithJsonSchema, create_model
+from pydantic.json_schema import JsonSchemaMode
+from pydantic_core import CoreSchema, core_schema
+
+from paydouble.api.operations import Operation
+from paydouble.api.schemas import Answer, DisputeView, PayInObject, RefundView, Timestamp, assumed, documented
+from paydouble.core.errors import STATUS
+from paydouble.core.json_schema import REF, Schema
+from paydouble.openapi.dialect import components, not_null
+from paydouble.payments.events import EVENT_TYPES
+
+Status = Annotated[int, Field(ge=400, le=599)]
+
+
+class ErrorA(Answer):
+    """What went wrong, as the edge of the service says it."""
+
+    code: str = documented(description="The code in snake case.", examples=["invalid_request"])
+    message: str = documented(description="For a person.")
+    status: Status = documented(description="The HTTP status.")
+    request_id: str = documented()
+    docs: str = documented(description="URL of an explanation.")
+    details: ConflictDetails = assumed(None, description="With idempotency_conflict alone, as in envelope B.")
+
+
+class EnvelopeA(Answer):
+    """Error envelope A (contract section 7)."""
+
+    error: ErrorA = documented()
+
+
+class ErrorB(Answer):
+    """What went wrong, as an operation says it."""
+
+    code: Annotated[str, WithJsonSchema({"type": "string", "enum": list(STATUS)})] = documented()
+    message: str = documented(description="For a person.")
+    details: ConflictDetails = documented(None, description="With IDEMPOTENCY_CONFLICT alone.")
+
+
+class ConflictDetails(Answer):
+    """Whose key it is."""
+
+    original_request_id: str = documented()
+    key: str = documented()
+
+
+class EnvelopeB(Answer):
+    """Error envelope B (contract section 7)."""
+
+    success: Literal[False] = documented()
+    error: ErrorB = documented()
+    request_id: str = documented()
+
+
+class Event(Answer):
+    """The body of a webhook (contract section 2.1)."""
+
+    id: str = documented(description="Unique, and the same on every delivery: de-duplicate on it.")
+    object: Literal["event"] = documented()
+    type: str = documented()
+    api_version: str = documented(description="The API version that generated the event.")
+    created_at: Timestamp = documented(description="Compare it with your stored state: events can arrive out of order.")
+    data: Any = documented()
+    request_id: str | None = documented(
+        ..., description="The API request that caused the event; null (assumed) when none did."
+    )
+    livemode: bool = documented(description="true in production, false in a sandbox.")
+
+
+class EventData(Answer):
+    """What the event is about."""
+
+    object: Any = documented()
+    previous_attributes: dict[str, Any] = documented(
+        description="The members that changed, with the values that they had."
+    )
+
+
+class Page(Answer):
+    """The members of a page of a list; `items` are the list's own."""
+
+    items: list[Any] = assumed(description="Newest first.")
+    next_cursor: str | None = assumed(..., description="Pass it as `cursor` for the next page; null on the last.")
+
+
+class Success(Answer):
+    """The success envelope (contract section 2.4); `data` is the operation's own."""
+
+    success: Literal[True] = documented()
+    data: Any = documented(description="The created or returned resource.")
+
+
+class _TypesOf:
+    """Says that a text is the type of an event of a family."""
+
+    def __init__(self, family: str) -> None:
+        self.types = [kind for kind in EVENT_TYPES if kind.startswith(f"{family}.")]
+
+    def __get_pydantic_core_schema__(self, _: object, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(self.types)
+
+
+def _event(family: str, name: str, described: str, shown: type[Answer]) -> type[Event]:
+    """Return the model of the events of a family, which are about objects that are `shown` like this."""
+    data = create_model(
+        f"{name}EventData",
+        __base__=EventData,
+        __doc__=f"{described.capitalize()}, and what changed.",
+        object=(shown, documented()),
+    )
+    return create_model(
+        f"{name}Event",
+        __base__=Event,
+        __doc__=f"Something happened to {described}.",
+        type=(Annotated[str, _TypesOf(family)], documented()),
+        data=(data, documented()),
+    )
+
+
+EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
+    {
+        "pay-in": _event("pay-in", "PayIn", "a pay-in", PayInObject),
+        "refund": _event("refund", "Refund", "a refund", RefundView),
+        "dispute": _event("dispute", "Dispute", "a dispute", DisputeView),
+    }
+)
+"""By family, which is what the type of an event begins with."""
+
+
+def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
+    """Return the component schemas that the operations, the events and the errors need, by name and in its order.
+
+    `exact_requests` says that a request may hold nothing but the members that are described.
+    """
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = []
+    for operation in operations:
+        if operation.payload is not None:
+            models.append((operation.payload, "validation"))
+        models.append((operation.answer, "serialization"))
+    others: tuple[type[BaseModel], ...] = (*EVENTS.values(), EnvelopeA, EnvelopeB, Page, Success)
+    models += [(model, "serialization") for model in others]
+    found = components(models)
+    for name, schema in found.items():
+        # Only answers are exact; a request may say null instead of leaving a member out.
+        if schema.get("additionalProperties") is False:
+            found[name] = _without_null(schema)
+        elif exact_requests:
+            found[name] = {**schema, "additionalProperties": False}
+    page, success = found.pop("Page"), found.pop("Success")
+    for operation in operations:
+        view = operation.answer.__name__
+        if operation.listed:
+            found[page_name(view)] = _with(page, "items", {"type": "array", "items": {"$ref": REF + view}})
+        data = {"$ref": REF + (page_name(view) if operation.listed else view)}
+        found[envelope_name(operation)] = _with(success, "data", data)
+    return dict(sorted(found.items()))
+
+
+def page_name(view: str) -> str:
+    """Return the name of the schema of a page."""
+    return f"{view.removesuffix('View')}Page"
+
+
+def envelope_name(operation: Operation) -> str:
+    """Return the name of the schema of an operation's whole answer."""
+    return f"{operation.answer.__name__.removesuffix('View')}{'Page' if operation.listed else ''}Answer"
+
+
+def _with(schema: Schema, member: str, value: Schema) -> Schema:
+    properties = schema["properties"]
+    return {**schema, "properties": {**properties, member: {**properties[member], **value}}}
+
+
+def _without_null(schema: Schema) -> Schema:
+    """Take null from the members that an answer leaves out when they have no value."""
+    required = schema.get("required", ())
+    members = {name: member if name in required else not_null(member) for name, member in schema["properties"].items()}
+    return {**schema, "properties": members}
