@@ -9,9 +9,8 @@ from typing import Final
 from paydouble.api.envelopes import SNAKE_CODES
 from paydouble.core.errors import EDGE_CODES, STATUS
 from paydouble.webhooks import diagnosis
-from paydouble.webhooks.header_trials import HEADER_SHAPES, HEADER_TRIALS
 from paydouble.webhooks.signing import SignatureError
-from paydouble.webhooks.trials import BODY_TRIALS, SECRET_TRIALS, Mistake
+from paydouble.webhooks.trials import BODY_TRIALS, HEADER_SHAPES, HEADER_TRIALS, SECRET_TRIALS, Mistake
 
 _CONTROL: Final = (
     (400, "invalid", "the call, its body or one of its members cannot be used; `member` is the path of the member"),

@@ -1,4 +1,4 @@
-"""A server for each test, with its ports at this machine's loopback."""
+"""A server for each test, on loopback."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from servers import Client, running
 
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
-    """Give a client of a fresh server."""
+    """Return a client of a new server."""
     async with running() as started:
         yield started

@@ -1,4 +1,4 @@
-"""Time over real sockets: which clock moves by itself, what an advance waits for, and what it refuses."""
+"""Time over real sockets: which clock moves by itself, what an advance waits for, and what is refused."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ async def _types(box: Box) -> list[str]:
 
 
 async def _open_connections(box: Box) -> None:
-    """Let the client keep a few connections, so that calls which are made at once also arrive at once."""
+    """Open a few connections of the client, so that concurrent calls also arrive concurrently."""
     await asyncio.gather(*(box.get() for _ in range(5)))
 
 
 async def test_a_manual_clock_stands(client: Client) -> None:
-    """Without an advance nothing happens but what is due at once."""
+    """Without an advance only what is due immediately happens."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
         await box.deposit()
@@ -46,7 +46,7 @@ async def test_a_manual_clock_stands(client: Client) -> None:
 
 
 async def test_a_real_clock_goes_at_its_rate(client: Client) -> None:
-    """At a thousand times the speed six seconds of a pay-in's life are over at once, without an advance."""
+    """At a thousand times the speed a six-second script ends immediately, without an advance."""
     async with receiving() as receiver:
         box = await client.sandbox(clock={"mode": "real", "rate": 1000}, notification_url=receiver.url)
         await box.deposit()
@@ -59,7 +59,7 @@ async def test_a_real_clock_goes_at_its_rate(client: Client) -> None:
 async def test_a_step_of_the_machines_time_changes_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """When the machine's time is set a day back or forward, a real clock goes on: nothing stops or repeats."""
+    """When the machine's time is set a day back or forward, a real clock continues without a stop or repetition."""
     async with receiving() as receiver:
         box = await client.sandbox(clock={"mode": "real", "rate": 1000, "start": START}, notification_url=receiver.url)
         shown = time.time_ns
@@ -73,7 +73,7 @@ async def test_a_step_of_the_machines_time_changes_nothing(
 
 
 async def test_an_auto_clock_jumps_until_idle(client: Client) -> None:
-    """Once nothing is in flight an `auto` clock jumps to what is next, through the whole ladder of a dead receiver."""
+    """When nothing is in flight an `auto` clock jumps to the next timer, through all retries to a dead receiver."""
     async with receiving(status(500)) as receiver:
         box = await client.sandbox(clock={"mode": "auto", "start": START}, notification_url=receiver.url)
         await box.deposit(expires_in=60)
@@ -94,7 +94,7 @@ LOST = {"effect": {"type": "connection_reset"}, "phase": "after_commit", "times"
 
 
 async def test_an_auto_clock_waits_for_the_retry_of_a_lost_reply(client: Client) -> None:
-    """Seconds after a lost reply nothing has moved; once the retry has its answer, the clock goes on at once."""
+    """After a lost reply the clock waits; as soon as the retry has its answer, it goes on."""
     box = await client.sandbox(clock=AUTO)
     await box.control("POST", "/faults", LOST)
     with pytest.raises(aiohttp.ClientError):
@@ -109,8 +109,8 @@ async def test_an_auto_clock_waits_for_the_retry_of_a_lost_reply(client: Client)
     assert [each["idempotency"]["verdict"] for each in (await box.get("/requests"))["items"]] == ["new", "replay"]
 
 
-async def test_an_auto_clock_does_not_wait_for_ever(client: Client) -> None:
-    """A client that does not ask again holds the clock for `auto_patience`, and no longer."""
+async def test_an_auto_clock_does_not_wait_longer_than_its_patience(client: Client) -> None:
+    """A client that does not retry delays the clock by `auto_patience`, and no longer."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=AUTO, notification_url=receiver.url, settings={"auto_patience": "100ms"})
         await box.control("POST", "/faults", LOST)
@@ -122,7 +122,7 @@ async def test_an_auto_clock_does_not_wait_for_ever(client: Client) -> None:
 
 
 async def test_an_auto_clock_stands_while_a_reply_is_withheld(client: Client) -> None:
-    """As long as a client waits for an answer that never comes, its request is in flight; then its retry is awaited."""
+    """A request whose reply never comes is in flight until the client gives up; then the clock waits for its retry."""
     box = await client.sandbox(clock=AUTO)
     await box.control("POST", "/faults", {**LOST, "effect": {"type": "no_response"}})
     asked = asyncio.create_task(box.deposit())
@@ -140,7 +140,7 @@ async def test_an_auto_clock_stands_while_a_reply_is_withheld(client: Client) ->
 
 
 async def test_an_auto_clock_waits_for_a_client_that_went_away(client: Client) -> None:
-    """A client that gave up before its reply came is likely to ask again."""
+    """A client that disconnected before its reply came is likely to retry, so the clock waits."""
     box = await client.sandbox(clock=AUTO, settings={"processing_time": "50ms"})
     asked = asyncio.create_task(box.deposit())
     registry = client.server.host.registry
@@ -155,7 +155,7 @@ async def test_an_auto_clock_waits_for_a_client_that_went_away(client: Client) -
 
 
 async def test_an_auto_clock_stands_while_an_attempt_is_in_flight(client: Client) -> None:
-    """While a receiver has not answered, the clock does not go on without it."""
+    """While a receiver has not answered, the clock does not move."""
     async with receiving(receivers.hang, receivers.ok) as receiver:
         box = await client.sandbox(clock={"mode": "auto", "start": START}, notification_url=receiver.url)
         await box.deposit()
@@ -170,7 +170,7 @@ async def test_an_auto_clock_stands_while_an_attempt_is_in_flight(client: Client
 
 
 async def test_advance_by_fires_what_is_due_on_the_way(client: Client) -> None:
-    """Advancing by 3 s takes the pay-in two steps on, delivers both events, and says so."""
+    """Advancing by 3 s makes two steps of the pay-in, delivers both events, and reports it."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
         await box.deposit()
@@ -183,8 +183,8 @@ async def test_advance_by_fires_what_is_due_on_the_way(client: Client) -> None:
 
 
 @pytest.mark.parametrize("patient", [False, True])
-async def test_the_attempts_of_an_advance_are_those_that_fell_due_on_its_way(client: Client, *, patient: bool) -> None:
-    """An event that was due before counts in no case: neither sent before, nor in flight, nor sent meanwhile."""
+async def test_an_advance_counts_the_attempts_that_became_due_during_it(client: Client, *, patient: bool) -> None:
+    """An attempt that was due before does not count: sent before, in flight, or sent meanwhile."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
         registry, host = client.server.host.registry, client.server.host
@@ -200,7 +200,7 @@ async def test_the_attempts_of_an_advance_are_those_that_fell_due_on_its_way(cli
 
 
 async def test_advance_to_an_instant(client: Client) -> None:
-    """`to` names the instant at which the clock then stands; that of now is allowed."""
+    """`to` is the clock's new instant; the present one is allowed."""
     box = await client.sandbox(clock=MANUAL)
     await box.deposit()
 
@@ -212,7 +212,7 @@ async def test_advance_to_an_instant(client: Client) -> None:
 
 
 async def test_advance_until_idle(client: Client) -> None:
-    """`until_idle` ends at the last thing that happens by itself."""
+    """`until_idle` ends at the last timer."""
     box = await client.sandbox(clock=MANUAL)
     await box.deposit()
 
@@ -220,14 +220,14 @@ async def test_advance_until_idle(client: Client) -> None:
 
 
 async def test_advance_waits_for_attempts(client: Client) -> None:
-    """An advance returns only when the attempts of its last instant have been answered."""
+    """An advance returns when the attempts of its last instant have been answered."""
     async with receiving(receivers.hang) as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
         await receiver.wait_for(1)
         await _open_connections(box)
         advance = asyncio.create_task(box.advance(by="0s"))
-        await box.get()  # a whole call meanwhile
+        await box.get()  # another whole call meanwhile
         waited = not advance.done()
         receiver.released.set()
 
@@ -236,7 +236,7 @@ async def test_advance_waits_for_attempts(client: Client) -> None:
 
 
 async def test_a_limit_ends_an_advance_where_it_is(client: Client) -> None:
-    """After `limit` timers the clock stands at the last one's instant."""
+    """After `limit` timers the clock stays at the last one's instant."""
     box = await client.sandbox(clock=MANUAL)
     await box.deposit()
 
@@ -246,7 +246,7 @@ async def test_a_limit_ends_an_advance_where_it_is(client: Client) -> None:
 
 
 async def test_concurrent_advances_queue_and_add_up(client: Client) -> None:
-    """Three advances by hours, made at once while an attempt hangs, move the clock by their sum."""
+    """Three concurrent advances, made while an attempt hangs, move the clock by their sum."""
     async with receiving(receivers.hang) as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -262,7 +262,7 @@ async def test_concurrent_advances_queue_and_add_up(client: Client) -> None:
 
 
 async def test_a_reset_ends_an_advance_that_is_under_way(client: Client) -> None:
-    """What is left of an advance is not applied to the clock that a reset has just put back to its start."""
+    """The rest of an advance is not applied to the clock that a reset has put back to its start."""
     async with receiving(receivers.hang) as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -278,7 +278,7 @@ async def test_a_reset_ends_an_advance_that_is_under_way(client: Client) -> None
 
 
 async def test_advance_by_nothing_on_a_running_clock(client: Client) -> None:
-    """`by: 0s` is never in the past, though it waited for another advance while the clock ran on."""
+    """`by: 0s` is never in the past, although it waited for another advance while the clock ran."""
     async with receiving(receivers.hang) as receiver:
         clock = {"mode": "real", "rate": 1_000_000}
         box = await client.sandbox(clock=clock, notification_url=receiver.url, scenario="abandoned")
@@ -313,7 +313,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("how", "member"), REFUSED)
 async def test_a_bad_advance_moves_nothing(client: Client, how: dict[str, Any], member: str) -> None:
-    """What contradicts itself, lies in the past or has no unit is 400 with the member's name."""
+    """A contradictory body, an instant in the past or a missing unit is 400 with the member's name."""
     box = await client.sandbox(clock=MANUAL)
     await box.deposit()
 
@@ -325,7 +325,7 @@ async def test_a_bad_advance_moves_nothing(client: Client, how: dict[str, Any], 
 
 
 async def test_advances_end_before_the_calendar_does(client: Client) -> None:
-    """A century at a time, the clock is refused before it leaves the years that can be written."""
+    """Advancing by centuries is refused before the clock reaches years that cannot be written."""
     box = await client.sandbox(clock={"mode": "manual", "start": "9998-12-31T23:00:00Z"})
 
     answer = await box.control("POST", "/clock/advance", {"by": "36500d"})
@@ -334,7 +334,7 @@ async def test_advances_end_before_the_calendar_does(client: Client) -> None:
 
 
 async def test_another_clock_goes_on_from_here(client: Client) -> None:
-    """PUT clock keeps the instant and the timers; what becomes due then happens by the new clock."""
+    """PUT clock keeps the instant and the timers, which the new clock then reaches."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=MANUAL, notification_url=receiver.url)
         await box.deposit()
@@ -347,7 +347,7 @@ async def test_another_clock_goes_on_from_here(client: Client) -> None:
 
 
 async def test_a_faster_clock_does_not_wait_for_the_slower_ones_alarm(client: Client) -> None:
-    """A timer that was a day away is met at once when the clock becomes a million times as fast."""
+    """A timer that was a day away goes off immediately when the clock becomes a million times as fast."""
     async with receiving() as receiver:
         box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
         await box.deposit(expires_in=86_400)
@@ -358,8 +358,8 @@ async def test_a_faster_clock_does_not_wait_for_the_slower_ones_alarm(client: Cl
         assert await _types(box) == ["pay-in.created", "pay-in.cancelled"]
 
 
-async def test_a_clock_made_manual_stands_at_once(client: Client) -> None:
-    """The jump that an `auto` clock was about to make is not made by the manual clock that replaces it."""
+async def test_a_clock_made_manual_stops_immediately(client: Client) -> None:
+    """A manual clock that replaces an `auto` clock does not make its next jump."""
     box = await client.sandbox(clock={"mode": "auto", "start": START})
     pump = client.server.host.pump(client.server.host.registry.get(box.id))
     await box.deposit()
@@ -371,7 +371,7 @@ async def test_a_clock_made_manual_stands_at_once(client: Client) -> None:
 
 
 async def test_a_clock_can_start_later_but_not_earlier(client: Client) -> None:
-    """A start in the future fires what is due on the way; one in the past is refused and changes nothing."""
+    """A start in the future fires the timers before it; one in the past is refused and changes nothing."""
     box = await client.sandbox(clock=MANUAL)
     await box.deposit()
     refused = await box.control("PUT", "/clock", {"mode": "manual", "start": "2025-01-01T00:00:00Z"})
@@ -396,7 +396,7 @@ async def test_a_clock_can_start_later_but_not_earlier(client: Client) -> None:
     ],
 )
 async def test_an_impossible_clock_is_refused(client: Client, clock: dict[str, Any], member: str) -> None:
-    """A clock that cannot be is 400 with the member's name, and the old one stays."""
+    """An impossible clock is 400 with the member's name, and the old one stays."""
     box = await client.sandbox(clock=MANUAL)
 
     answer = await box.control("PUT", "/clock", clock)

@@ -1,4 +1,4 @@
-"""What receivers can do to an attempt, and what the attempt then says. None of it loses the event."""
+"""What receivers can do to an attempt, and what the attempt then shows. No event is lost by it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENT = "10s"
 async def _attempted(
     client: Client, *answers: Answer, patience: str = TIMEOUT
 ) -> AsyncIterator[tuple[dict[str, Any], Receiver]]:
-    """Send one event to a receiver; gives its delivery when the first attempt has settled."""
+    """Send one event to a receiver; return its delivery after the first attempt."""
     async with receiving(*answers) as receiver:
         box = await client.sandbox(
             notification_url=receiver.url, scenario="abandoned", settings={"webhooks": {"timeout": patience}}
@@ -34,15 +34,15 @@ async def _attempted(
 
 
 @pytest.mark.parametrize("code", [200, 201, 204, 299])
-async def test_any_2xx_takes_the_event(client: Client, code: int) -> None:
-    """A status from 200 to 299 is a delivery."""
+async def test_any_2xx_accepts_the_event(client: Client, code: int) -> None:
+    """A status from 200 to 299 makes it delivered."""
     async with _attempted(client, status(code), patience=PATIENT) as (delivery, _):
         assert (delivery["status"], delivery["attempts"][0]["status"]) == ("delivered", code)
 
 
 @pytest.mark.parametrize("code", [101, 300, 304, 400, 404, 410, 429, 500, 503, 599])
 async def test_any_other_status_is_a_failure(client: Client, code: int) -> None:
-    """A status outside 2xx leaves the event waiting for its next attempt, and is no error of the network."""
+    """After another status the event waits for its next attempt, and the attempt has no network error."""
     async with _attempted(client, status(code), patience=PATIENT) as (delivery, _):
         attempt = delivery["attempts"][0]
         assert (delivery["status"], attempt["status"], attempt["error"]) == ("waiting", code, None)
@@ -66,15 +66,15 @@ BROKEN = [
 
 @pytest.mark.parametrize(("answer", "kind"), BROKEN)
 async def test_a_broken_answer_is_a_failed_attempt(client: Client, answer: Answer, kind: str) -> None:
-    """An attempt that gets no status says why, and the event waits for the next one."""
-    # Only what is to time out may: on a busy machine a broken answer may take as long as the short patience.
+    """An attempt without a status has an error, and the event waits for the next attempt."""
+    # Only the answers that should time out may: on a busy machine a broken one can take as long as a short timeout.
     async with _attempted(client, answer, patience=TIMEOUT if kind == "timeout" else PATIENT) as (delivery, _):
         (attempt,) = delivery["attempts"]
         assert (delivery["status"], attempt["status"], attempt["error"]["kind"]) == ("waiting", None, kind)
 
 
 async def test_a_closed_port_is_refused(client: Client) -> None:
-    """Nobody at the target: the attempt says `refused`."""
+    """Nothing listens at the target: the error is `refused`."""
     url = f"http://127.0.0.1:{receivers.closed_port()}/"
     box = await client.sandbox(notification_url=url, scenario="abandoned")
     await box.deposit()
@@ -84,8 +84,8 @@ async def test_a_closed_port_is_refused(client: Client) -> None:
     assert (delivery["status"], delivery["attempts"][0]["error"]["kind"]) == ("waiting", "refused")
 
 
-async def test_a_name_that_does_not_resolve_is_named_so(client: Client) -> None:
-    """A host that does not exist: the attempt says `dns`."""
+async def test_a_name_that_does_not_resolve_is_a_dns_error(client: Client) -> None:
+    """The host does not exist: the error is `dns`."""
     box = await client.sandbox(notification_url="http://nobody.invalid/", scenario="abandoned")
     await box.deposit()
     await box.advance(by="0s")
@@ -114,7 +114,7 @@ BODIES = [
 async def test_status_and_headers_decide(
     client: Client, answer: Answer, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever becomes of a body, a 2xx is a delivery; at most 16 KiB of the body are read and shown."""
+    """A 2xx is a success with any body; at most 16 KiB of the body are read and shown."""
     monkeypatch.setattr(sender, "BODY_PATIENCE_SECONDS", 0.1)
 
     async with _attempted(client, answer) as (delivery, _):
@@ -123,7 +123,7 @@ async def test_status_and_headers_decide(
 
 
 async def test_a_compressed_body_is_not_unpacked(client: Client) -> None:
-    """A gzip bomb stays as small as it came: the bytes are shown, cut at the limit."""
+    """A gzip bomb is not decompressed: its bytes are shown, up to the limit."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB)
 
     async with _attempted(client, raw(head + BOMB)) as (delivery, _):
@@ -135,7 +135,7 @@ async def test_a_compressed_body_is_not_unpacked(client: Client) -> None:
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_not_followed(client: Client, code: int) -> None:
-    """A 3xx is a failed attempt, and the host that it points to never hears of it."""
+    """A 3xx is a failed attempt, and the other host gets no request."""
     async with receiving() as other:
         answer = raw(b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (code, other.url.encode()))
 
@@ -145,7 +145,7 @@ async def test_a_redirect_is_not_followed(client: Client, code: int) -> None:
 
 
 async def test_a_kept_connection_that_was_closed_is_no_failure(client: Client) -> None:
-    """A receiver that closes after each answer, without having said so, still gets each event at its first attempt."""
+    """A receiver that closes after each answer without announcing it gets each event at the first attempt."""
     answer = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     async with receiving(answer) as receiver:
         box = await client.sandbox(notification_url=receiver.url)
@@ -160,7 +160,7 @@ async def test_a_kept_connection_that_was_closed_is_no_failure(client: Client) -
 
 @pytest.mark.parametrize("broken", [receivers.silent, receivers.reset])
 async def test_nothing_is_posted_twice(client: Client, broken: Answer) -> None:
-    """A kept connection that breaks after the post is a failed attempt, not a reason to post again behind its back."""
+    """A kept connection that breaks after the POST is a failed attempt; there is no hidden second POST."""
     async with receiving(receivers.ok, broken) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -173,7 +173,7 @@ async def test_nothing_is_posted_twice(client: Client, broken: Answer) -> None:
 
 
 async def test_one_connection_serves_many_events(client: Client) -> None:
-    """Events to a receiver that keeps its connection travel over that one."""
+    """Events to a receiver that keeps its connection open use that one."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url)
         await box.deposit()

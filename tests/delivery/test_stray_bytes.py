@@ -1,4 +1,4 @@
-"""What a receiver sends unasked is nobody's answer, and its interim answers have an end."""
+"""Unexpected bytes of a receiver are never taken for an answer, and interim answers are limited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def _box(client: Client, receiver: Receiver, **webhooks: object) -> Box:
 
 
 async def _send(box: Box) -> dict[str, Any]:
-    """Make one more event; its delivery once it has been tried."""
+    """Make one more event; return its delivery after the first attempt."""
     await box.deposit()
     await box.advance(by="0s")
     return (await box.deliveries())[-1]
@@ -45,8 +45,8 @@ STRAYS = [
 
 @pytest.mark.parametrize("stray", STRAYS)
 @pytest.mark.parametrize("answer", [OK, WITH_BODY, CHUNKED], ids=["without a body", "with a body", "chunked"])
-async def test_bytes_behind_an_answer_end_the_connection(client: Client, answer: bytes, stray: bytes) -> None:
-    """Whatever follows an answer in one segment, the next event goes over a fresh connection, once, and is taken."""
+async def test_bytes_after_an_answer_end_the_connection(client: Client, answer: bytes, stray: bytes) -> None:
+    """With any bytes after an answer, the next event uses a new connection, once, and is accepted."""
     async with receiving(raw(answer + stray, keep=True), receivers.status(201)) as receiver:
         box = await _box(client, receiver)
         first = await _send(box)
@@ -60,8 +60,8 @@ async def test_bytes_behind_an_answer_end_the_connection(client: Client, answer:
 
 
 @pytest.mark.parametrize("stray", STRAYS)
-async def test_bytes_on_a_resting_connection_end_it(client: Client, stray: bytes) -> None:
-    """What comes while a connection is kept for later is thrown away with the connection."""
+async def test_bytes_on_an_idle_connection_end_it(client: Client, stray: bytes) -> None:
+    """Bytes that arrive on an idle connection are discarded with the connection."""
     gone = asyncio.Event()
 
     async def later(exchange: Exchange) -> None:
@@ -85,7 +85,7 @@ async def test_bytes_on_a_resting_connection_end_it(client: Client, stray: bytes
 async def test_what_the_loop_has_not_read_yet_counts(
     client: Client, monkeypatch: pytest.MonkeyPatch, stray: bytes | None
 ) -> None:
-    """Bytes, or the end of a connection, that come in the very moment before the next request is written are seen."""
+    """Bytes, or the end of a connection, are noticed even right before the next request is written."""
     sockets: list[int] = []
     write_bytes = connections.Request.write_bytes
 
@@ -115,7 +115,7 @@ async def test_what_the_loop_has_not_read_yet_counts(
 
 @pytest.mark.parametrize("answer", [OK, WITH_BODY, CHUNKED, b"HTTP/1.1 204 No Content\r\n\r\n"])
 async def test_a_connection_without_stray_bytes_is_kept(client: Client, answer: bytes) -> None:
-    """Three events go over one connection when its receiver answers each and says nothing else."""
+    """Three events use one connection when its receiver only answers them."""
     async with receiving(raw(answer, keep=True)) as receiver:
         box = await _box(client, receiver)
         for _ in range(3):
@@ -124,8 +124,8 @@ async def test_a_connection_without_stray_bytes_is_kept(client: Client, answer: 
         assert (len(receiver.requests), receiver.connections) == (3, 1)
 
 
-async def test_a_resting_connection_that_was_closed_is_not_used(client: Client) -> None:
-    """A receiver that closes a connection without a word loses no event, and gets none twice."""
+async def test_an_idle_connection_that_was_closed_is_not_used(client: Client) -> None:
+    """A receiver that closes a connection silently loses no event, and gets none twice."""
     closed = asyncio.Event()
 
     async def close_later(exchange: Exchange) -> None:
@@ -146,8 +146,8 @@ async def test_a_resting_connection_that_was_closed_is_not_used(client: Client) 
         assert len(receiver.requests) == 2
 
 
-async def test_a_body_in_parts_goes_over_a_connection_of_its_own(client: Client) -> None:
-    """While a body is written for long, a late word about the request before could be taken for its answer."""
+async def test_a_body_in_parts_uses_its_own_connection(client: Client) -> None:
+    """While a slow body is written, late bytes about the previous request could be taken for its answer."""
     async with receiving(receivers.ok) as receiver:
         box = await _box(client, receiver)
         await _send(box)
@@ -160,7 +160,7 @@ async def test_a_body_in_parts_goes_over_a_connection_of_its_own(client: Client)
 
 @pytest.fixture
 def greeted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every new connection be used only when its first bytes have come."""
+    """Make every new connection wait for its first bytes before it is used."""
     dial = aiohappyeyeballs.start_connection
 
     async def wait_for_greeting(addr_infos: Sequence[Any], **rest: Any) -> Any:  # noqa: ANN401 - passed on as it is
@@ -181,8 +181,8 @@ _greeter: dict[str, int] = {}
 
 @pytest.mark.parametrize("greeting", [OK, b"220 mail.example.test ESMTP\r\n"])
 @pytest.mark.usefixtures("greeted")
-async def test_who_speaks_first_has_not_answered(client: Client, greeting: bytes) -> None:
-    """Bytes on a fresh connection before the request are a failed attempt, and nothing is sent into it."""
+async def test_bytes_before_the_request_are_not_an_answer(client: Client, greeting: bytes) -> None:
+    """Bytes on a new connection before the request make the attempt fail, and nothing is sent."""
     received: list[bytes] = []
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -214,8 +214,8 @@ def _interim(count: int, head: bytes = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\
 
 
 @pytest.mark.parametrize("count", [1, 16])
-async def test_interim_answers_are_passed_over(client: Client, count: int) -> None:
-    """A receiver may say 1xx a few times; the answer behind it counts, and the connection is kept."""
+async def test_interim_answers_are_skipped(client: Client, count: int) -> None:
+    """A receiver may send a few 1xx answers; the final one counts, and the connection is kept."""
     async with receiving(_interim(count)) as receiver:
         box = await _box(client, receiver)
         first, second = await _send(box), await _send(box)
@@ -239,7 +239,7 @@ FLOODS: list[tuple[Callable[[Exchange], Any], str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), FLOODS, ids=["one too many", "for ever", "long", "after empty lines"])
 async def test_a_flood_of_interim_answers_is_a_failed_attempt(client: Client, answer: Answer, reason: str) -> None:
-    """It is broken off at once, not when the time for an answer is over, and says why."""
+    """It is cancelled immediately, not after the timeout, and has an error."""
     async with receiving(answer) as receiver:
         box = await _box(client, receiver, timeout="10m")
         delivery = await _send(box)

@@ -1,4 +1,4 @@
-"""Where events may go: decided on the addresses that are about to be dialled. Nothing here dials a foreign host."""
+"""Allowed targets: decided by the addresses to connect to. No test here connects to a foreign host."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from servers import Client
 
 @pytest.fixture
 def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give the foreign addresses that would be dialled; instead of being dialled they refuse."""
+    """Return the foreign addresses that would be connected to; each connection is refused instead."""
     addresses: list[str] = []
     dial = aiohappyeyeballs.start_connection
 
     async def refuse(addr_infos: Sequence[Any], **rest: Any) -> socket.socket:  # noqa: ANN401 - passed on as it is
         if all(info[4][0] == "127.0.0.1" for info in addr_infos):
-            return await dial(addr_infos, **rest)  # the test's own calls
+            return await dial(addr_infos, **rest)  # the calls of the test itself
         addresses.extend(info[4][0] for info in addr_infos)
         raise ConnectionRefusedError
 
@@ -32,7 +32,7 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _resolve_to(monkeypatch: pytest.MonkeyPatch, *answers: Sequence[str]) -> None:
-    """Make the system's resolver give these addresses, one answer a look-up and then the last again."""
+    """Make the system's resolver return these addresses, one answer per look-up, then the last one again."""
     left = list(answers)
 
     async def resolve(_: ThreadedResolver, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
@@ -79,7 +79,7 @@ NEVER = [
     "169.16689662",
 ]
 PUBLIC = ["192.88.99.1", "[2620:0:2d0:200::7]", "[::ffff:192.88.99.1]", "100.64.0.1"]
-# Documentation, benchmarking, Teredo and other special ranges: `ipaddress.is_private` holds most of them.
+# Documentation, benchmarking, Teredo and other special ranges; `ipaddress.is_private` is true for most of them.
 NOT_PRIVATE = [
     "192.0.2.1",
     "198.51.100.1",
@@ -111,7 +111,7 @@ PRIVATE = [
 @pytest.mark.parametrize("host", NEVER)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_some_addresses_are_never_a_target(client: Client, dialled: list[str], host: str, scheme: str) -> None:
-    """Link-local, metadata and host-less addresses are refused in every spelling, public targets allowed or not."""
+    """Link-local, metadata and host-less addresses are refused in every spelling, with public targets allowed too."""
     outcome = await _outcome(client, f"{scheme}://{host}/", allow_public_targets=True)
 
     assert (outcome in {"policy", "bad_url"}, dialled) == (True, [])
@@ -119,13 +119,13 @@ async def test_some_addresses_are_never_a_target(client: Client, dialled: list[s
 
 @pytest.mark.parametrize("host", PUBLIC + NOT_PRIVATE)
 async def test_public_addresses_are_refused_by_default(client: Client, dialled: list[str], host: str) -> None:
-    """What is neither loopback nor private is no target unless a setting says so."""
+    """Addresses that are neither loopback nor private are refused unless a setting allows them."""
     assert (await _outcome(client, f"https://{host}/"), dialled) == ("policy", [])
 
 
 @pytest.mark.parametrize("host", PUBLIC)
 async def test_allowed_public_targets_need_https(client: Client, dialled: list[str], host: str) -> None:
-    """With `allow_public_targets` a public address is dialled by https, and by http still refused."""
+    """With `allow_public_targets` a public address is allowed for https, and still refused for http."""
     assert (await _outcome(client, f"http://{host}/", allow_public_targets=True), dialled) == ("policy", [])
     assert await _outcome(client, f"https://{host}/", allow_public_targets=True) == "refused"
     assert list(map(ip_address, dialled)) == [ip_address(host.strip("[]"))]
@@ -133,16 +133,16 @@ async def test_allowed_public_targets_need_https(client: Client, dialled: list[s
 
 @pytest.mark.parametrize("host", PRIVATE)
 async def test_private_addresses_are_targets(client: Client, dialled: list[str], host: str) -> None:
-    """Private addresses are dialled by plain http: the double runs beside the code under test."""
+    """Private addresses are allowed for plain http, because the code under test runs there."""
     assert await _outcome(client, f"http://{host}/") == "refused"
     assert list(map(ip_address, dialled)) == [ip_address(host.strip("[]"))]
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1%2", "::ffff:169.254.169.254", "192.88.99.1"])
-async def test_a_name_is_judged_by_its_addresses(
+async def test_a_name_is_checked_by_its_addresses(
     client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    """A name that leads to a forbidden address is refused as the address would be."""
+    """A name with a forbidden address is refused like that address."""
     _resolve_to(monkeypatch, [address])
 
     assert (await _outcome(client, "http://shop.test/"), dialled) == ("policy", [])
@@ -152,7 +152,7 @@ async def test_a_name_is_judged_by_its_addresses(
 async def test_the_containers_machine_may_have_any_hosts_address(
     client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    """`host.docker.internal` is dialled where the engine says it is; some engines use no private address for it."""
+    """`host.docker.internal` is allowed with any address, because some engines do not use a private one."""
     _resolve_to(monkeypatch, [address])
 
     assert (await _outcome(client, "http://host.docker.internal/"), dialled) == ("refused", [address])
@@ -162,13 +162,13 @@ async def test_the_containers_machine_may_have_any_hosts_address(
 async def test_the_containers_machine_is_never_link_local(
     client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    """The name helps nobody to addresses that are never a target."""
+    """The name does not allow addresses that are never a target."""
     _resolve_to(monkeypatch, [address])
 
     assert (await _outcome(client, "http://host.docker.internal/"), dialled) == ("policy", [])
 
 
-async def test_only_the_permitted_addresses_of_a_name_are_dialled(
+async def test_only_the_permitted_addresses_of_a_name_are_used(
     client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a name with several addresses the forbidden ones are left out."""
@@ -177,10 +177,10 @@ async def test_only_the_permitted_addresses_of_a_name_are_dialled(
     assert (await _outcome(client, "http://shop.test/"), dialled) == ("refused", ["10.1.2.3"])
 
 
-async def test_a_name_that_changes_its_mind_gains_nothing(
+async def test_a_name_is_checked_at_each_look_up(
     client: Client, dialled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that is private at one attempt and link-local at the next is refused then: each look-up is judged."""
+    """A name that is private at one attempt and link-local at the next is refused at the next."""
     _resolve_to(monkeypatch, ["10.1.2.3"], ["169.254.169.254"])
     box = await client.sandbox(notification_url="http://shop.test/", scenario="abandoned")
     await box.deposit()
@@ -192,14 +192,14 @@ async def test_a_name_that_changes_its_mind_gains_nothing(
 
 
 async def test_require_https_refuses_plain_http(client: Client) -> None:
-    """With `require_https` a plain target is refused before anything is sent, also on loopback."""
+    """With `require_https` an http target is refused before anything is sent, even on loopback."""
     async with receiving() as receiver:
         assert await _outcome(client, receiver.url, require_https=True) == "policy"
         assert receiver.connections == 0
 
 
 async def test_a_name_of_this_machine_is_a_target(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that resolves to loopback is delivered to, with its name in `Host`."""
+    """A name that resolves to loopback is allowed, and `Host` has that name."""
     _resolve_to(monkeypatch, ["127.0.0.1"])
     async with receiving() as receiver:
         url = f"http://host.docker.internal:{receiver.port}/"

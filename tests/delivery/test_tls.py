@@ -1,4 +1,4 @@
-"""https targets: TLS 1.2 or higher and a certificate that holds (contract section 8)."""
+"""https targets: TLS 1.2 or higher, and a valid certificate (contract section 8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CA = trustme.CA()
 
 @pytest.fixture
 def ca_file(tmp_path: Path) -> Path:
-    """Give the file of the certificate that signed the receivers'."""
+    """Return the file of the certificate that signed the receivers' certificates."""
     path = tmp_path / "ca.pem"
     CA.cert_pem.write_to_path(str(path))
     return path
@@ -48,13 +48,13 @@ async def _delivery(context: ssl.SSLContext, **shared: Any) -> dict[str, Any]:  
 
 
 async def test_a_certificate_of_a_trusted_authority_is_accepted(ca_file: Path) -> None:
-    """With `ca_file` a local authority's certificate will do."""
+    """With `ca_file` a local authority's certificate is accepted."""
     delivery = await _delivery(_context(), ca_file=ca_file)
 
     assert delivery["status"] == "delivered"
 
 
-async def test_a_certificate_of_nobody_is_refused() -> None:
+async def test_an_untrusted_certificate_is_refused() -> None:
     """Without it the attempt fails with `tls`, and nothing is sent."""
     delivery = await _delivery(_context())
 
@@ -63,14 +63,14 @@ async def test_a_certificate_of_nobody_is_refused() -> None:
 
 
 async def test_insecure_targets_checks_nothing() -> None:
-    """With `insecure_targets` any certificate will do."""
+    """With `insecure_targets` any certificate is accepted."""
     delivery = await _delivery(_context("elsewhere.test"), insecure_targets=True)
 
     assert delivery["status"] == "delivered"
 
 
 async def test_a_certificate_for_another_host_is_refused(ca_file: Path) -> None:
-    """A trusted certificate of another name is no certificate."""
+    """A trusted certificate for another name is refused."""
     delivery = await _delivery(_context("elsewhere.test"), ca_file=ca_file)
 
     assert delivery["attempts"][0]["error"]["kind"] == "tls"
@@ -78,7 +78,7 @@ async def test_a_certificate_for_another_host_is_refused(ca_file: Path) -> None:
 
 @pytest.mark.parametrize("insecure", [False, True])
 async def test_old_tls_is_refused(ca_file: Path, insecure: bool) -> None:
-    """A receiver that speaks TLS 1.1 at most gets nothing, whatever is thought of its certificate."""
+    """A receiver with TLS 1.1 at most gets nothing, even when its certificate is not checked."""
     context = _context()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -91,8 +91,8 @@ async def test_old_tls_is_refused(ca_file: Path, insecure: bool) -> None:
     assert delivery["attempts"][0]["error"]["kind"] == "tls"
 
 
-async def test_a_receiver_without_tls_is_no_https_target(ca_file: Path) -> None:
-    """A plain receiver under an https URL: the attempt says `tls`."""
+async def test_a_receiver_without_tls_is_a_tls_error(ca_file: Path) -> None:
+    """A plain receiver under an https URL gives the error `tls`."""
     shared = HostOptions(ca_file=ca_file)
     async with receiving() as receiver, running(ServerOptions(port=0, shared=shared)) as client:
         url = receiver.url.replace("http:", "https:")
@@ -106,8 +106,8 @@ async def test_a_receiver_without_tls_is_no_https_target(ca_file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_a_useless_ca_file_is_refused_at_once(tmp_path: Path, content: str | None) -> None:
-    """A CA file that is missing or holds no certificate stops the start, with the option's name."""
+def test_a_bad_ca_file_is_refused_at_start(tmp_path: Path, content: str | None) -> None:
+    """A CA file that is missing or has no certificate stops the start, with the option's name."""
     path = tmp_path / "ca.pem"
     if content is not None:
         path.write_text(content)

@@ -1,4 +1,4 @@
-"""The exact bytes that a receiver gets, at each attempt."""
+"""The exact bytes that a receiver gets at each attempt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import paydouble
 from paydouble.config import TAKEN_HEADERS
 
 
-async def test_a_post_carries_the_documented_headers_and_no_other(client: Client) -> None:
-    """Request line and headers are those of the contract's section 4, beside what HTTP itself needs."""
+async def test_a_post_has_the_documented_headers_and_no_other(client: Client) -> None:
+    """Request line and headers are those of contract section 4, and what HTTP itself needs."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url + "?shop=1&x=%20", scenario="abandoned")
         await box.deposit()
@@ -34,8 +34,8 @@ async def test_a_post_carries_the_documented_headers_and_no_other(client: Client
         assert request.header("Content-Length") == str(len(request.body))
 
 
-async def test_each_attempt_sends_the_same_body_newly_signed(client: Client) -> None:
-    """The body is the same to the byte at all eight attempts, and each signature is fresh on arrival."""
+async def test_each_attempt_sends_the_same_body_with_a_new_signature(client: Client) -> None:
+    """All eight attempts have exactly the same body, and each signature is recent on arrival."""
     async with receiving(status(500)) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         before = int(time.time())
@@ -82,7 +82,7 @@ async def test_a_body_outside_ascii_arrives_whole(client: Client) -> None:
 
 
 async def test_during_a_rotations_grace_both_secrets_sign(client: Client) -> None:
-    """Within the grace either secret verifies; after it, the new one alone."""
+    """Within the grace either secret verifies; after it, only the new one."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         old = box.document["webhook_secret"]
@@ -102,7 +102,7 @@ async def test_during_a_rotations_grace_both_secrets_sign(client: Client) -> Non
 
 
 async def test_a_retry_is_signed_with_the_secret_of_its_time(client: Client) -> None:
-    """An event that failed under the old secret is tried again under the new one."""
+    """An event that failed under the old secret is retried under the new one."""
     async with receiving(status(500), receivers.ok) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -128,7 +128,7 @@ async def test_another_signature_header_can_be_chosen(client: Client) -> None:
 
 @pytest.mark.parametrize("effect", [None, {"type": "chunked"}, {"type": "slow_body", "over": "20ms"}])
 async def test_no_header_of_a_post_can_be_the_signatures(client: Client, effect: dict[str, str] | None) -> None:
-    """Whichever way a body travels, `webhooks.signature_header` is refused every other name that is on the wire."""
+    """For every transport, `webhooks.signature_header` cannot be the name of another header of the request."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         if effect is not None:

@@ -1,15 +1,40 @@
-"""From an event to a settled delivery: a value machine that never touches a socket.
+"""The outbox: what is sent to whom, in which order, and when again. Values only; it never touches a socket.
 
-An event becomes a delivery. A delivery is `waiting` until one of its attempts gets a 2xx (`delivered`) or the last
-attempt of the schedule has failed (`exhausted`); without a target it is `no_endpoint` from the start.
+A **delivery** is one event on its way to one endpoint (a URL). An **attempt** is one POST of it: the event's frozen
+bytes, with a signature made at that moment. The shell asks `next_attempt` for an attempt, posts it, and hands the
+outcome to `settle`, which answers with the due time of the next attempt, or None. Whoever owns the timers sets one for
+that time and calls `enqueue` when it goes off.
 
-A due delivery queues at its endpoint, in the order in which events were made. So many attempts of an endpoint are in
-flight at a time as the caller allows; with one, events also arrive in that order. With more, a slow answer holds up
-only what is about the same object: its next event leaves when the attempt of the one before has ended. A failed attempt
-holds up nothing (assumptions, "Webhooks", Order).
+**Status.** `waiting` and `held` are open, the others settled:
 
-The shell asks `next_attempt` for something to send and hands the outcome to `settle`. `settle` answers with the
-instant of the next attempt, if there is to be one; whoever owns the timers sets it.
+                     ┌────────────────────────── redeliver ───────────────────────────┐
+                     ▼                                                                │
+    event ──┬───► waiting ───┬── last attempt of the schedule failed ─► exhausted ────┤
+            │     │    ▲     └── 2xx ────────────────────────────┬────► delivered ────┤
+            │    hold  release                                   │                    │
+            │     ▼    │                                         │                    │
+            ├───► held ───────── 2xx of an attempt in flight ────┘                    │
+            ├─── fault `drop` ────────────────────────────────────────► dropped ──────┤
+            └─── no URL, or the URL is removed while it is open ──────► no_endpoint ──┘
+
+An event is held from the start by a fault: `hold` until somebody releases it, `reorder` until its window ends. An
+attempt that is in flight when its delivery is held, or loses its URL, still counts if it succeeds; if it fails, the
+delivery stays held, or ends as `no_endpoint`. Redelivery sends an open delivery now. A settled one gets a single
+attempt by it; when that fails, the delivery goes back to the status it had (from `no_endpoint` to `exhausted`).
+
+**Queue.** Each endpoint has one, first in, first out. A delivery enters it when it is due: first attempts in the order
+of their events. A failed attempt blocks nothing: its retry waits for its due time outside the queue and then enters at
+the end (assumptions, "Webhooks", Order). The caller says how many attempts of an endpoint may be in flight. With one,
+events arrive in order. With more, order is kept per object: the next event of an object leaves when the attempt of the
+one before has ended. Concurrent copies of an event have queues of their own.
+
+**Retry schedule.** `WebhookSettings.offsets`, or the delivery's own `offsets`: due times after the event, one per
+attempt. The next due time counts from the due time of the attempt before, so a slow answer does not move the schedule.
+
+**Bounds.** At most `limit` deliveries are kept; beyond it the oldest settled one is evicted and counted, an open one
+never. `sandbox/trimming.py` calls `evict` and `Attempt.strip` to stay within the journals' bytes. The attempts of a
+delivery are bounded by its schedule, plus one for each redelivery. An event without a URL is kept as `Unsent`, and its
+delivery is only made when somebody reads it, which few tests do.
 """
 
 from __future__ import annotations
@@ -27,18 +52,18 @@ from paydouble.webhooks.attempts import PLAIN, Transport, sign_attempt, transpor
 
 DeliveryStatus = Literal["waiting", "held", "delivered", "exhausted", "dropped", "no_endpoint"]
 DELIVERY_STATUSES = get_args(DeliveryStatus)
-SETTLED = frozenset({"delivered", "exhausted", "dropped", "no_endpoint"})
+SETTLED = frozenset(DELIVERY_STATUSES) - {"waiting", "held"}
 
 
 class AttemptError(NamedTuple):
-    """Why no answer came: a stable kind (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
+    """Why there was no answer: a stable kind (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
 
     kind: str
     message: str
 
 
 class Outcome(NamedTuple):
-    """What the shell met. A status without an error is an answer; times are wall time in milliseconds."""
+    """The result of an attempt: a status, or an error. Times are wall time in milliseconds."""
 
     sent_at: int
     latency_ms: float
@@ -48,7 +73,7 @@ class Outcome(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
-        """Return whether the receiver took the event (contract section 6, delivery rule 2)."""
+        """Return whether the receiver accepted the event: 2xx (contract section 6, delivery rule 2)."""
         return self.error is None and self.status is not None and 200 <= self.status < 300  # noqa: PLR2004 - HTTP
 
 
@@ -66,17 +91,17 @@ class Attempt:
     transport: Transport = PLAIN
     faults: tuple[str, ...] = ()
     sequence: int = 0
-    """Its place among the requests, events and attempts of its sandbox, numbered when it is sent."""
+    """Its number among the requests, events and attempts of its sandbox, given when it is sent."""
     evicted: bool = False
-    """Whether bytes of it were removed, since the journals had no room for them."""
+    """Whether its own bytes were removed, because the journals had no room for them."""
 
     def own_bytes(self, event: Event) -> int:
-        """Return how many bytes it has beside its event's."""
+        """Return how many bytes it keeps besides those that it shares with its event."""
         answer = 0 if self.outcome is None else len(self.outcome.response_body)
         return answer + (0 if self.body is event.body else len(self.body))
 
     def strip(self, event: Event) -> None:
-        """Remove those bytes."""
+        """Remove the bytes that `own_bytes` counts."""
         self.evicted = True
         self.body = self.body if self.body is event.body else b""
         self.outcome = self.outcome and self.outcome._replace(response_body=b"")
@@ -84,32 +109,33 @@ class Attempt:
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """One event on its way to one target."""
+    """One event on its way to one endpoint."""
 
     id: str
     event: Event
     target: str | None
     follows_sandbox: bool
-    """Aimed at the sandbox's notification URL, wherever that points when an attempt is made."""
+    """Whether the target is the sandbox's notification URL, and changes with it."""
     first_due_at: int
     next_due_at: int | None
     status: DeliveryStatus = "waiting"
     attempts: tuple[Attempt, ...] = ()
     queue: str = ""
-    """Copies that travel in parallel with the original queue in a queue of their own."""
+    """Suffix of the queue's name; concurrent copies have one, so that each has a queue of its own."""
     faults: tuple[str, ...] = ()
     offsets: tuple[int, ...] | None = None
-    """A ladder of its own, when it has one; else the sandbox's."""
+    """Its own retry schedule (milliseconds after the event), or None for the sandbox's."""
     most_attempts: int | None = None
+    """A limit below the schedule's length, or None."""
     copies_after_success: tuple[Copies, ...] = ()
     copies: int = 0
-    """How many copies it has been given so far."""
+    """The number of copies made so far."""
     resent_from: DeliveryStatus | None = None
-    """What it was when it was sent once more by hand; a failure takes it back there."""
+    """The status that it had when it was redelivered, and returns to when that attempt fails."""
 
     @property
     def endpoint(self) -> str:
-        """Return the queue in which it waits its turn."""
+        """Return the name of its queue."""
         return f"{self.target}{self.queue}"
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
@@ -123,18 +149,18 @@ class Delivery:
 
 
 class Unsent:
-    """An event without an endpoint to go to. Its delivery is made when somebody looks at it, which few ever do."""
+    """An event without an endpoint; its delivery is only made when it is read."""
 
     __slots__ = ("_due", "_event", "_made")
 
     def __init__(self, event: Event, due: int) -> None:
-        """Take an event, and when it would have been due."""
+        """Take an event, and the instant at which it would have been due."""
         self._event = event
         self._due = due
         self._made: Delivery | None = None
 
     def delivery(self) -> Delivery:
-        """Return its delivery: always the same, whatever has become of it."""
+        """Return its delivery, the same on each call, even after the outbox has evicted it."""
         made = self._made
         if made is None:
             self._made = made = Delivery(
@@ -155,49 +181,49 @@ class Unsent:
 
 @dataclass(slots=True)
 class Secrets:
-    """The webhook secret and, during a rotation's grace, the one before it."""
+    """The webhook secret and, during the grace period of a rotation, the previous one."""
 
     current: str
     previous: str | None = None
     previous_until: int = 0
 
     def at(self, now: int) -> tuple[str, ...]:
-        """Return the secrets that sign at an instant, the current one first."""
+        """Return the secrets to sign with at an instant, the current one first."""
         if self.previous is not None and now < self.previous_until:
             return (self.current, self.previous)
         return (self.current,)
 
     def replace(self, new: str) -> None:
-        """Set the secret, as of now and without a grace."""
+        """Set the secret without a grace period."""
         self.current, self.previous = new, None
 
     def rotate(self, new: str, now: int, grace: int) -> None:
-        """Make a new secret current; the old one signs along for `grace` milliseconds."""
+        """Make a new secret current; webhooks are signed with the old one too for `grace` milliseconds."""
         self.previous, self.previous_until = (self.current, now + grace) if grace else (None, 0)
         self.current = new
 
 
 class _Queue:
-    """What is due at one endpoint, and what is on its way to it."""
+    """The due deliveries of one endpoint, and those in flight."""
 
-    __slots__ = ("_behind", "_waiting", "flying")
+    __slots__ = ("_blocked", "_waiting", "flying")
 
     def __init__(self) -> None:
         self._waiting: deque[Delivery] = deque()
-        self._behind: dict[str, deque[Delivery]] = {}
-        """By object: those whose turn came while another event of their object was on its way. They are older than
-        all that still waits."""
+        self._blocked: dict[str, deque[Delivery]] = {}
+        """By object: those that reached the front while another delivery of their object was in flight. All of them
+        are older than those in `_waiting`."""
         self.flying: dict[str, Delivery] = {}
-        """By object: the one that is on its way."""
+        """By object: the delivery in flight."""
 
     def __contains__(self, delivery: Delivery) -> bool:
-        return delivery in self._waiting or delivery in self._behind.get(delivery.event.object_id, ())
+        return delivery in self._waiting or delivery in self._blocked.get(delivery.event.object_id, ())
 
     def __iter__(self) -> Iterator[Delivery]:
-        return chain(*self._behind.values(), self._waiting)
+        return chain(*self._blocked.values(), self._waiting)
 
     def __bool__(self) -> bool:
-        return bool(self._waiting or self._behind or self.flying)
+        return bool(self._waiting or self._blocked or self.flying)
 
     def add(self, delivery: Delivery) -> None:
         self._waiting.append(delivery)
@@ -207,30 +233,30 @@ class _Queue:
             self._waiting.remove(delivery)
         else:
             object_id = delivery.event.object_id
-            self._behind[object_id].remove(delivery)
-            if not self._behind[object_id]:
-                del self._behind[object_id]
+            self._blocked[object_id].remove(delivery)
+            if not self._blocked[object_id]:
+                del self._blocked[object_id]
 
     def ready(self, most: int) -> bool:
-        """Return whether one can leave while at most so many are on their way."""
+        """Return whether a delivery can be sent with at most `most` in flight."""
         waiting = self._waiting
         if len(self.flying) >= most:
             return False
         while waiting and waiting[0].event.object_id in self.flying:
             delivery = waiting.popleft()
-            self._behind.setdefault(delivery.event.object_id, deque()).append(delivery)
+            self._blocked.setdefault(delivery.event.object_id, deque()).append(delivery)
         return bool(waiting)
 
     def take(self) -> Delivery:
-        """Send the first on its way, which must be ready."""
+        """Take the first delivery, which must be ready, and count it as in flight."""
         delivery = self._waiting.popleft()
         self.flying[delivery.event.object_id] = delivery
         return delivery
 
     def land(self, delivery: Delivery) -> None:
-        """End an attempt, and let in what has waited for that alone."""
+        """End an attempt; deliveries of the same object that it blocked go back to the front."""
         del self.flying[delivery.event.object_id]
-        self._waiting.extendleft(reversed(self._behind.pop(delivery.event.object_id, ())))
+        self._waiting.extendleft(reversed(self._blocked.pop(delivery.event.object_id, ())))
 
 
 class Outbox:
@@ -239,19 +265,19 @@ class Outbox:
     __slots__ = ("_kept", "_queues", "_settled", "_unsent", "evicted", "limit")
 
     def __init__(self, limit: int) -> None:
-        """Keep at most `limit` settled deliveries; one that waits is never let go."""
+        """Keep at most `limit` deliveries by evicting settled ones; an open one is never evicted."""
         self.limit = limit
         self.evicted = 0
         self._kept: dict[str, Delivery] = {}
         self._settled: deque[Delivery] = deque()
         self._unsent: deque[Unsent] = deque()
-        """Those whose deliveries have not been made yet; all of them are younger than what has been."""
+        """Events whose deliveries have not been made yet; all are newer than the deliveries in `_kept`."""
         self._queues: dict[str, _Queue] = {}
-        """By endpoint; those with nothing in them are not kept."""
+        """By endpoint; empty queues are removed."""
 
     @property
     def deliveries(self) -> dict[str, Delivery]:
-        """Return the deliveries that are still kept, by id, in the order in which they were made."""
+        """Return the deliveries that are kept, by id, in the order of their creation."""
         while self._unsent:
             delivery = self._unsent.popleft().delivery()
             self._kept[delivery.id] = delivery
@@ -270,9 +296,10 @@ class Outbox:
         suffix: str = "",
         queue: str = "",
     ) -> Delivery:
-        """Make a delivery of an event; its first attempt is due now, or is left to the caller.
+        """Make a delivery of an event, and enqueue it; without a target it ends as `no_endpoint`.
 
-        It is left to the caller with a `delay` and when it is not to be `queued`. A copy has a `suffix` to its id.
+        With a `delay` (milliseconds), or with `queued` false, the caller enqueues it when it is due. `suffix` ends a
+        copy's id, `queue` the name of its queue.
         """
         due = now + delay
         delivery = Delivery(f"dlv_{event.id[4:]}{suffix}", event, target, follows_sandbox, due, due, queue=queue)
@@ -284,14 +311,14 @@ class Outbox:
         return delivery
 
     def keep_unsent(self, event: Event, due: int) -> Unsent:
-        """Keep an event that has no endpoint to go to, and would have been due at an instant."""
+        """Keep an event that has no endpoint, and would have been due at an instant."""
         unsent = Unsent(event, due)
         self._unsent.append(unsent)
         self._bound()
         return unsent
 
     def resend(self, delivery: Delivery, sandbox_url: str | None, now: int) -> None:
-        """Put a delivery back at the end of its endpoint's queue, due now; a settled one gets this one attempt."""
+        """Put a delivery at the end of its queue again, due now; a settled one gets a single attempt."""
         if delivery.follows_sandbox:
             delivery.target = sandbox_url
         if delivery.settled:
@@ -306,7 +333,7 @@ class Outbox:
             self.enqueue(delivery)
 
     def withdraw(self, delivery: Delivery) -> None:
-        """Take a delivery out of its queue; it is then held until somebody lets it go."""
+        """Take a delivery out of its queue and mark it as held."""
         queue = self._queues.get(delivery.endpoint)
         if queue is not None and delivery in queue:
             queue.remove(delivery)
@@ -315,13 +342,13 @@ class Outbox:
         delivery.next_due_at = None
 
     def in_flight(self, delivery: Delivery) -> bool:
-        """Return whether an attempt of a delivery is on its way."""
-        # Not by its endpoint, which may be another one since the attempt has left.
+        """Return whether an attempt of a delivery is in flight."""
+        # Its endpoint may have changed since the attempt was sent, so all queues are searched.
         object_id = delivery.event.object_id
         return any(queue.flying.get(object_id) is delivery for queue in self._queues.values())
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Put a delivery that is due at the end of its endpoint's queue."""
+        """Put a due delivery at the end of its queue."""
         if not delivery.settled and delivery.target is not None:
             queue = self._queues.get(delivery.endpoint)
             if queue is None:
@@ -329,8 +356,8 @@ class Outbox:
             queue.add(delivery)
 
     def retarget(self, url: str | None) -> list[Delivery]:
-        """Aim what waits for the sandbox's endpoint at another one; returns what has no endpoint any more."""
-        lost = []
+        """Change the sandbox's URL; returns the deliveries that have ended as `no_endpoint` because there is none."""
+        ended = []
         queued = [each for queue in self._queues.values() for each in queue if each.follows_sandbox]
         for delivery in queued:
             self._queues[delivery.endpoint].remove(delivery)
@@ -341,18 +368,18 @@ class Outbox:
                 delivery.target = url
                 if url is None and id(delivery) not in flying:
                     self.finish(delivery, "no_endpoint")
-                    lost.append(delivery)
+                    ended.append(delivery)
         for delivery in queued:
             self.enqueue(delivery)
-        return lost
+        return ended
 
     def ready_endpoints(self, most: int) -> list[str]:
-        """Return the endpoints that have something to send, while at most so many of each are in flight."""
+        """Return the endpoints with a delivery to send, with at most `most` in flight for each."""
         return [endpoint for endpoint, queue in self._queues.items() if queue.ready(most)]
 
     @property
     def quiet(self) -> bool:
-        """Return whether nothing is due and nothing is in flight."""
+        """Return whether no delivery is due or in flight."""
         return not self._queues
 
     def next_attempt(  # noqa: PLR0913 - what an attempt is made of
@@ -366,11 +393,10 @@ class Outbox:
         most: int = 1,
         plan_for: Callable[[Delivery], AttemptPlan | None] | None = None,
     ) -> tuple[Delivery, Attempt] | None:
-        """Take the next delivery of an endpoint and make its attempt, signed; None when there is nothing to send.
+        """Take the next delivery of an endpoint and make its signed attempt; None when there is nothing to send.
 
-        `now` is the sandbox's instant, `wall` the machine's, both in milliseconds; at `most` so many attempts of an
-        endpoint are in flight at a time; `plan_for` says what the faults of
-        the moment do to a delivery's next attempt.
+        `now` is the sandbox's time, `wall` the machine's, both in milliseconds; at most `most` attempts of an endpoint
+        are in flight; `plan_for` returns what faults do to a delivery's next attempt.
         """
         queue = self._queues.get(endpoint)
         if queue is None or not queue.ready(most):
@@ -396,10 +422,10 @@ class Outbox:
     def settle(
         self, delivery: Delivery, attempt: Attempt, outcome: Outcome, *, settings: WebhookSettings
     ) -> int | None:
-        """Close an attempt; returns the instant of the next one, or None when the delivery has come to its end."""
+        """Record the outcome of an attempt; returns the due time of the next one, or None if there is none."""
         attempt.outcome = outcome
         if self.deliveries.get(delivery.id) is not delivery:
-            return None  # a reset let it go while it was in flight
+            return None  # a reset removed it while the attempt was in flight
         endpoint = f"{attempt.url}{delivery.queue}"
         self._queues[endpoint].land(delivery)
         self._drop_empty(endpoint)
@@ -407,7 +433,7 @@ class Outbox:
         if delivery.most_attempts is not None:
             offsets = offsets[: delivery.most_attempts]
         if delivery.status == "held" and not outcome.succeeded and delivery.target is not None:
-            return None  # withdrawn while it was in flight; whoever releases it sends it again
+            return None  # held while the attempt was in flight; it is sent again when it is released
         resent_from, delivery.resent_from = delivery.resent_from, None
         if outcome.succeeded:
             self.finish(delivery, "delivered")
@@ -423,7 +449,7 @@ class Outbox:
         return None
 
     def clear(self) -> tuple[int, int]:
-        """Forget everything; returns how many deliveries that were and how many of them still waited."""
+        """Remove everything; returns how many deliveries there were, and how many of them were open."""
         waiting = sum(not each.settled for each in self._kept.values())
         count = len(self._kept) + len(self._unsent)
         self._kept = {}
@@ -434,7 +460,7 @@ class Outbox:
         return count, waiting
 
     def evict(self) -> Delivery | None:
-        """Remove the oldest delivery that has come to its end, and return it; None when all still wait."""
+        """Remove and return the oldest settled delivery; None when all are open."""
         if not (self._settled or self._unsent):
             return None
         deliveries = self.deliveries
@@ -444,10 +470,10 @@ class Outbox:
         return delivery
 
     def finish(self, delivery: Delivery, status: DeliveryStatus) -> None:
-        """Bring a delivery to its end; beyond the limit the oldest that has come to its end is let go."""
+        """Settle a delivery; beyond the limit the oldest settled one is evicted."""
         delivery.status = status
         delivery.next_due_at = None
-        _ = self.deliveries  # those without an endpoint have come to their end before this one
+        _ = self.deliveries  # makes the deliveries of unsent events, which were settled before this one
         self._settled.append(delivery)
         self._bound()
 

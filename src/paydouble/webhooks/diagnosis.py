@@ -1,7 +1,7 @@
-"""Why a signature does not verify: undo the usual mistakes, one or a few at a time, until the HMAC fits.
+"""Why a signature does not verify: undoes the usual mistakes, at most one each in body, secret and header.
 
-An HMAC that fits is proof: with the key as it was signed with, and the body as it was signed, what is left between
-them and what the receiver has is the mistake. Where nothing fits, the likeliest reason is another secret.
+When the HMAC of a combination fits, that proves its mistakes: the body and the secret are then the ones that were used
+to sign. When none fits, the likeliest reason is another secret.
 """
 
 import re
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, TypeVar
 
-from paydouble.webhooks.header_trials import HEADER_SHAPES, HEADER_TRIALS
 from paydouble.webhooks.signing import (
     DEFAULT_HEADER_NAME,
     DEFAULT_TOLERANCE_SECONDS,
@@ -20,7 +19,7 @@ from paydouble.webhooks.signing import (
     parse_header,
     to_bytes,
 )
-from paydouble.webhooks.trials import BODY_TRIALS, SECRET_TRIALS, Mistake, Trial
+from paydouble.webhooks.trials import BODY_TRIALS, HEADER_SHAPES, HEADER_TRIALS, SECRET_TRIALS, Mistake, Trial
 
 Thing = TypeVar("Thing", str, bytes)
 
@@ -31,17 +30,17 @@ _MILLISECONDS_FROM = 10**11
 BLANK_SECRET = Mistake(
     "blank-secret",
     "the webhook secret is blank",
-    "Give the secret that the sandbox or the dashboard shows; look for an unset environment variable",
+    "Give the secret that the sandbox or the dashboard shows; check for an unset environment variable",
 )
 MISSING_HEADER = Mistake(
     "missing-header",
     "the request carries no signature header",
-    "Look for a proxy that drops it, and read it under the name that it is sent with",
+    "Check for a proxy that drops it, and read it under the name that it is sent with",
 )
 NAME_INCLUDED = Mistake(
     "header-name-included",
     "the header was given with its name before the value; the value was taken",
-    "A receiver's code must pass the value alone",
+    "A receiver must pass the value only",
 )
 MILLISECONDS = Mistake("milliseconds", "t is in milliseconds", "Write t in Unix seconds")
 
@@ -50,8 +49,8 @@ MILLISECONDS = Mistake("milliseconds", "t is in milliseconds", "Write t in Unix 
 class Diagnosis:
     """The verdict on one signature.
 
-    `cause` is a slug that stays the same between versions (`verified` when nothing is wrong), `message` says in
-    words what was found, and `remedy` how to mend it; with several mistakes at once, `cause` is the first of them.
+    `cause` is a slug that stays the same between versions (`verified` when nothing is wrong), `message` says what was
+    found, and `remedy` how to fix it. With several mistakes, `cause` is the first of them.
     """
 
     verified: bool
@@ -65,7 +64,7 @@ class _Unexplained(NamedTuple):
     applies: Callable[[bytes, ParsedHeader], bool]
 
 
-# What to say when no trial fits; read from top to bottom, so the last takes what is left.
+# Used when no trial fits: the first that applies; the last one always does.
 _UNEXPLAINED = (
     _Unexplained(
         Mistake(
@@ -78,8 +77,8 @@ _UNEXPLAINED = (
     _Unexplained(
         Mistake(
             "empty-body",
-            "the body is empty, and what was signed was not: something has read it before",
-            "Keep the raw bytes of the request before a parser or middleware takes them",
+            "the body is empty, but the signed one was not: it was read before",
+            "Keep the raw bytes of the request before a parser or middleware reads them",
         ),
         lambda body, _: not body,
     ),
@@ -87,9 +86,8 @@ _UNEXPLAINED = (
         Mistake(
             "wrong-secret",
             "no usual mistake with the body explains it, so the secret is likely another endpoint's, or an old one; "
-            "else the body's content or the time was changed after signing",
-            "Copy the webhook secret of this very endpoint anew; if it is the right one, compare the body with what "
-            "was sent",
+            "otherwise the body's content or the time was changed after signing",
+            "Copy the webhook secret of this endpoint again; if it is the same, compare the body with what was sent",
         ),
         lambda _body, _parsed: True,
     ),
@@ -123,7 +121,7 @@ def diagnose(  # noqa: PLR0913 - the arguments of `verify`, and the header's nam
 
 
 def _value_of(header: Mapping[str, str] | str | None, header_name: str) -> tuple[str | None, list[Mistake]]:
-    """Find the signature's value, and what is wrong with the name that it stands under."""
+    """Return the signature's value, and a mistake if it is under another name."""
     if header is None:
         return None, []
     if isinstance(header, str):
@@ -144,13 +142,13 @@ def _value_of(header: Mapping[str, str] | str | None, header_name: str) -> tuple
 def _other_header(name: str, header_name: str) -> Mistake:
     return Mistake(
         "other-header",
-        f"the signature stands under {name[:80]!a} and not under {header_name}",
+        f"the signature is in the header {name[:80]!a} and not in {header_name}",
         f"Read the {header_name} header",
     )
 
 
 def _signing_mistakes(body: bytes, value: str, key: bytes) -> tuple[list[Mistake], ParsedHeader | None]:
-    """Find the fewest mistakes with which the HMAC fits; else what can be told from the looks of things."""
+    """Return the smallest set of mistakes with which the HMAC fits; otherwise a guess from how the header looks."""
     headers = _guesses(value, HEADER_TRIALS)
     read = {text: parsed for text in headers if (parsed := _parsed(text)) is not None}
     bodies = _guesses(body, BODY_TRIALS)
@@ -167,7 +165,7 @@ def _signing_mistakes(body: bytes, value: str, key: bytes) -> tuple[list[Mistake
 
 
 def _guesses(thing: Thing, trials: Iterable[Trial[Thing]]) -> dict[Thing, tuple[Mistake, ...]]:
-    """Map each thing that may have been meant to the mistakes between it and what there is: none, or one."""
+    """Map each possible original of a thing to the mistakes that made the thing of it: none, or one."""
     guesses: dict[Thing, tuple[Mistake, ...]] = {thing: ()}
     for trial in trials:
         for guess in trial.undo(thing):
@@ -187,12 +185,12 @@ def _time_mistakes(signed_at: int, tolerance: int, now: int) -> list[Mistake]:
         return [MILLISECONDS, *_time_mistakes(signed_at // 1000, tolerance, now)]
     if abs(now - signed_at) <= tolerance:
         return []
-    told = f"it was signed {_distance(signed_at, now)}, and the tolerance is {tolerance} s"
+    message = f"it was signed {_distance(signed_at, now)}, and the tolerance is {tolerance} s"
     if signed_at < now:
-        return [
-            Mistake("stale", told, "Verify at once on receipt; for a recorded webhook give the time of its receipt")
-        ]
-    return [Mistake("future", told, "Set the clock of the receiver, or of the signer; both must follow real time")]
+        return [Mistake("stale", message, "Verify on receipt; for a recorded webhook give the time of its receipt")]
+    return [
+        Mistake("future", message, "Correct the clock of the receiver or of the signer; both must follow real time")
+    ]
 
 
 def _distance(signed_at: int, now: int) -> str:
@@ -200,7 +198,7 @@ def _distance(signed_at: int, now: int) -> str:
 
 
 def _diagnosis(mistakes: list[Mistake], signed: str) -> Diagnosis:
-    """Put the mistakes into words; a name before the value is forgiven, and told last: people paste whole lines."""
+    """Combine the mistakes. A name before the value is accepted, since people paste whole lines, and comes last."""
     mistakes = sorted(mistakes, key=lambda mistake: mistake is NAME_INCLUDED)
     verified = all(mistake is NAME_INCLUDED for mistake in mistakes)
     facts = [f"the signature verifies; it was signed {signed}"] if verified else []

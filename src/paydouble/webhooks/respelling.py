@@ -1,7 +1,7 @@
-"""The other ways to write one JSON document: what its bytes may have been before somebody parsed and wrote it anew.
+"""The usual serialisations of a JSON document: what its bytes may have been before it was parsed and written again.
 
-A parser forgets how the text was written: blanks, the order of members, escapes, the zeros after 49.90. Nothing can
-give that back for certain, but there are few habits, so each combination of them is one guess.
+A parser drops white space, the order of members, escapes, and the zeros of 49.90. They cannot be restored with
+certainty, but serialisers have few habits, so each combination of those is one guess.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from paydouble.core.json_text import JsonTextError, Number, loads
 from paydouble.webhooks.signing import to_bytes
 
-# Fifty times an event's size; far beyond it, hundreds of spellings would take minutes.
+# Fifty times the size of an event; hundreds of serialisations of a much larger body would take minutes.
 _LARGEST_BYTES = 64 * 1024
 
 # Separators of items, of names and values, and the indent of one level.
@@ -24,7 +24,7 @@ _BLANKS: tuple[tuple[str, str, str], ...] = (
     (",", ": ", "\t"),
 )
 
-# The members in the order of contract sections 2.1 and 2.2; one list serves both, for they do not disagree.
+# The members in the order of contract sections 2.1 and 2.2, which do not contradict each other.
 _DOCUMENTED_ORDER = [
     "id",
     "object",
@@ -65,10 +65,10 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
 
 
 def _with_digits(digits: int) -> Callable[[Number], str]:
-    """Write a fraction with so many digits after its point, as money of such a currency is; leave whole numbers."""
+    """Return a writer of fractions with at least this many decimal places; whole numbers stay as they are."""
 
     def spell(number: Number) -> str:
-        # A number beyond a double's exactness is no float written anew, and may be too large to write out.
+        # A number with an exponent stays as it is: it may be too large to write out.
         if not set(number.lexeme) <= set("-.0123456789") or "." not in number.lexeme:
             return number.lexeme
         whole, _, fraction = number.lexeme.partition(".")
@@ -79,7 +79,7 @@ def _with_digits(digits: int) -> Callable[[Number], str]:
 
 
 def _always_with_two_digits(number: Number) -> str:
-    """Write whole numbers with two digits as well: 50 was 50.00 before a parser in JavaScript read it."""
+    """Write whole numbers with two decimal places too: 50 was 50.00 before JavaScript parsed it."""
     return f"{number.lexeme}.00" if number.lexeme.lstrip("-").isdecimal() else _with_digits(2)(number)
 
 
@@ -93,12 +93,12 @@ _NUMBERS: tuple[Callable[[Number], str], ...] = (
 
 
 def respellings(body: bytes) -> Iterator[bytes]:
-    """Yield the body's JSON value in each of the usual spellings; nothing when it is no JSON, or far too large."""
+    """Yield the body's JSON value in each of the usual serialisations; nothing if it is not JSON, or too large."""
     if len(body) > _LARGEST_BYTES:
         return
     try:
         value = loads(body)
-        # One spelling as a probe: a reader that gets through deep nesting may still be too deep for the writer.
+        # Written once as a probe: nesting that the parser accepts may be too deep for the writer.
         _Writer(_BLANKS[0], list, json.dumps, str).write(value, 0)
     except (JsonTextError, RecursionError):
         return
@@ -111,7 +111,7 @@ def respellings(body: bytes) -> Iterator[bytes]:
 
 
 class _Writer:
-    """Write one JSON value in one spelling; `json.dumps` cannot keep a number's own digits."""
+    """Writes a JSON value in one style; `json.dumps` cannot keep the digits of numbers."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Writer:
         self.number = number
 
     def write(self, value: Any, depth: int) -> str:  # noqa: ANN401 - JSON is any
-        """Give the text of a value that stands `depth` levels deep."""
+        """Return the text of a value at a nesting level."""
         if isinstance(value, dict):
             names = self.order(list(value))
             members = [f"{self.text(name)}{self.colon}{self.write(value[name], depth + 1)}" for name in names]

@@ -1,18 +1,18 @@
-"""How a webhook is signed, and how a receiver checks it (contract sections 5.4 and 5.5).
+"""How a webhook is signed, and how a receiver verifies it (contract sections 5.4 and 5.5).
 
-The signed text is the time, a dot, and the body's bytes exactly as they travel; its HMAC-SHA256 under the webhook
+The signed text is the time, a dot, and the body's bytes exactly as they are sent; its HMAC-SHA256 under the webhook
 secret goes into the header as `t=<seconds>,v1=<64 lowercase hex digits>`. While a secret is being rotated a second
 `v1` follows, made with the old secret (assumed), and a receiver accepts either.
 
-What a receiver can refuse:
+The errors of `verify`:
 
     SignatureError
     ├── SignatureHeaderMissing              400  no header, or an empty one
-    ├── SignatureHeaderMalformed            400  no `t`, no `v1`, a `t` that is no decimal number, or two of them
+    ├── SignatureHeaderMalformed            400  no `t`, no `v1`, a `t` that is not a decimal number, or two of them
     ├── SignatureTimestampOutOfTolerance    400  signed too long ago, or too far in the future
     └── SignatureMismatch                   401  no `v1` is the HMAC of this time and this body under this secret
 
-This module reads no clock: every time is an argument, in whole Unix seconds.
+This module reads no clock: all times are arguments, in whole Unix seconds.
 """
 
 import hmac
@@ -31,7 +31,7 @@ _DECIMAL = re.compile(r"[0-9]{1,20}")
 
 
 class SignatureError(PaydoubleError):
-    """A webhook's signature does not hold; `recommended_status` is a receiver's answer by contract section 5.5.6."""
+    """A webhook's signature does not verify; `recommended_status` is a receiver's answer by contract section 5.5.6."""
 
     recommended_status: ClassVar[int] = 400
 
@@ -41,28 +41,28 @@ class SignatureHeaderMissing(SignatureError):
 
 
 class SignatureHeaderMalformed(SignatureError):
-    """The header is there, but a time and a `v1` cannot be read from it (400)."""
+    """The header does not contain one readable time and at least one `v1` (400)."""
 
 
 class SignatureTimestampOutOfTolerance(SignatureError):
-    """`t` is further from now than the tolerance, in either direction (400)."""
+    """`t` differs from now by more than the tolerance, in either direction (400)."""
 
 
 class SignatureMismatch(SignatureError):
-    """No `v1` fits: the body, the time or the secret is not the one that was signed (401)."""
+    """No `v1` fits: the body, the time or the secret is not the one used to sign (401)."""
 
     recommended_status: ClassVar[int] = 401
 
 
 class ParsedHeader(NamedTuple):
-    """What a well-formed header says: the time as it was written, and every `v1` in order."""
+    """The parts of a well-formed header: the time as it was written, and every `v1` in order."""
 
     timestamp: str
     digests: tuple[str, ...]
 
 
 def sign(body: bytes | str, secret: str, at: int) -> str:
-    """Give the value of the signature header for one body, signed `at` Unix seconds (contract section 5.4).
+    """Return the value of the signature header for a body signed at `at`, in Unix seconds (contract section 5.4).
 
     A body given as text is signed as UTF-8. Raises ValueError for a blank secret or a negative time.
     """
@@ -70,7 +70,7 @@ def sign(body: bytes | str, secret: str, at: int) -> str:
 
 
 def signature_header(body: bytes, secrets: Sequence[str], at: int) -> str:
-    """Give the header for a body under one or several secrets, the current one first: one `v1` for each.
+    """Return the header's value for a body with one `v1` for each secret, the current one first.
 
     `at` is in Unix seconds. Raises ValueError for no secret, a blank one, or a negative time.
     """
@@ -91,11 +91,10 @@ def verify(
     *,
     now: int,
 ) -> int:
-    """Check a header against the body as it was received, in the order of contract section 5.5; give back its time.
+    """Verify a header against the body as it was received, in the order of contract section 5.5; returns its time.
 
-    `tolerance` is in seconds and counts in both directions; exactly that far is still accepted. Parts of unknown
-    schemes are ignored. Whatever the header and the body are, only a SignatureError is raised for them; a blank secret
-    is the caller's own mistake, and a ValueError.
+    `tolerance` is in seconds, in both directions, and inclusive. Parts of unknown schemes are ignored. Any header and
+    body raise nothing but a SignatureError; a blank secret is the caller's mistake and raises ValueError.
     """
     key = _key(secret)
     timestamp, digests = parse_header(header)
@@ -104,7 +103,7 @@ def verify(
         direction = "ago" if signed_at < now else "in the future"
         raise SignatureTimestampOutOfTolerance(
             f"the webhook was signed {abs(now - signed_at)} s {direction} and the tolerance is {tolerance} s: "
-            "set the clock right, or have it delivered anew"
+            "correct the clock, or have it delivered again"
         )
     # Bytes, because `compare_digest` raises TypeError for text beyond ASCII; all of them, so that the time taken does
     # not tell which one fits.
@@ -113,25 +112,25 @@ def verify(
     if not any(fits):
         raise SignatureMismatch(
             "no v1 in the signature header fits this body and this secret: "
-            "check the body's raw bytes as they were received, and the webhook secret of this very endpoint"
+            "check the body's raw bytes as they were received, and the webhook secret of this endpoint"
         )
     return signed_at
 
 
 def parse_header(header: str | None) -> ParsedHeader:
-    """Take the time and the `v1` digests from a header's value.
+    """Return the time and the `v1` digests of a header's value.
 
-    Raises SignatureHeaderMissing or SignatureHeaderMalformed. The order of the parts is free, and unknown ones are
-    skipped, so that a later scheme can be sent beside this one.
+    Raises SignatureHeaderMissing or SignatureHeaderMalformed. The parts may have any order, and unknown ones
+    are skipped, so that a later scheme can be sent beside this one.
     """
     if header is None or not header.strip():
         raise SignatureHeaderMissing(f"the request carries no signature: send it in the {DEFAULT_HEADER_NAME} header")
-    # Blanks around the whole value are no part of an HTTP header's value; blanks inside are.
+    # White space around the value is not part of an HTTP header's value; white space inside is.
     parts = [part.partition("=") for part in header.strip().split(",")]
     times = [value for name, _, value in parts if name == "t"]
     digests = tuple(value for name, _, value in parts if name == "v1" and value)
     if len(times) != 1:
-        # Two times would leave it open which one was signed, and readers differ on which they take.
+        # With two times it is not clear which one was signed, and receivers differ in which they read.
         raise SignatureHeaderMalformed(
             f"the signature header holds {len(times)} times: it must hold t=<Unix seconds> once"
         )
@@ -145,17 +144,17 @@ def parse_header(header: str | None) -> ParsedHeader:
 
 
 def mac(body: bytes, key: bytes, timestamp: str) -> bytes:
-    """Give the raw 32 bytes of the HMAC over `<timestamp>.<body>`, the time as it is written in the header."""
+    """Return the 32 bytes of the HMAC over `<timestamp>.<body>`, the time as it is written in the header."""
     return hmac.digest(key, timestamp.encode() + b"." + body, "sha256")
 
 
 def to_bytes(text: bytes | str) -> bytes:
-    """Encode text as UTF-8; never fails, so that a hostile header meets a refusal and not a UnicodeEncodeError."""
+    """Encode text as UTF-8. Lone surrogates are encoded too, so a hostile header never raises UnicodeEncodeError."""
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
 def _key(secret: str) -> bytes:
-    # A blank key signs without complaint, and is then known to everyone: it is an unset variable, not a secret.
+    # HMAC takes a blank key, but everyone knows it: it is an unset variable, not a secret.
     if not secret.strip():
         raise ValueError("the webhook secret is blank: give the secret that the sandbox or the dashboard shows")
     return to_bytes(secret)

@@ -1,4 +1,4 @@
-"""Attempts as faults want them signed."""
+"""How faults change the signature and the bytes of an attempt."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ AT = 1_700_000_000
 ACCEPTED = {"two_v1", "reordered", None}
 
 
-def test_without_a_plan_an_attempt_is_by_the_book() -> None:
-    """The body as it is, two headers, and the time it was signed at."""
+def test_without_a_plan_an_attempt_is_as_the_contract_has_it() -> None:
+    """It has the unchanged body, two headers and the time of signing."""
     body, headers, at = sign_attempt(BODY, ("new", "old"), AT, "X-S", None)
 
     assert (body, at) == (BODY, AT)
@@ -26,7 +26,7 @@ def test_without_a_plan_an_attempt_is_by_the_book() -> None:
 
 @pytest.mark.parametrize("mode", [None, *get_args(SignatureMode)])
 def test_a_mode_makes_a_header_that_is_refused_or_accepted(mode: SignatureMode | None) -> None:
-    """Also in a rotation's grace, with the current secret as the receiver's."""
+    """The same is true in a rotation's grace, for a receiver with the current secret."""
     plan = AttemptPlan(signature=mode, age_seconds=301)
     body, headers, _ = sign_attempt(BODY, ("new", "old"), AT, "X-S", plan)
 
@@ -37,7 +37,7 @@ def test_a_mode_makes_a_header_that_is_refused_or_accepted(mode: SignatureMode |
 @pytest.mark.parametrize(("mode", "sign_of_age"), [("stale", -1), ("future", 1)])
 @pytest.mark.parametrize("age", [0, 1, 300])
 def test_an_age_within_the_tolerance_is_accepted(mode: SignatureMode, sign_of_age: int, age: int) -> None:
-    """The time in the header is off by exactly the age."""
+    """The time in the header differs by exactly the age."""
     plan = AttemptPlan(signature=mode, age_seconds=age)
     body, headers, at = sign_attempt(BODY, ("new",), AT, "X-S", plan)
 
@@ -46,14 +46,14 @@ def test_an_age_within_the_tolerance_is_accepted(mode: SignatureMode, sign_of_ag
 
 
 def test_nothing_is_signed_before_the_epoch() -> None:
-    """An age beyond 1970 stops there."""
+    """An age that reaches before 1970 gives 0."""
     plan = AttemptPlan(signature="stale", age_seconds=AT * 2)
 
     assert sign_attempt(BODY, ("new",), AT, "X-S", plan)[2] == 0
 
 
-def test_changes_come_in_their_order_before_and_after_signing() -> None:
-    """What is changed before is signed, what is changed after is not."""
+def test_changes_are_made_before_or_after_signing() -> None:
+    """A change before signing is part of the signed bytes, a change after it is not."""
     plan = AttemptPlan(
         before_signing=[lambda body: body + b"1", lambda body: body + b"2"], after_signing=[lambda body: body + b"3"]
     )
@@ -74,8 +74,8 @@ def test_changes_come_in_their_order_before_and_after_signing() -> None:
         (AttemptPlan(transport="reset"), Transport("reset")),
     ],
 )
-def test_a_plan_says_how_an_attempt_travels(plan: AttemptPlan | None, expected: Transport) -> None:
-    """Plainly unless a fault asked for something else."""
+def test_a_plan_says_how_an_attempt_is_sent(plan: AttemptPlan | None, expected: Transport) -> None:
+    """It is sent plainly unless a fault wants something else."""
     assert transport(plan) == expected
 
 

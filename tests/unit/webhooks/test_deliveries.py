@@ -1,4 +1,4 @@
-"""Deliveries by example: the ladder, the order, and where events go (contract section 6; assumptions, "Webhooks")."""
+"""Deliveries by example: retry schedule, order and targets (contract section 6; assumptions, "Webhooks")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LADDER = [0, MINUTE, 6 * MINUTE, 36 * MINUTE, 156 * MINUTE, 636 * MINUTE, 2076 *
 
 
 def _quiet(**changes: object) -> Business:
-    """Return a business whose deposits give off one event and live longer than any retry."""
+    """Return a business whose deposits publish one event and expire after the last retry."""
     return Business(scenario="abandoned", **changes)  # type: ignore[arg-type]
 
 
@@ -33,8 +33,8 @@ def _take(business: Business, endpoint: str = URL) -> tuple[Delivery, Attempt]:
     return due
 
 
-def test_the_ladder_is_the_contracts() -> None:
-    """A receiver that never answers 2xx is tried eight times within 72 hours, to the millisecond, and no more."""
+def test_the_retry_schedule_is_the_contracts() -> None:
+    """A receiver that never answers 2xx gets eight attempts within 72 hours, at exactly the contract's times."""
     business = _quiet(receiver=lambda _: 500)
     delivery = _deposit(business)
 
@@ -46,8 +46,8 @@ def test_the_ladder_is_the_contracts() -> None:
 
 
 @pytest.mark.parametrize("tries", range(1, 9))
-def test_a_success_ends_the_ladder(tries: int) -> None:
-    """After the attempt that gets a 2xx nothing is sent any more."""
+def test_a_success_ends_the_retries(tries: int) -> None:
+    """After an attempt with a 2xx nothing more is sent."""
     business = _quiet(receiver=lambda attempt: 204 if attempt.number == tries else None)
     delivery = _deposit(business)
 
@@ -59,7 +59,7 @@ def test_a_success_ends_the_ladder(tries: int) -> None:
 
 @pytest.mark.parametrize("status", [100, 199, 300, 301, 302, 304, 400, 401, 404, 410, 429, 500, 503, 599, None])
 def test_anything_but_a_2xx_is_a_failure(status: int | None) -> None:
-    """Redirects, refusals and silence are all tried again."""
+    """Redirects, errors and timeouts are all retried."""
     business = _quiet(receiver=lambda _: status)
     delivery = _deposit(business)
 
@@ -80,7 +80,7 @@ def test_any_2xx_is_a_success(status: int) -> None:
 
 
 def test_every_attempt_has_the_same_bytes_and_a_new_signature() -> None:
-    """The body is frozen; the signature is made anew over it with the time of sending, and verifies."""
+    """The body never changes; each signature is made with the time of sending, and verifies."""
     business = Business(receiver=lambda _: 500)
     business.deposit()
 
@@ -97,8 +97,8 @@ def test_every_attempt_has_the_same_bytes_and_a_new_signature() -> None:
         assert dict(attempt.headers)["X-Service-Signature"] == f"t={attempt.signed_at},v1={digest}"
 
 
-def test_events_leave_in_the_order_in_which_they_were_made() -> None:
-    """One endpoint gets its events one by one, oldest first."""
+def test_events_are_sent_in_the_order_of_their_creation() -> None:
+    """An endpoint gets its events one by one, the oldest first."""
     business = _quiet()
     made = [_deposit(business).id for _ in range(5)]
 
@@ -109,7 +109,7 @@ def test_events_leave_in_the_order_in_which_they_were_made() -> None:
 
 
 def test_an_endpoint_has_one_attempt_in_flight() -> None:
-    """While an attempt is unanswered its endpoint gets no other, and other endpoints get theirs."""
+    """While an attempt is in flight its endpoint gets no other; other endpoints get theirs."""
     business = _quiet()
     _deposit(business)
     _deposit(business)
@@ -124,7 +124,7 @@ def test_an_endpoint_has_one_attempt_in_flight() -> None:
 
 
 def _events(*order: int) -> tuple[Business, list[Delivery]]:
-    """Return a business that has up to two attempts in flight, and its deliveries: so many events of each object."""
+    """Return a business with up to two attempts in flight, and its deliveries: so many events of each object."""
     business = _quiet(webhooks={"in_flight": 2})
     objects = [business.deposit() for _ in range(max(order) + 1)]
     business.sandbox.reset(frozenset({"deliveries"}))
@@ -134,7 +134,7 @@ def _events(*order: int) -> tuple[Business, list[Delivery]]:
 
 
 def _left(business: Business) -> list[Delivery]:
-    """Take all that may leave."""
+    """Take all attempts that may be sent."""
     taken = []
     while (due := business.sandbox.next_attempt(URL, business.wall)) is not None:
         taken.append(due[0])
@@ -145,8 +145,8 @@ def _answer(business: Business, delivery: Delivery, status: int = 200) -> None:
     business.sandbox.settle(delivery, delivery.attempts[-1], outcome(status, business.wall))
 
 
-def test_with_two_in_flight_a_slow_answer_holds_up_its_own_object_alone() -> None:
-    """The next event of the object waits for the one before, those of others pass it, and all keep their order."""
+def test_with_two_in_flight_a_slow_answer_only_blocks_its_own_object() -> None:
+    """The next event of the object waits; those of other objects pass it, and order is kept for each object."""
     business, (a1, a2, b1, a3, c1) = _events(0, 0, 1, 0, 2)
 
     assert _left(business) == [a1, b1]
@@ -155,7 +155,7 @@ def test_with_two_in_flight_a_slow_answer_holds_up_its_own_object_alone() -> Non
     assert _left(business) == [c1]
     _answer(business, c1)
     assert _left(business) == []
-    _answer(business, a1, 500)  # a failed one holds up nothing
+    _answer(business, a1, 500)  # a failed one blocks nothing
     assert _left(business) == [a2]
     _answer(business, a2)
     assert _left(business) == [a3]
@@ -163,8 +163,8 @@ def test_with_two_in_flight_a_slow_answer_holds_up_its_own_object_alone() -> Non
     assert business.sandbox.outbox.quiet
 
 
-def test_what_waits_behind_its_object_can_be_held_and_released() -> None:
-    """A delivery whose turn has come, but not its object's, leaves its queue like any other."""
+def test_a_blocked_delivery_can_be_held_and_released() -> None:
+    """A delivery that waits for another of its object leaves its queue like any other."""
     business, (a1, a2, a3, b1) = _events(0, 0, 0, 1)
     assert _left(business) == [a1, b1]
     _answer(business, b1)
@@ -181,8 +181,8 @@ def test_what_waits_behind_its_object_can_be_held_and_released() -> None:
     assert _left(business) == [a2]
 
 
-def test_what_waits_behind_its_object_can_be_sent_elsewhere() -> None:
-    """Another URL takes it over in its order; what is on its way ends at the old one."""
+def test_a_blocked_delivery_follows_a_new_url() -> None:
+    """It moves to the new URL's queue in its order; the attempt in flight ends at the old one."""
     business, (a1, a2, a3, b1) = _events(0, 0, 0, 1)
     assert _left(business) == [a1, b1]
     _answer(business, b1)
@@ -198,8 +198,8 @@ def test_what_waits_behind_its_object_can_be_sent_elsewhere() -> None:
     assert (first is not None and first[0], blocked, second is not None and second[0]) == (a2, None, a3)
 
 
-def test_what_waits_behind_its_object_is_not_queued_twice() -> None:
-    """To send a delivery once more, while it waits for its object's turn, changes nothing."""
+def test_a_blocked_delivery_is_not_queued_twice() -> None:
+    """Redelivering a delivery that is in its queue already changes nothing."""
     business, (a1, a2, b1) = _events(0, 0, 1)
     assert _left(business) == [a1, b1]
     _answer(business, b1)
@@ -216,8 +216,8 @@ def test_what_waits_behind_its_object_is_not_queued_twice() -> None:
 @pytest.mark.parametrize(("mode", "chosen", "most"), [
     ("real", None, 8), ("manual", None, 1), ("auto", None, 1), ("real", 1, 1), ("manual", 3, 3),
 ])  # fmt: skip
-def test_how_many_are_in_flight_goes_by_the_clock(mode: ClockMode, chosen: int | None, most: int) -> None:
-    """Eight where time goes by itself, one where a test moves it, and what the setting says before that."""
+def test_the_number_in_flight_depends_on_the_clock(mode: ClockMode, chosen: int | None, most: int) -> None:
+    """It is eight with a real clock, one with a manual or auto clock, or what the setting says."""
     business = _quiet(webhooks={"in_flight": chosen})
     business.sandbox.set_clock(Clock(lambda: 0, start=business.sandbox.now, mode=mode))
     for _ in range(10):
@@ -226,8 +226,8 @@ def test_how_many_are_in_flight_goes_by_the_clock(mode: ClockMode, chosen: int |
     assert len(_left(business)) == most
 
 
-def test_a_failed_delivery_does_not_block_those_behind_it() -> None:
-    """The events behind one that failed are sent at once; the failed one comes when it is due again."""
+def test_a_failed_delivery_does_not_block_later_ones() -> None:
+    """Later events are sent at once; the failed one is sent again when it is due."""
     business = _quiet(receiver=lambda attempt: 500 if attempt.number == 1 else 200)
     first, second = _deposit(business), _deposit(business)
 
@@ -236,7 +236,7 @@ def test_a_failed_delivery_does_not_block_those_behind_it() -> None:
     assert [len(first.attempts), len(second.attempts)] == [1, 1]
 
 
-def test_a_slow_answer_does_not_shift_the_ladder() -> None:
+def test_a_slow_answer_does_not_move_the_retry_schedule() -> None:
     """The next delay counts from the attempt's due time, however late its answer comes."""
     business = _quiet(receiver=lambda _: 500)
     delivery = _deposit(business)
@@ -250,7 +250,7 @@ def test_a_slow_answer_does_not_shift_the_ladder() -> None:
 
 
 def test_without_a_target_an_event_is_only_recorded() -> None:
-    """No URL anywhere: the delivery ends as no_endpoint and nothing is sent."""
+    """Without any URL the delivery is `no_endpoint`, and nothing is sent."""
     business = _quiet(notification_url=None)
     delivery = _deposit(business)
 
@@ -259,8 +259,8 @@ def test_without_a_target_an_event_is_only_recorded() -> None:
     assert (delivery.status, business.received) == ("no_endpoint", [])
 
 
-def test_what_waits_follows_the_businesss_url() -> None:
-    """A new notification_url gets what still waits for the old one; a deposit's own URL stays its own."""
+def test_open_deliveries_follow_the_businesss_url() -> None:
+    """A new `notification_url` gets the open deliveries of the old one; a deposit's own URL keeps its own."""
     business = _quiet(receiver=lambda attempt: 500 if attempt.number == 1 else 200)
     _deposit(business)
     business.deliver_all()
@@ -274,8 +274,8 @@ def test_what_waits_follows_the_businesss_url() -> None:
     assert {attempt.url for attempt in own.attempts} == {"http://127.0.0.1:9/own"}
 
 
-def test_a_url_that_is_taken_away_ends_what_waits() -> None:
-    """Without a URL waiting deliveries end as no_endpoint, and no timer is left of them."""
+def test_removing_the_url_ends_open_deliveries() -> None:
+    """Without a URL open deliveries end as `no_endpoint`, and their timers are gone."""
     business = Business(scenario="abandoned", receiver=lambda _: 500)
     queued_and_waiting = [_deposit(business), _deposit(business)]
     business.deliver_all()
@@ -291,7 +291,7 @@ def test_a_url_that_is_taken_away_ends_what_waits() -> None:
 
 @pytest.mark.parametrize(("status", "expected"), [(200, "delivered"), (500, "no_endpoint")])
 def test_an_attempt_in_flight_may_still_succeed_without_a_url(status: int, expected: str) -> None:
-    """An attempt that was under way when its URL was taken away counts; there is no other after it."""
+    """An attempt that was in flight when its URL was removed counts, and is the last one."""
     business = _quiet()
     delivery = _deposit(business)
     taken = _take(business)
@@ -302,8 +302,8 @@ def test_an_attempt_in_flight_may_still_succeed_without_a_url(status: int, expec
     assert (delivery.status, business.sandbox.outbox.quiet) == (expected, True)
 
 
-def test_the_bound_lets_settled_deliveries_go_and_never_one_that_waits() -> None:
-    """With a journal of two, ten that wait are all kept; once delivered, two are left and eight are counted."""
+def test_the_bound_evicts_settled_deliveries_and_never_an_open_one() -> None:
+    """With a limit of two, ten open deliveries are all kept; once delivered, two are left and eight are counted."""
     business = _quiet(journal_limit=2, receiver=lambda attempt: 500 if attempt.number == 1 else 200)
     made = [_deposit(business) for _ in range(10)]
     business.deliver_all()
@@ -342,7 +342,7 @@ def test_the_sandboxs_clock_can_sign() -> None:
 
 
 def test_a_reset_forgets_what_is_in_flight() -> None:
-    """The answer of an attempt that a reset let go changes nothing."""
+    """The answer to an attempt whose delivery a reset removed changes nothing."""
     business = _quiet()
     _deposit(business)
     taken = _take(business)
@@ -354,7 +354,7 @@ def test_a_reset_forgets_what_is_in_flight() -> None:
 
 
 def test_another_schedule_is_a_setting() -> None:
-    """Delays, the repeat of the last one and the window are the business's."""
+    """Delays, the repetition of the last one and the window are settings of the business."""
     business = _quiet(receiver=lambda _: 500, webhooks={"schedule": ["0s", "10s"], "window": "35s"})
     delivery = _deposit(business)
 
@@ -363,8 +363,8 @@ def test_another_schedule_is_a_setting() -> None:
     assert [attempt.due_at - START for attempt in delivery.attempts] == [0, 10_000, 20_000, 30_000]
 
 
-def test_a_shorter_schedule_ends_what_waits() -> None:
-    """A delivery that has had as many attempts as a new schedule gives ends with its next failure."""
+def test_a_shorter_schedule_ends_open_deliveries() -> None:
+    """A delivery with as many attempts as a new schedule allows ends with its next failure."""
     business = _quiet(receiver=lambda _: 500)
     delivery = _deposit(business)
     business.advance(10 * MINUTE)
@@ -376,7 +376,7 @@ def test_a_shorter_schedule_ends_what_waits() -> None:
 
 
 def test_instants_are_driven_in_order() -> None:
-    """What two deliveries are due for comes in the order of the due times, across both."""
+    """The attempts of two deliveries come in the order of their due times."""
     business = _quiet(receiver=lambda _: 500)
     _deposit(business)
     business.advance(30_000)

@@ -1,4 +1,4 @@
-"""Deliveries under anything: several endpoints, answers that come late or never, time that moves in between."""
+"""Deliveries in random runs: several endpoints, answers that come late or never, and time that passes in between."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Play:
             self.made.append(list(sandbox.outbox.deliveries.values())[-1])
 
     def take(self, url: str) -> None:
-        """Take an attempt, and hold it."""
+        """Take an attempt, which is then in flight."""
         due = self.business.sandbox.next_attempt(url, self.business.wall)
         if due is not None:
             delivery, attempt = due
@@ -100,10 +100,10 @@ def _check(delivery: Delivery, rule: WebhookSettings) -> None:
     last=st.lists(statuses, min_size=1, max_size=12),
     most=st.sampled_from([None, 1, 2, 8]),
 )
-def test_no_course_of_things_breaks_a_promise(
+def test_no_order_of_answers_breaks_a_promise(
     script: list[tuple[str, object]], last: list[int | None], most: int | None
 ) -> None:
-    """Whatever is answered whenever: ladder, order, bytes and ends are the contract's, and every event has an end."""
+    """With any answers at any time, schedule, order, bytes and final status follow the contract."""
     answers = iter(last * 10_000)
     play = Play(Business(scenario="abandoned", receiver=lambda _: next(answers), webhooks={"in_flight": most}))
     business = play.business
@@ -131,7 +131,7 @@ def test_no_course_of_things_breaks_a_promise(
 @settings(max_examples=60)
 @given(rule=schedules, answers=st.lists(statuses, min_size=1, max_size=30))
 def test_any_schedule_is_kept(rule: dict[str, object], answers: list[int | None]) -> None:
-    """Whatever the schedule: each attempt at its offset, none past the window, and an end."""
+    """With any schedule each attempt is at its offset, none is after the window, and the attempts end."""
     replies = iter(answers + [500] * 100_000)
     business = Business(scenario="abandoned", receiver=lambda _: next(replies), webhooks=rule)
     business.deposit(expires_in=2_592_000)
@@ -147,8 +147,8 @@ def test_any_schedule_is_kept(rule: dict[str, object], answers: list[int | None]
 
 @settings(max_examples=40)
 @given(script=st.lists(st.sampled_from(["create", "pass", "fail", "minute"]), max_size=60), limit=st.integers(1, 4))
-def test_the_bound_never_loses_what_waits(script: list[str], limit: int) -> None:
-    """Waiting deliveries are all kept, settled ones up to the limit, and every one is kept or counted."""
+def test_the_bound_never_evicts_an_open_delivery(script: list[str], limit: int) -> None:
+    """Open deliveries are all kept, settled ones up to the limit, and the evicted ones are counted."""
     business = Business(scenario="abandoned", journal_limit=limit)
     made: list[Delivery] = []
     for step in script:

@@ -1,4 +1,4 @@
-"""Each usual mistake, made on purpose, is told by its name."""
+"""Each usual mistake, made on purpose, is diagnosed by name."""
 
 import base64
 import json
@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from paydouble.webhooks import diagnosis as module
 from paydouble.webhooks.diagnosis import diagnose
-from paydouble.webhooks.header_trials import HEADER_SHAPES, HEADER_TRIALS
 from paydouble.webhooks.signing import SignatureError, sign, verify
-from paydouble.webhooks.trials import BODY_TRIALS, SECRET_TRIALS, Mistake
+from paydouble.webhooks.trials import BODY_TRIALS, HEADER_SHAPES, HEADER_TRIALS, SECRET_TRIALS, Mistake
 
 SECRET = "whsec_c2FuZGJveA"
 AT = 1_700_000_000
@@ -29,7 +28,7 @@ KEY = SECRET.removeprefix("whsec_")
 
 
 class Case(NamedTuple):
-    """What a receiver has in its hands after one mistake."""
+    """What a receiver has after one mistake."""
 
     cause: str
     body: bytes = BODY
@@ -51,7 +50,7 @@ CASES = [
     Case("verified", now=AT + 300),
     Case("verified", header={"x-service-signature": HEADER}),
     Case("header-name-included", header=f"x-service-signature: {HEADER}"),
-    # The body was parsed and written anew.
+    # The body was parsed and serialised again.
     Case("reserialised-body", _dumped()),
     Case("reserialised-body", _dumped(separators=(",", ":"))),
     Case("reserialised-body", _dumped(sort_keys=True, ensure_ascii=False)),
@@ -67,7 +66,7 @@ CASES = [
     Case("reserialised-body", b'{"amount": 1.25}', _signed(b'{"amount":1.250}')),
     Case("reserialised-body", b'{"amount": 50}', _signed(b'{"amount":50.00}')),
     Case("reserialised-body", b'{"amount": 1e2}', _signed(b'{"amount":1e2}')),
-    # The body was changed at its edges, or in its letters.
+    # The body was changed at its beginning or end, or in its letters.
     Case("trailing-newline-added", BODY + b"\n"),
     Case("trailing-newline-added", BODY + b"\r\n"),
     Case("trailing-newline-added", BODY + b" \t"),
@@ -149,8 +148,8 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.cause}-{row}" for row, case in enumerate(CASES)])
-def test_a_mistake_is_told_by_its_name(case: Case) -> None:
-    """What was done to the body, the header, the secret or the clock is the cause that is named."""
+def test_a_mistake_is_named(case: Case) -> None:
+    """The cause is what was done to the body, the header, the secret or the clock."""
     diagnosis = diagnose(case.body, case.header, case.secret, now=case.now)
 
     assert case.cause == diagnosis.cause
@@ -160,15 +159,15 @@ def test_a_mistake_is_told_by_its_name(case: Case) -> None:
 
 
 def test_every_cause_that_can_be_named_has_a_case() -> None:
-    """No row of the tables is there without a mistake above that it explains."""
+    """Each row of the tables has a case above that it explains."""
     named = {row.cause for table in (BODY_TRIALS, SECRET_TRIALS, HEADER_TRIALS, HEADER_SHAPES) for row in table}
     named |= {value.cause for value in vars(module).values() if isinstance(value, Mistake)}
 
     assert named - {case.cause for case in CASES} == set()
 
 
-def test_a_secret_never_appears_in_what_is_told() -> None:
-    """What is printed may be pasted into a ticket, so it holds no secret."""
+def test_a_secret_never_appears_in_a_message() -> None:
+    """Messages may be pasted into a ticket, so they have no secret in them."""
     cases = [case for case in CASES if "secret" in case.cause]
 
     told = [diagnose(case.body, case.header, case.secret, now=case.now) for case in cases]
@@ -176,13 +175,13 @@ def test_a_secret_never_appears_in_what_is_told() -> None:
     assert [each for each in told if KEY in each.message + each.remedy] == []
 
 
-def test_several_mistakes_are_all_told_the_clock_last() -> None:
-    """A body written anew, a quoted secret and a late check are three sentences, with the body's first."""
+def test_several_mistakes_are_all_named_the_clock_last() -> None:
+    """A body serialised again, a quoted secret and a late check give three sentences, the body's first."""
     diagnosis = diagnose(_dumped(), HEADER, f'"{SECRET}"', now=AT + 1000)
 
     assert diagnosis.cause == "reserialised-body"
     assert [part[:31] for part in diagnosis.message.split("; also, ")] == [
-        "the body was parsed and written",
+        "the body was parsed and seriali",
         "the secret was given with quota",
         "it was signed 1000 s ago, and t",
     ]
@@ -217,10 +216,10 @@ JSON_TREES = st.recursive(
 
 
 @given(tree=JSON_TREES, indent=st.sampled_from([None, 2, 4]), ascii_only=st.booleans())
-def test_a_body_written_anew_by_pythons_json_is_always_found(
+def test_a_body_serialised_again_by_pythons_json_is_always_found(
     tree: object, indent: int | None, *, ascii_only: bool
 ) -> None:
-    """Any document that was signed compact is recognised after json.dumps has written it, whatever its options."""
+    """Any document that was signed compact is recognised after json.dumps, with any of its options."""
     original = json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
     received = json.dumps(tree, ensure_ascii=ascii_only, indent=indent).encode()
 
@@ -232,8 +231,8 @@ def test_a_body_written_anew_by_pythons_json_is_always_found(
 
 
 @given(tree=JSON_TREES, indent=st.sampled_from([None, 2]))
-def test_a_body_that_was_signed_with_escapes_is_found_as_well(tree: object, indent: int | None) -> None:
-    """Whoever signs may escape what is not ASCII, and the receiver's parser writes it as it is."""
+def test_a_body_that_was_signed_with_escapes_is_found_too(tree: object, indent: int | None) -> None:
+    """The signer may escape non-ASCII characters that the receiver's serialiser does not escape."""
     original = json.dumps(tree, ensure_ascii=True, separators=(",", ":")).encode()
     received = json.dumps(tree, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
 
@@ -244,7 +243,7 @@ def test_a_body_that_was_signed_with_escapes_is_found_as_well(tree: object, inde
 
 
 def test_escapes_in_what_was_signed_are_named() -> None:
-    """The JSON is the same, and other bytes."""
+    """The JSON is the same, but its bytes differ."""
     signed = _dumped({"first_name": "Zoë"}, ensure_ascii=True, separators=(",", ":"))
     received = _dumped({"first_name": "Zoë"}, ensure_ascii=False, separators=(",", ":"))
 
@@ -257,7 +256,7 @@ def test_escapes_in_what_was_signed_are_named() -> None:
     secret=st.text(st.characters(exclude_categories=())),
 )
 def test_nothing_makes_a_diagnosis_fail(body: bytes, header: str, secret: str) -> None:
-    """Whatever is given, there is a verdict that refuses it, a message and a remedy."""
+    """Any input gives a verdict, a message and a remedy."""
     diagnosis = diagnose(body, header, secret, now=AT)
 
     assert not diagnosis.verified
@@ -267,7 +266,7 @@ def test_nothing_makes_a_diagnosis_fail(body: bytes, header: str, secret: str) -
 
 @pytest.mark.parametrize("case", [case for case in CASES if isinstance(case.header, str) and case.secret.strip()])
 def test_the_verdict_is_that_of_verify(case: Case) -> None:
-    """A diagnosis never calls good what verify refuses, nor the other way round."""
+    """The diagnosis verifies a signature exactly when `verify` does."""
     header = str(case.header).removeprefix("x-service-signature: ")
     try:
         accepted = verify(case.body, header, case.secret, now=case.now) == AT

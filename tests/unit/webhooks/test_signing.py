@@ -1,4 +1,4 @@
-"""The signature header: what is sent, what is accepted, and each way to be refused."""
+"""The signature header: what is sent, what is accepted, and each error."""
 
 import hashlib
 import hmac
@@ -38,7 +38,7 @@ def test_the_header_is_what_openssl_computes() -> None:
 
 @given(body=st.binary(), secret=secrets, at=times)
 def test_the_digest_covers_the_time_a_dot_and_the_raw_body(body: bytes, secret: str, at: int) -> None:
-    """The signed text is `<t>.<body>` for any bytes whatever, the key the secret's UTF-8."""
+    """The signed text is `<t>.<body>` for any bytes, and the key is the secret in UTF-8."""
     expected = hmac.new(secret.encode(), str(at).encode() + b"." + body, hashlib.sha256).hexdigest()
 
     assert sign(body, secret, at) == f"t={at},v1={expected}"
@@ -61,7 +61,7 @@ def test_each_secret_gives_a_v1_the_current_first() -> None:
 
 @pytest.mark.parametrize("secret", ["", " ", "\n\t"])
 def test_a_blank_secret_is_never_a_key(secret: str) -> None:
-    """An unset variable is refused with the way to mend it, when signing and when verifying."""
+    """A blank secret is refused with a remedy, when signing and when verifying."""
     with pytest.raises(ValueError, match="the webhook secret is blank: give the secret"):
         sign(BODY, secret, AT)
     with pytest.raises(ValueError, match="the webhook secret is blank: give the secret"):
@@ -82,7 +82,7 @@ def test_a_negative_time_is_refused() -> None:
 
 @given(body=st.binary() | anything, secret=secrets, at=times)
 def test_what_was_signed_verifies(body: bytes | str, secret: str, at: int) -> None:
-    """Any body, secret and time: the header that was made is accepted, and its time given back."""
+    """For any body, secret and time the header that was made is accepted, and its time returned."""
     header = sign(body, secret, at)
 
     assert verify(body, header, secret, now=at) == at
@@ -90,7 +90,7 @@ def test_what_was_signed_verifies(body: bytes | str, secret: str, at: int) -> No
 
 @given(body=st.binary(min_size=1), data=st.data())
 def test_a_body_with_one_bit_changed_does_not_verify(body: bytes, data: st.DataObject) -> None:
-    """Whichever bit of the body is flipped, the signature is a mismatch."""
+    """Flipping any bit of the body makes the signature a mismatch."""
     bit = data.draw(st.integers(0, len(body) * 8 - 1))
     changed = bytearray(body)
     changed[bit // 8] ^= 1 << bit % 8
@@ -100,8 +100,8 @@ def test_a_body_with_one_bit_changed_does_not_verify(body: bytes, data: st.DataO
 
 
 @given(header=anything | st.none() | st.builds("t={},v1={}".format, anything, anything), body=st.binary() | anything)
-def test_no_header_and_no_body_make_anything_but_a_refusal(header: str | None, body: bytes | str) -> None:
-    """Whatever arrives is refused with a SignatureError: no ValueError, no TypeError, no UnicodeError."""
+def test_any_header_and_body_raise_only_a_signature_error(header: str | None, body: bytes | str) -> None:
+    """Random input raises SignatureError, and no ValueError, TypeError or UnicodeError."""
     with pytest.raises(SignatureError):
         verify(body, header, SECRET, now=AT)
 
@@ -160,7 +160,7 @@ def test_one_second_more_than_the_tolerance_is_refused(now: int, complaint: str)
 
 
 def test_the_tolerance_can_be_set() -> None:
-    """A tolerance of 0 takes the very second alone."""
+    """A tolerance of 0 accepts only the same second."""
     with pytest.raises(SignatureTimestampOutOfTolerance, match="the tolerance is 0 s"):
         verify(BODY, f"t={AT},v1={DIGEST}", SECRET, 0, now=AT + 1)
 
@@ -201,7 +201,7 @@ def test_any_v1_may_fit_and_other_parts_are_ignored(header: str) -> None:
     assert verify(BODY, header, SECRET, now=AT) == AT
 
 
-def test_an_old_time_is_told_before_a_wrong_secret() -> None:
-    """The contract checks the time first, so a stale webhook is 400 whatever its digest."""
+def test_an_old_time_is_reported_before_a_wrong_secret() -> None:
+    """The contract checks the time first, so a stale webhook is 400 with any digest."""
     with pytest.raises(SignatureTimestampOutOfTolerance):
         verify(BODY, f"t={AT},v1=0000", SECRET, now=AT + 301)

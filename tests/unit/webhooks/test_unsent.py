@@ -1,4 +1,4 @@
-"""Events without an endpoint: their deliveries are made when somebody looks, and nobody can tell."""
+"""Events without an endpoint: their deliveries are made when they are read, which is not observable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paydouble.webhooks.deliveries import Delivery
 
 
 def _business(limit: int = 100) -> Business:
-    # Only creation gives off an event.
+    # Only creation publishes an event.
     return Business(scenario="abandoned", journal_limit=limit, notification_url=None)
 
 
@@ -27,8 +27,8 @@ def _notes(business: Business) -> list[Delivery]:
     script=st.lists(st.sampled_from(["nowhere", "waits", "settle", "look"]), max_size=40),
     limit=st.integers(1, 4),
 )
-def test_what_is_kept_does_not_depend_on_when_somebody_looks(script: list[str], limit: int) -> None:
-    """Deliveries are listed, bounded and counted as if each had been made with its event."""
+def test_what_is_kept_does_not_depend_on_when_it_is_read(script: list[str], limit: int) -> None:
+    """Deliveries are listed, bounded and counted as if each were made with its event."""
     business = _business(limit)
     outbox = business.sandbox.outbox
     made: list[str] = []
@@ -50,7 +50,7 @@ def test_what_is_kept_does_not_depend_on_when_somebody_looks(script: list[str], 
                 waiting.clear()
             case _:
                 assert list(outbox.deliveries) == made
-        # The bound is seen to whenever one comes to its end.
+        # The bound is enforced whenever one is settled.
         ends = len(ended) > before
         while ends and len(made) > limit and ended:
             made.remove(ended.pop(0))
@@ -61,8 +61,8 @@ def test_what_is_kept_does_not_depend_on_when_somebody_looks(script: list[str], 
     assert (outbox.evicted, list(outbox.deliveries)) == (0, [])
 
 
-def test_what_ends_again_is_let_go_after_what_has_ended_meanwhile() -> None:
-    """One that was sent once more, to nobody, is younger in its end than an event that nobody has looked at yet."""
+def test_one_that_is_settled_again_is_evicted_later() -> None:
+    """A delivery that was redelivered, without a URL, counts as settled later than an event that was not read yet."""
     business = _business(limit=3)
     first = business.sandbox.delivery(_deposit(business))
     second, third = _deposit(business), _deposit(business)
@@ -74,8 +74,8 @@ def test_what_ends_again_is_let_go_after_what_has_ended_meanwhile() -> None:
     assert list(business.sandbox.outbox.deliveries) == [first.id, third, fourth]
 
 
-def test_it_says_what_it_is_and_when_it_would_have_left() -> None:
-    """The first retry setting that delays the first attempt is its `first_due_at`; nothing is next."""
+def test_it_has_its_status_and_its_due_time() -> None:
+    """`first_due_at` includes the delay of the first attempt; `next_due_at` is None."""
     business = Business(scenario="abandoned", notification_url=None, webhooks={"schedule": ["5s", "1m"]})
     delivery_id = _deposit(business)
 
@@ -85,8 +85,8 @@ def test_it_says_what_it_is_and_when_it_would_have_left() -> None:
     assert (delivery.first_due_at, delivery.next_due_at, delivery.attempts) == (START + 5_000, None, ())
 
 
-def test_a_note_shows_it_as_it_is_by_then() -> None:
-    """What was sent by hand afterwards is shown as delivered, and it is the delivery itself."""
+def test_a_note_of_the_feed_shows_its_present_state() -> None:
+    """One that was redelivered later is shown as delivered, and is the delivery itself."""
     business = _business()
     delivery_id = _deposit(business)
     (before,) = _notes(business)
@@ -102,8 +102,8 @@ def test_a_note_shows_it_as_it_is_by_then() -> None:
     assert after[0].status == "delivered"
 
 
-def test_a_note_of_one_that_was_let_go_still_shows_what_became_of_it() -> None:
-    """Sent by hand and then forgotten by a reset of the deliveries: the feed does not forget with it."""
+def test_a_note_of_an_evicted_delivery_still_shows_it() -> None:
+    """One that was redelivered, and then removed by a reset of the deliveries, is still in the feed."""
     business = _business()
     delivery_id = _deposit(business)
     business.sandbox.set_notification_url(URL)
@@ -115,8 +115,8 @@ def test_a_note_of_one_that_was_let_go_still_shows_what_became_of_it() -> None:
     assert {(each.id, each.status) for each in _notes(business)} == {(delivery_id, "delivered")}
 
 
-def test_a_note_is_not_taken_over_by_a_later_event_of_the_same_name() -> None:
-    """A reset that asks for the same ids gives one of them to another event, and the feed goes on."""
+def test_a_note_is_not_replaced_by_a_later_event_with_the_same_id() -> None:
+    """After a reset with the same ids another event has the id, and the old note is unchanged."""
     business = _business()
     first = _deposit(business)
     business.sandbox.reset(frozenset({"state", "deliveries"}), same_ids=True)

@@ -1,4 +1,4 @@
-"""The documented schedule over real sockets: eight attempts in 72 hours, and nothing is lost on the way."""
+"""The documented retry schedule over real sockets: eight attempts in 72 hours, and no event is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from servers import Box, Client
 
 MINUTE, HOUR = 60, 3600
 OFFSETS = [0, 1 * MINUTE, 6 * MINUTE, 36 * MINUTE, 156 * MINUTE, 636 * MINUTE, 2076 * MINUTE, 3516 * MINUTE]
-LONG = 2_592_000  # seconds until expiry, so that nothing but the ladder happens
+LONG = 2_592_000  # seconds until expiry, so that nothing but retries happens
 
 
 def _seconds(instant: str) -> float:
@@ -28,7 +28,7 @@ async def _offsets(box: Box) -> list[list[float]]:
 
 
 async def test_eight_attempts_then_exhausted(client: Client) -> None:
-    """A receiver that always fails gets an event eight times, at the documented offsets, and then never again."""
+    """A receiver that always fails gets an event eight times, at the documented times, and then never again."""
     async with receiving(status(500)) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit(expires_in=LONG)
@@ -41,7 +41,7 @@ async def test_eight_attempts_then_exhausted(client: Client) -> None:
 
 
 async def test_each_attempt_waits_for_its_instant(client: Client) -> None:
-    """One millisecond before an attempt is due it has not been made, and the delivery says when it will be."""
+    """One millisecond before its due time an attempt has not been made, and the delivery shows that time."""
     async with receiving(status(500)) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit(expires_in=LONG)
@@ -56,7 +56,7 @@ async def test_each_attempt_waits_for_its_instant(client: Client) -> None:
         assert counts == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_success_ends_the_ladder(client: Client) -> None:
+async def test_a_success_ends_the_retries(client: Client) -> None:
     """After a 2xx nothing more is sent."""
     async with receiving(status(500), receivers.reset, receivers.ok) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
@@ -90,7 +90,7 @@ async def test_fifty_hours_of_outage_lose_nothing(client: Client) -> None:
         assert len(receiver.requests) == 12
 
 
-async def test_a_failed_event_does_not_block_those_behind_it(client: Client) -> None:
+async def test_a_failed_event_does_not_block_later_ones(client: Client) -> None:
     """The second event is delivered while the first still waits for its retry."""
     async with receiving(status(503), receivers.ok) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
@@ -117,7 +117,7 @@ async def test_an_endpoint_has_one_attempt_in_flight(client: Client) -> None:
 
 
 async def test_on_a_real_clock_a_slow_answer_delays_no_other_payment(client: Client) -> None:
-    """While one event's attempt hangs, those of other payments arrive; the next of its own payment waits its turn."""
+    """While an attempt hangs, events of other payments arrive; the next one of the same payment waits."""
     async with receiving(receivers.hang, receivers.ok) as receiver:
         box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
         slow = await box.deposit(external_identifier="slow")
@@ -140,7 +140,7 @@ async def test_on_a_real_clock_a_slow_answer_delays_no_other_payment(client: Cli
 
 
 async def test_on_a_real_clock_eight_are_in_flight(client: Client) -> None:
-    """The ninth event of an endpoint that answers nothing waits until one of the eight before has ended."""
+    """The ninth event of an endpoint that never answers waits until one of the eight attempts has ended."""
     async with receiving(receivers.hang) as receiver:
         box = await client.sandbox(clock="real", notification_url=receiver.url, scenario="abandoned")
         for _ in range(9):
@@ -154,7 +154,7 @@ async def test_on_a_real_clock_eight_are_in_flight(client: Client) -> None:
 
 
 async def test_in_flight_can_be_chosen(client: Client) -> None:
-    """`webhooks.in_flight` holds on every clock."""
+    """`webhooks.in_flight` is used with every clock."""
     async with receiving(receivers.hang) as receiver:
         settings = {"webhooks": {"in_flight": 2}}
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned", settings=settings)
@@ -168,7 +168,7 @@ async def test_in_flight_can_be_chosen(client: Client) -> None:
         assert (in_flight, len(receiver.requests)) == ([1, 1, 0], 3)
 
 
-async def test_a_hanging_receiver_holds_up_nobody_else(client: Client) -> None:
+async def test_a_hanging_receiver_blocks_no_other_business(client: Client) -> None:
     """While one business's receiver hangs, another's events are all delivered and the API answers."""
     async with receiving(receivers.hang) as hanging, receiving() as quick:
         stuck = await client.sandbox(notification_url=hanging.url)
@@ -187,8 +187,8 @@ async def test_a_hanging_receiver_holds_up_nobody_else(client: Client) -> None:
         assert answered.status == 200
 
 
-async def test_a_deposits_own_url_is_an_endpoint_of_its_own(client: Client) -> None:
-    """A deposit's notification_url wins for its events, and a hanging one holds up only them."""
+async def test_a_deposits_own_url_is_a_separate_endpoint(client: Client) -> None:
+    """A deposit's `notification_url` is used for its events, and blocks only them when it hangs."""
     async with receiving(receivers.hang) as own, receiving() as general:
         box = await client.sandbox(notification_url=general.url, scenario="abandoned")
         await box.deposit(notification_url=own.url)
@@ -199,8 +199,8 @@ async def test_a_deposits_own_url_is_an_endpoint_of_its_own(client: Client) -> N
         assert (len(own.requests), len(general.requests)) == (1, 1)
 
 
-async def test_a_reset_breaks_off_what_is_in_flight(client: Client) -> None:
-    """A reset ends an attempt that hangs, says so, and leaves the endpoint free for the next event."""
+async def test_a_reset_cancels_attempts_in_flight(client: Client) -> None:
+    """A reset cancels a hanging attempt, says so, and the endpoint is free for the next event."""
     async with receiving(receivers.hang, receivers.ok) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -214,7 +214,7 @@ async def test_a_reset_breaks_off_what_is_in_flight(client: Client) -> None:
 
 
 async def test_concurrent_resets_leave_a_living_sandbox(client: Client) -> None:
-    """Two resets at once, with an attempt in flight, are two resets; deliveries go on afterwards."""
+    """Two concurrent resets with an attempt in flight both succeed, and deliveries go on."""
     async with receiving(receivers.hang, receivers.ok) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
@@ -228,8 +228,8 @@ async def test_concurrent_resets_leave_a_living_sandbox(client: Client) -> None:
         assert [delivery["status"] for delivery in await box.deliveries()] == ["delivered"]
 
 
-async def test_an_attempt_that_has_not_begun_can_be_broken_off(client: Client) -> None:
-    """A reset in the very step of the event loop in which an event was made leaves the endpoint usable."""
+async def test_an_attempt_that_has_not_begun_can_be_cancelled(client: Client) -> None:
+    """A reset in the same turn of the event loop in which an event was made leaves the endpoint usable."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         pay_in = await box.deposit()
@@ -247,7 +247,7 @@ async def test_an_attempt_that_has_not_begun_can_be_broken_off(client: Client) -
 
 
 async def test_a_deleted_sandbox_sends_nothing_more(client: Client) -> None:
-    """Deleting a sandbox breaks off its attempt, even while an advance waits for it."""
+    """Deleting a sandbox cancels its attempt, even while an advance waits for it."""
     async with receiving(receivers.hang) as receiver:
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
         await box.deposit()
