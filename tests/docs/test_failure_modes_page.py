@@ -18,7 +18,7 @@ from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS, document, parse_fault
 from paydouble.records import ClockState, SandboxState
-from paydouble.testing.calls import Exchange, Steps, Sync
+from paydouble.testing.calls import Exchange, Steps, Sync, encode
 from paydouble.testing.executors import Address
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.web.control.routes import ROUTES
@@ -180,7 +180,7 @@ def _asked(form: str) -> tuple[str, str, Any]:
         eval(form, {"sandbox": handle, **_NAMES})  # noqa: S307 - the page's own words
     exchange = asked.value.exchange
     path = unquote(exchange.path).replace("/sandboxes/s", "…", 1)
-    return exchange.method, path, json.loads(exchange.body) if exchange.body else None
+    return exchange.method, path, json.loads(encode(exchange.body)) if exchange.body else None
 
 
 @pytest.mark.parametrize("row", sorted({call.row for call in CONTROL}))

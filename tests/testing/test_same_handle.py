@@ -14,7 +14,7 @@ from drive import DEPOSITS, deposit_body, key
 
 from paydouble import Sandbox
 from paydouble.testing import ControlRefused, NotAsExpected, Paydouble, SandboxHandle, WebhookReceiver
-from paydouble.testing.calls import Call
+from paydouble.testing.calls import Call, ask
 from paydouble.testing.transports import HttpxTransport
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,8 +167,16 @@ def test_it_is_read_changed_and_reset(sandbox: Any, shop: Shop) -> None:  # noqa
         (lambda box: box.pay_ins.get("nope"), 404, ""),
         (lambda box: box.change(settings={"nope": 1}), 400, "settings.nope"),
         (lambda box: box.reset("books"), 400, "scope.0"),
+        (lambda box: box.faults.add("error", details=nested(101)), 400, ""),
+        (lambda box: box.faults.add("error", details=[0] * 50_001), 400, ""),
+        (lambda box: box.faults.add("error", details="x", status=1.5), 400, "effect.status"),
+        (lambda box: box._executor.run(ask("GET", f"{box._path}/clock", {})), 400, ""),  # noqa: SLF001
+        (lambda box: box._executor.run(ask("GET", f"{box._path}/nope")), 404, ""),  # noqa: SLF001
     ],
-    ids=["fault", "no fault", "advance", "verify", "list", "no pay-in", "settings", "reset"],
+    ids=[
+        *("fault", "no fault", "advance", "verify", "list", "no pay-in", "settings", "reset"),
+        *("deep", "large", "fraction", "body", "no call"),
+    ],
 )
 def test_the_same_is_refused(sandbox: Any, call: Callable[[Any], object], status: int, member: str) -> None:  # noqa: ANN401
     """With the same status and member."""
@@ -176,6 +184,14 @@ def test_the_same_is_refused(sandbox: Any, call: Callable[[Any], object], status
         call(sandbox)
 
     assert (refused.value.status, refused.value.member) == (status, member)
+
+
+def nested(depth: int) -> list[Any]:
+    """Return lists in one another."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 PARTS = [

@@ -41,12 +41,19 @@ from paydouble.core.json_schema import (
 R = TypeVar("R")
 Document = dict[str, Any]
 Headers = tuple[tuple[str, str], ...]
+# `json.loads` would make a new one for each text.
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON is any
-    """Return the value of a JSON text; a number with a fraction is a `Decimal`, so that money stays exact."""
-    return json.loads(text, parse_float=Decimal)
+    """Return the value of a JSON text; a number with a fraction is a `Decimal`, so that money stays exact.
+
+    Bytes are UTF-8, UTF-16 or UTF-32. Raises `ValueError` for anything else.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    return _DECODER.decode(text)
 
 
 def instant(milliseconds: int) -> datetime:
@@ -208,6 +215,7 @@ class _Plan:
                 steps[-1] = steps[-1]._replace(inner=(*steps[-1].inner, step))
             else:
                 steps.append(_Step(place.inside.name, each.name, place, (step,)))
+        self.attributes = tuple(each.name for each in fields(kind))
         self.steps = tuple(steps)
         """The members in the order of the document."""
         self._names = [step.name for step in steps]
@@ -245,7 +253,7 @@ def dump(record: Any) -> Document:  # noqa: ANN401 - a record of any kind
     plan = _plan(type(record))
     if plan.whole is not None:
         return dict(getattr(record, plan.whole))
-    return plan.write({each.name: getattr(record, each.name) for each in fields(record)})
+    return plan.write({name: getattr(record, name) for name in plan.attributes})
 
 
 def written(kind: type[Any], members: dict[str, Any]) -> Document:

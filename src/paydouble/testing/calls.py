@@ -1,9 +1,9 @@
-"""A control call, once for sync and async callers.
+"""A control call, written once for sync and async callers.
 
-A call is a generator: it yields each HTTP exchange that it needs, is sent the answer, and returns its result. It knows
-no socket and no event loop. An executor of either kind carries it out, so that each name, its arguments and its
-result stand in one place for both, and the types follow from the handle: `Handle[Sync]` gives the result,
-`Handle[Async]` something to await.
+A call is a generator: it yields each exchange with the control API that it needs, is sent the answer, and returns its
+result. It knows no socket and no event loop. An executor carries it out: over HTTP, blocking or awaited, or in this
+process. So each name, its arguments and its result are defined once, and the types follow from the handle:
+`Handle[Sync]` gives the result, `Handle[Async]` something to await.
 """
 
 from __future__ import annotations
@@ -44,17 +44,30 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One HTTP request of the control API."""
+    """One request to the control API."""
 
     method: str
     path: str
     """Below `/_paydouble`, with its query."""
-    body: bytes | None
+    body: Mapping[str, Any] | None
     patience: float
     """Seconds after which a server that does not answer counts as gone."""
 
 
-Steps = Generator[Exchange, tuple[int, bytes], T]
+Steps = Generator[Exchange, tuple[int, Any], T]
+"""A call: it is sent the status and the JSON value of each answer, None for an answer that is not JSON."""
+
+
+def carry_out(steps: Steps[T], exchange: Callable[[Exchange], tuple[int, Any]]) -> T:
+    """Return the result of a call, whose exchanges are made by a function that blocks."""
+    __tracebackhide__ = True
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(exchange(wanted))
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def ask(
@@ -62,11 +75,7 @@ def ask(
 ) -> Steps[Document]:
     """Make one exchange and return its document; `ControlRefused` says what the server says."""
     __tracebackhide__ = True
-    status, answer = yield Exchange(method, path, None if body is None else encode(body), patience)
-    try:
-        document = read_json(answer)
-    except ValueError:
-        document = None
+    status, document = yield Exchange(method, path, body, patience)
     if not isinstance(document, dict):
         message = f"{method} {path} was answered {status} without a JSON object; is this address really paydouble's?"
         raise ControlRefused(status, "not_paydouble", message)
@@ -95,6 +104,14 @@ def ask_all(path: str, query: Mapping[str, str | None] | None = None) -> Steps[l
 def encode(body: Mapping[str, Any]) -> bytes:
     """Return a body as JSON: `Decimal` exactly, `timedelta` as a duration, `datetime` as an instant."""
     return orjson.dumps(body, default=_special)
+
+
+def decode(answer: bytes) -> Any:  # noqa: ANN401 - JSON is any
+    """Return the value of an answer's JSON text, None when it is not JSON."""
+    try:
+        return read_json(answer)
+    except ValueError:
+        return None
 
 
 def _special(value: object) -> object:

@@ -7,11 +7,11 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from paydouble.core.errors import UsageError
-from paydouble.testing.calls import Exchange, Pending, Steps
+from paydouble.testing.calls import Exchange, Pending, Steps, carry_out, decode, encode
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.loops import blocked_ports, check_asyncio, is_this_machine
 
@@ -75,13 +75,7 @@ class SyncExecutor:
     def run(self, steps: Steps[T]) -> T:
         """Carry a call out and return its result."""
         __tracebackhide__ = True
-        try:
-            exchange = next(steps)
-            while True:
-                exchange = steps.send(self._exchange(exchange))
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return carry_out(steps, self._exchange)
 
     def blocked_ports(self) -> frozenset[int]:
         """Return the ports at which this thread's event loop listens, if one runs: a call blocks it."""
@@ -92,8 +86,9 @@ class SyncExecutor:
         with self._lock:
             _close(self._idle)
 
-    def _exchange(self, exchange: Exchange) -> tuple[int, bytes]:
+    def _exchange(self, exchange: Exchange) -> tuple[int, Any]:
         __tracebackhide__ = True
+        body = _encoded(exchange)
         address = self.address
         if is_this_machine(address.host) and address.port in blocked_ports():
             raise UsageError(
@@ -102,9 +97,9 @@ class SyncExecutor:
             )
         connection = self._take(exchange.patience)
         try:
-            connection.request(exchange.method, _PREFIX + exchange.path, exchange.body, self.address.headers)
+            connection.request(exchange.method, _PREFIX + exchange.path, body, self.address.headers)
             response = connection.getresponse()
-            answer = response.status, response.read()
+            status, answer = response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise self.address.gone(exchange, error) from None
@@ -113,7 +108,7 @@ class SyncExecutor:
             raise
         with self._lock:
             self._idle.append((connection, time.monotonic()))
-        return answer
+        return status, decode(answer)
 
     def _take(self, patience: float) -> http.client.HTTPConnection:
         with self._lock:
@@ -130,6 +125,10 @@ class SyncExecutor:
 def _close(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
     while idle:
         idle.pop()[0].close()
+
+
+def _encoded(exchange: Exchange) -> bytes | None:
+    return None if exchange.body is None else encode(exchange.body)
 
 
 class AsyncExecutor:
@@ -180,14 +179,14 @@ class AsyncExecutor:
         # No limit: many may wait at the same time, and the call that ends their waiting must not queue behind them.
         return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=self.address.headers)
 
-    async def _exchange(self, exchange: Exchange) -> tuple[int, bytes]:
+    async def _exchange(self, exchange: Exchange) -> tuple[int, Any]:
         __tracebackhide__ = True
         if self._session is not None:
             return await self._send(self._session, exchange)
         async with self._make() as session:
             return await self._send(session, exchange)
 
-    async def _send(self, session: aiohttp.ClientSession, exchange: Exchange) -> tuple[int, bytes]:
+    async def _send(self, session: aiohttp.ClientSession, exchange: Exchange) -> tuple[int, Any]:
         __tracebackhide__ = True
         import aiohttp
         from yarl import URL
@@ -195,7 +194,7 @@ class AsyncExecutor:
         url = URL(f"{self.address.url}{_PREFIX}{exchange.path}", encoded=True)
         timeout = aiohttp.ClientTimeout(total=exchange.patience)
         try:
-            async with session.request(exchange.method, url, data=exchange.body, timeout=timeout) as response:
-                return response.status, await response.read()
+            async with session.request(exchange.method, url, data=_encoded(exchange), timeout=timeout) as response:
+                return response.status, decode(await response.read())
         except (aiohttp.ClientError, OSError) as error:
             raise self.address.gone(exchange, error) from None

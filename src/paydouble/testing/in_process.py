@@ -1,8 +1,9 @@
 """Control calls to a sandbox in this very thread, through the control API's own routes.
 
-A handle does not know how its calls travel. Here a call is looked up in the same table, its body is read by the same
-models, and the same handler answers; the answer is the same JSON. So a sandbox in this process and one of a server take
-the same arguments, give the same results and refuse the same things.
+A handle does not know how its calls are carried out. Here a call is found in the same table, its body is validated by
+the same models, and the same handler answers. So a sandbox in this process and one of a server take the same arguments,
+give the same results and refuse the same things. Only the JSON text between caller and handler is left out: bodies and
+answers are passed as values (`plain`, `as_read`).
 
 A handler is a coroutine where it moves a clock or waits. With `InProcess` as its shell it never has to suspend:
 whatever can happen happens at once, in this thread.
@@ -11,11 +12,15 @@ whatever can happen happens at once, in this thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
+from paydouble.core import json_text
+from paydouble.core.documents import read_json
 from paydouble.core.errors import UsageError
-from paydouble.testing.calls import Exchange, Steps
+from paydouble.testing.calls import Exchange, Steps, carry_out, encode
 from paydouble.testing.errors import ControlRefused
 
 if TYPE_CHECKING:
@@ -23,6 +28,10 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
 
 T = TypeVar("T")
+# Bounds of a body that is passed without JSON text: less than 50 000 values, which the control API always takes.
+_LARGEST: Final = 2**63
+_LONGEST: Final = 36
+_DEEPEST: Final = 3
 _SERVER: Final = "http://paydouble.test"
 _CHECKOUT: Final = ""  # as the API of such a sandbox shows it
 
@@ -42,12 +51,7 @@ class LocalExecutor:
         """Carry a call out and return its result."""
         __tracebackhide__ = True
         try:
-            exchange = next(steps)
-            while True:
-                exchange = steps.send(self._exchange(exchange))
-        except StopIteration as end:
-            result: T = end.value
-            return result
+            return carry_out(steps, self._exchange)
         except ControlRefused as refused:
             raise RefusedHere(refused.status, refused.code, refused.message, refused.member) from None
 
@@ -55,26 +59,74 @@ class LocalExecutor:
         """Return none: a receiver of this sandbox is a function."""
         return frozenset()
 
-    def _exchange(self, exchange: Exchange) -> tuple[int, bytes]:
+    def _exchange(self, exchange: Exchange) -> tuple[int, Any]:
         # Loaded for the first control call: a property test may make thousands of sandboxes and no such call.
-        from paydouble.core import json_text
         from paydouble.web.addresses import Reached
-        from paydouble.web.control.app import carry_out, find
+        from paydouble.web.control.app import answer_call, find
         from paydouble.web.control.values import ControlError
 
         target, _, query = exchange.path.partition("?")
         try:
             route, params = find(exchange.method, target)
-            work = carry_out(
+            work = answer_call(
                 cast("Any", _Shell(self._core)),
                 (route, params),
                 query=query,
-                body=exchange.body or b"",
+                body=b"" if exchange.body is None else _body(exchange.body),
                 reached=Reached(_SERVER, _CHECKOUT),
             )
-            return route.status, json_text.dumps(_finished(work))
+            return route.status, as_read(_finished(work))
         except ControlError as error:
-            return error.status, json_text.dumps(error.document())
+            return error.status, error.document()
+
+
+class NotPlain(Exception):
+    """A value has to be written as JSON text and read again."""
+
+
+def _body(members: Mapping[str, Any]) -> bytes | dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", plain(dict(members)))
+    except NotPlain:
+        return encode(members)
+
+
+def plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON is any
+    """Return a value as the control API would read it from JSON text.
+
+    Raises `NotPlain` for anything that needs the text: numbers with a fraction, times, what JSON text refuses, and what
+    is so large that the control API may refuse it.
+    """
+    kind = type(value)
+    if value is None or kind is bool or (kind is str and value.isascii()) or (kind is int and abs(value) < _LARGEST):
+        return value
+    if depth < _DEEPEST and kind in {dict, list, tuple} and len(value) <= _LONGEST:
+        if kind is not dict:
+            return [plain(each, depth + 1) for each in value]
+        if all(type(name) is str and name.isascii() for name in value):
+            return {name: plain(member, depth + 1) for name, member in value.items()}
+    raise NotPlain
+
+
+def as_read(document: Any) -> Any:  # noqa: ANN401 - JSON is any
+    """Return what a reader of a document's JSON text gets, in which a number with a fraction is a `Decimal`."""
+    try:
+        return _copied(document)
+    except NotPlain:
+        return read_json(json_text.dumps(document))
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401 - JSON is any
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        return {name: _copied(member) for name, member in value.items()}
+    if kind is list or kind is tuple:
+        return [_copied(each) for each in value]
+    if kind is float and isfinite(value):
+        return Decimal(repr(value))
+    raise NotPlain
 
 
 def _finished(work: Awaitable[T]) -> T:

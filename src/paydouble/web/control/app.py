@@ -80,7 +80,7 @@ class Control:
             raise ControlError(400, "invalid", problem)
         given = request.headers.get("Content-Type", "application/json")
         content_type = given.partition(";")[0].strip().lower()
-        return await carry_out(
+        return await answer_call(
             self._host,
             (route, params),
             query=query,
@@ -101,19 +101,20 @@ class Control:
         return reply(404, ControlError(404, "not_found", text).document())
 
 
-async def carry_out(  # noqa: PLR0913 - what a call is made of
+async def answer_call(  # noqa: PLR0913 - what a call is made of
     host: Host,
     found: tuple[ControlRoute, dict[str, str]],
     *,
     query: str,
-    body: bytes,
+    body: bytes | Document,
     reached: Reached,
     content_type: str = "application/json",
     request: web.BaseRequest | None = None,
 ) -> Answer:
     """Return the answer to a call whose route has been found; `ControlError` for one that is refused.
 
-    `request` is there when the call came by HTTP.
+    The body is JSON text, empty for none, or what such a text would be read as. `request` is the HTTP request of a call
+    that came by HTTP.
     """
     route, params = found
     queries = _queries(route, query)
@@ -161,26 +162,35 @@ def _queries(route: ControlRoute, query: str) -> dict[str, str]:
     return queries
 
 
-def _payload(route: ControlRoute, content_type: str, body: bytes) -> BaseModel | Document | None:
+def _payload(route: ControlRoute, content_type: str, body: bytes | Document) -> BaseModel | Document | None:
     if route.payload is None:
-        if body:
+        if body != b"":
             raise ControlError(400, "invalid", "This call takes no body.")
         return None
-    # Without a body many clients send a Content-Type of their own.
-    if body and content_type != "application/json":
-        raise ControlError(400, "invalid", f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
-    model = route.payload if issubclass(route.payload, BaseModel) else None
+    parsed = _parsed(content_type, body) if isinstance(body, bytes) else body
+    if not issubclass(route.payload, BaseModel):
+        return parsed
     try:
-        parsed = _Plain().of(json_text.loads(body, deepest=DEEPEST)) if body else {}
+        return route.payload.model_validate(parsed)
+    except ValidationError as error:
+        place, message = explain(error, route.payload)
+        raise ControlError(400, "invalid", _sentence(f"{place or 'The body'}: {message}"), place) from None
+
+
+def _parsed(content_type: str, body: bytes) -> Document:
+    if not body:
+        return {}
+    # Only with a body: without one many clients send a Content-Type of their own.
+    if content_type != "application/json":
+        raise ControlError(400, "invalid", f"The Content-Type is {content_type[:64]!r}; it must be application/json.")
+    try:
+        parsed = _Plain().of(json_text.loads(body, deepest=DEEPEST))
         json_text.canonical(parsed)
-        if isinstance(parsed, dict):
-            return parsed if model is None else model.model_validate(parsed)
     except json_text.JsonTextError as error:
         raise ControlError(400, "invalid", f"The body is not valid JSON: {error}.") from None
-    except ValidationError as error:
-        place, message = explain(error, model)
-        raise ControlError(400, "invalid", _sentence(f"{place or 'The body'}: {message}"), place) from None
-    raise ControlError(400, "invalid", "The body must be a JSON object.")
+    if not isinstance(parsed, dict):
+        raise ControlError(400, "invalid", "The body must be a JSON object.")
+    return parsed
 
 
 def _sentence(text: str) -> str:

@@ -1,0 +1,105 @@
+"""Control calls in this process leave JSON text out, and nobody can tell."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from orjson import Fragment
+
+from paydouble.core import json_text
+from paydouble.core.documents import read_json
+from paydouble.testing.calls import encode
+from paydouble.testing.in_process import NotPlain, as_read, plain
+from paydouble.web.control.app import DEEPEST, MOST_VALUES, _parsed
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.text(max_size=5)
+    | st.floats()
+    | st.decimals(allow_nan=False, allow_infinity=False)
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+READABLE = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.text(max_size=5)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([Fragment("49.90"), Fragment("7"), json_text.Number("1.50")])
+)
+DOCUMENTS = st.recursive(
+    READABLE,
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@given(body=st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
+def test_a_body_without_text_is_as_the_text_is_read(body: dict[str, Any]) -> None:
+    """Whatever may be passed without JSON text is a copy of what the control API would read from it."""
+    passed = plain_or_none(body)
+    assume(passed is not None)
+
+    assert passed == _parsed("application/json", encode(body))
+    assert repr(passed) == repr(_parsed("application/json", encode(body)))
+
+
+def plain_or_none(body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON is any
+    """Return a body that needs no JSON text, else None."""
+    try:
+        return plain(body)
+    except NotPlain:
+        return None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.5,
+        Decimal("1.5"),
+        datetime(2026, 1, 1, tzinfo=UTC),
+        2**63,
+        "é",
+        "\ud800",
+        {"é": 1},
+        {1: 1},
+        [[[[]]]],
+        [0] * 37,
+    ],
+    ids=["float", "Decimal", "time", "large", "letter", "half a letter", "name", "number as name", "deep", "long"],
+)
+def test_a_body_that_the_text_could_change_or_refuse_needs_it(value: object) -> None:
+    """Numbers with a fraction, times, other characters, and what is deep or long."""
+    with pytest.raises(NotPlain):
+        plain({"x": value})
+
+
+def test_no_body_without_text_is_larger_than_the_control_api_takes() -> None:
+    """The largest and deepest that is passed without text is not refused with text."""
+    body = {f"m{i}": {f"n{j}": [0] * 36 for j in range(36)} for i in range(36)}
+
+    assert plain(body) == body
+    assert _parsed("application/json", encode(body)) == body
+    assert (MOST_VALUES, DEEPEST) >= (36**3 + 36**2 + 36 + 1, 3)
+
+
+@given(document=st.dictionaries(st.text(max_size=3), DOCUMENTS, max_size=4))
+@example(document={"rate": 1.0, "large": 1e22, "small": 1e-9})
+@example(document={"amounts": [Fragment("49.90")], "of": (1, "é")})
+def test_an_answer_without_text_is_as_the_text_is_read(document: dict[str, Any]) -> None:
+    """With the same exact numbers, and in new lists and objects."""
+    read = as_read(document)
+
+    assert repr(read) == repr(read_json(json_text.dumps(document)))
+    assert read is not document
