@@ -1,4 +1,4 @@
-"""A request's body: read once, strictly, whoever asks for it first."""
+"""A request's body, parsed strictly and at most once."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 
 class Body(NamedTuple):
-    """A body's value, or why it cannot be taken."""
+    """A body's value, or why it is refused."""
 
     parsed: Any = None
     problem: str | None = None
     incomparable: bool = False
-    """Whether it cannot be told from another body: it was not read, or is of a type that is never looked into."""
+    """Whether it cannot be compared with another body, since it was not read or is not JSON."""
 
 
 EMPTY = Body({})
 
 
 def parse(request: Request, settings: Settings) -> Body:
-    """Read a body."""
+    """Return a request's body, parsed."""
     if request.body_error:
         return Body(problem=request.body_error, incomparable=True)
     if len(request.body) > settings.body_limit:
         return Body(problem=f"The body is larger than {settings.body_limit} bytes.")
     if not request.body:
-        return EMPTY  # as to cancel or to accept; many clients then send a Content-Type of their own
+        return EMPTY  # for operations without members; many clients then send some other Content-Type
     content_type = request.headers.get("Content-Type", "")
     if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
         problem = f"The Content-Type is {content_type[:64]!r}; it must be application/json."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Call:
-    """A request to an operation, checked and parsed. What the pipeline keeps besides is in `execution.Execution`."""
+    """A request to an operation, checked and parsed. What else the pipeline keeps of it is in `execution.Execution`."""
 
     request: Request
     sandbox: Sandbox
@@ -30,7 +30,7 @@ class Call:
 
     @property
     def queries(self) -> dict[str, str]:
-        """Return the query's members."""
+        """Return the members of the query, decoded."""
         return self.request.query()
 
     def body(self) -> Body:

@@ -18,12 +18,12 @@ SNAKE_CODES: Final = MappingProxyType(
 
 
 def success(data: Document) -> bytes:
-    """Return the body of a 2xx answer; a copy (`events.freeze`), since it is kept under its idempotency key."""
+    """Return the body of a 2xx answer, as a copy (see `events.freeze`), since it is kept under its idempotency key."""
     return b"".join((orjson.dumps({"success": True, "data": data}), b""))
 
 
 def choose(mode: str, error: ApiError, errors_before: int) -> Literal["A", "B"]:
-    """Return which envelope an error wears."""
+    """Return the envelope of an error; `mode` is the setting `envelope`, which `alternate` flips with each error."""
     match mode:
         case "A":
             return "A"
@@ -58,7 +58,7 @@ def spell(  # noqa: PLR0913 - the members of an envelope
     request_id: str,
     docs_url: str,
 ) -> bytes:
-    """Return the body of an error answer with any code, known or not."""
+    """Return the body of an error answer; a fault may give a code that the contract does not have."""
     inner: dict[str, Any]
     if envelope == "A":
         inner = {
@@ -74,4 +74,4 @@ def spell(  # noqa: PLR0913 - the members of an envelope
         body = {"success": False, "error": inner, "request_id": request_id}
     if details is not None:
         inner["details"] = details
-    return json_text.dumps(body)  # the details of a fault may hold numbers with digits of their own
+    return json_text.dumps(body)  # keeps the digits of numbers in the details of a fault

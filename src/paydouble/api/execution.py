@@ -1,4 +1,4 @@
-"""A request on its way through the pipeline, and the values with which the pipeline says that it has to wait."""
+"""A request in the pipeline, and the values by which the pipeline says that the request has to wait."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Execution(Call):
-    """A call, and what the pipeline keeps of it.
+    """A call, and what only the pipeline needs of it.
 
-    It is the call, rather than holds one, since each request would pay for the second object.
+    A subclass, since an object that holds the call would cost each request a second one.
     """
 
     operation: Operation = field(kw_only=True)
@@ -27,17 +27,17 @@ class Execution(Call):
     extra_headers: tuple[tuple[str, str], ...] = ()
     claim: Claim | None = None
     waited: bool = False
-    """Its plan's delay has been, or is being, waited for."""
+    """The delay of its plan was part of its time in flight."""
     made: str | None = None
-    """The id of the object that it has made, or that the request it replays has made."""
+    """The id of the object that it created, or that the request it replays created."""
     overtaken: tuple[tuple[Delivery, int], ...] = ()
     scenario_name: str | None = None
-    """The scenario that a deposit is going to play, when it was chosen before the checks."""
+    """The scenario of a deposit, when it was chosen before the checks."""
 
 
 @dataclass(slots=True)
 class Delayed:
-    """The request is in flight for some real seconds; then `Pipeline.execute` goes on with it."""
+    """The request is in flight for so many real seconds; then `Pipeline.execute` goes on with it."""
 
     call: Execution
     seconds: float

@@ -1,8 +1,9 @@
-"""Faults on a request: what fires, and what that makes of the answer.
+"""Faults on a request: which fire, and what becomes of the answer.
 
-A fault is asked before anything is decided (`before`) and, once the operation has answered, again (`after`). What acts
-before the commit leaves no trace: nothing is claimed, carried out or stored. What acts after it finds everything done
-and the true answer stored under the key; only the caller does not learn it.
+There are two injection points: `before`, ahead of every decision, and `after`, once the operation has answered. What
+acts before the commit leaves no trace: nothing is claimed, carried out or stored, except an answer that the fault
+itself stores. What acts after it finds everything done and the true answer stored under the key; only the client does
+not learn it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from paydouble.core.money import to_minor
 from paydouble.faults.plans import Answer, Limited, Plan
 from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
-from paydouble.guards.rate_limit import Wall
+from paydouble.guards.rate_limit import Wall, retry_after
 from paydouble.guards.rate_limit import headers as limit_headers
-from paydouble.payments.resources import AnyResource, Dispute, PayIn, Refund
+from paydouble.payments.resources import AnyResource, Dispute, PayIn, Refund, Resource
 from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
@@ -31,19 +32,18 @@ if TYPE_CHECKING:
     from paydouble.faults.base import Effect
     from paydouble.faults.names import OperationName
 
-RETRIEVALS = frozenset({"pay-in-retrieval", "refund-retrieval", "dispute-retrieval", "payout-retrieval"})
 _DOMAIN: Final = SCENARIO_DOMAIN.encode()
-# With escapes that domain can be spelled in other ways.
+# JSON can spell the domain with escapes, too.
 _ESCAPE: Final = b"\\u"
 
 
 class RequestContext:
-    """What a request is, for the matching of faults; bodies and objects are looked at only when a fault asks."""
+    """A request as faults match it; its body and its objects are looked up only when a fault needs them."""
 
     __slots__ = ("_known", "call")
 
     def __init__(self, call: Execution) -> None:
-        """Describe a request."""
+        """Describe a request; what is looked up is kept for the next fault."""
         self.call = call
         self._known: dict[str, str | int | None] = {}
 
@@ -72,14 +72,14 @@ class RequestContext:
         return known_claim(self.call) is self.call.claim
 
     def since_creation_ms(self) -> int | None:
-        """Return the age of the object that is read."""
+        """Return the age of the object that is read, in milliseconds."""
         resource = self._read()
         return None if resource is None else self.call.sandbox.now - resource.created_at
 
     def since_change_ms(self) -> int | None:
-        """Return how long ago the object that is read changed, if it has an older state."""
+        """Return how many milliseconds ago the object that is read changed, or None when it never did."""
         resource = self._read()
-        if resource is None or not getattr(resource, "previous", None):
+        if resource is None or not resource.previous:
             return None
         return self.call.sandbox.now - resource.updated_at
 
@@ -92,13 +92,12 @@ class RequestContext:
         return call.made or call.params.get("id") or self._in_body("payin_id")
 
     def external_identifier(self) -> str | None:
-        """Return the merchant's name for what it is about."""
-        # A refund or a dispute is about its pay-in's order.
+        """Return the order that it is about; for a refund or a dispute that of its pay-in."""
         named = getattr(self._pay_in() or self._resource(), "external_identifier", None)
         return named or self._in_body("external_identifier")
 
     def scenario(self) -> str | None:
-        """Return the life of the pay-in that it is about."""
+        """Return the scenario of the pay-in that it is about."""
         pay_in = self._pay_in()
         return pay_in.scenario if pay_in else self.call.scenario_name
 
@@ -117,8 +116,10 @@ class RequestContext:
             resource = self.call.sandbox.ledger.find(resource.payin_id)
         return resource if isinstance(resource, PayIn) else None
 
-    def _read(self) -> AnyResource | None:
-        return self._resource() if self.call.operation.name in RETRIEVALS else None
+    def _read(self) -> Resource | None:
+        """Return the object that is read; a list reads no single one, and a transaction never changes."""
+        resource = self._resource() if self.call.operation.method == "GET" else None
+        return resource if isinstance(resource, Resource) else None
 
 
 _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingProxyType(
@@ -135,21 +136,21 @@ _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingP
 
 
 def known_claim(call: Execution) -> Claim | None:
-    """Return what is known of a request's key, looked up without a check of its form."""
+    """Return the claim of a request's key, if there is one; the form of the key is not checked."""
     key = call.request.headers.get("Idempotency-Key", "").lower()
     return call.sandbox.keys.look_up(key, call.sandbox.now, call.sandbox.settings.idempotency_validity)
 
 
 def prepare(call: Execution) -> None:
-    """Put in place what the scenario of a deposit needs before anything is decided about it.
+    """Choose the scenario of a deposit and set up its faults and settings, before anything is decided.
 
-    Only where its choice can matter that early: looking costs a parse of a body that may be refused unread.
+    Only where that can matter so early: it takes a parse of a body that may be refused unread.
     """
     box = call.sandbox
     try:
         selection = box.scenarios.default_selection(box.settings.scenario)
     except UsageError:
-        return  # the operation refuses it in its turn
+        return  # the operation refuses it
     body = call.request.body
     if not selection.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
         call.scenario = selection.scenario
@@ -161,7 +162,7 @@ def prepare(call: Execution) -> None:
     try:
         scenario = box.choose_scenario(deposit)
     except UsageError:
-        return  # the operation refuses it in its turn
+        return  # the operation refuses it
     call.scenario_name = scenario.name
     box.prepare(scenario, identifier)
 
@@ -179,25 +180,25 @@ def plan(call: Execution, point: str) -> Plan | None:
     return result
 
 
-def instead(call: Execution, plan: Plan, wall: Wall) -> Reply:
-    """Return what is said before anything was done; a wire fault without an answer of its own breaks a 500."""
+def before_commit(call: Execution, plan: Plan, wall: Wall) -> Reply:
+    """Return the answer of a fault before the commit; a wire fault without an answer of its own breaks a 500."""
     context, entry = RequestContext(call), call.entry
     named = context.value("external_identifier")
     entry.key = str(context.value("idempotency_key") or "") or None
     entry.order = str(named) if named is not None else None
     reply = Reply(500, b"", entry.id, (), call.sandbox)
-    false = plan.answer or Answer(500, "INTERNAL_ERROR", "A fault answers before the commit.")
-    _falsify(call, reply, false, plan, wall)
+    answer = plan.answer or Answer(500, "INTERNAL_ERROR", "A fault answers before the commit.")
+    _replace(call, reply, answer, plan, wall)
     return reply
 
 
-def afterwards(call: Execution, reply: Reply, wall: Wall) -> None:
-    """Let the faults after the commit have their way with a true answer."""
+def after_commit(call: Execution, reply: Reply, wall: Wall) -> None:
+    """Replace, delay or break a true answer, as the faults after the commit say."""
     after = plan(call, "after")
     if after is None:
         return
     if after.answer is not None:
-        _falsify(call, reply, after.answer, after, wall)
+        _replace(call, reply, after.answer, after, wall)
         if after.store_answer and call.claim is not None:
             call.sandbox.keys.record(call.claim, reply.status, reply.body)
     else:
@@ -205,36 +206,36 @@ def afterwards(call: Execution, reply: Reply, wall: Wall) -> None:
         reply.wire = after.wire
 
 
-def _falsify(call: Execution, reply: Reply, false: Answer, plan: Plan, wall: Wall) -> None:
-    reply.status = false.status
-    reply.request_id = call.entry.id  # also where it stands instead of a replay, which has the id of the first answer
-    reply.content_type = false.content_type
-    reply.headers = false.headers
+def _replace(call: Execution, reply: Reply, answer: Answer, plan: Plan, wall: Wall) -> None:
+    reply.status = answer.status
+    reply.request_id = call.entry.id  # a replay, which it may replace, has the id of the first answer
+    reply.content_type = answer.content_type
+    reply.headers = answer.headers
     if plan.limited is not None:
         reply.headers = (*reply.headers, *_limit_headers(call, plan.limited, wall))
-    if false.status == 401:  # noqa: PLR2004 - HTTP
+    if answer.status == 401:  # noqa: PLR2004 - HTTP
         reply.headers = (*reply.headers, *CHALLENGE)
-    reply.body = _envelope(call, false) if false.raw is None else false.raw
+    reply.body = _envelope(call, answer) if answer.raw is None else answer.raw
     reply.delay_ms += plan.delay_ms
     reply.wire = plan.wire
 
 
-def _envelope(call: Execution, false: Answer) -> bytes:
+def _envelope(call: Execution, answer: Answer) -> bytes:
     sandbox = call.sandbox
     settings = sandbox.settings
-    details = false.details
-    if false.code == "IDEMPOTENCY_CONFLICT" and details is None:
+    details = answer.details
+    if answer.code == "IDEMPOTENCY_CONFLICT" and details is None:
         known = known_claim(call)
         original = known.request_id if known is not None else sandbox.ids.derive("req", call.entry.id, 0)
         details = {"original_request_id": original, "key": call.request.headers.get("Idempotency-Key", "")}
-    code = false.code if false.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
-    error = ApiError(code, false.message, edge=false.status in {401, 403, 429} or false.status >= 500)  # noqa: PLR2004
-    envelope = false.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)
+    code = answer.code if answer.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
+    error = ApiError(code, answer.message, edge=answer.status in {401, 403, 429} or answer.status >= 500)  # noqa: PLR2004
+    envelope = answer.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)
     sandbox.errors += 1
     return envelopes.spell(
-        code=false.code,
-        message=false.message,
-        status=false.status,
+        code=answer.code,
+        message=answer.message,
+        status=answer.status,
         details=details,
         envelope=envelope,
         request_id=call.entry.id,
@@ -251,15 +252,15 @@ def _limit_headers(call: Execution, limited: Limited, wall: Wall) -> tuple[tuple
     rule = settings.rate_limit or RateLimit(limit=limited.limit)
     now = call.sandbox.now
     reset_at = now - limited.reset_ms if limited.headers == "past" else now + limited.reset_ms
-    said = rule.model_copy(update={"limit": limited.limit, "reset_unit": limited.unit or rule.reset_unit})
-    headers = limit_headers(said, remaining=limited.remaining, reset_at=reset_at, now=now, wall=wall)
+    shown = rule.model_copy(update={"limit": limited.limit, "reset_unit": limited.unit or rule.reset_unit})
+    headers = limit_headers(shown, remaining=limited.remaining, reset_at=reset_at, now=now, wall=wall)
     if settings.retry_after and limited.headers == "full":
-        return (*headers, ("Retry-After", str(-(-limited.reset_ms // 1000))))
+        return (*headers, retry_after(limited.reset_ms))
     return headers
 
 
 def rewritten(body: bytes, plan: Plan) -> bytes:
-    """Return a true answer with the changes of a plan; numbers keep their digits."""
+    """Return the body of a true answer with the changes of a plan; numbers keep their digits."""
     if not plan.rewrite:
         return body
     document = json_text.loads(body)
@@ -268,8 +269,8 @@ def rewritten(body: bytes, plan: Plan) -> bytes:
     return json_text.dumps(document)
 
 
-def carry_out(call: Execution, plan: Plan, body: bytes) -> bytes:
-    """Change what the operation itself does or shows; NOT_FOUND when what it reads is not there yet."""
+def change_operation(call: Execution, plan: Plan, body: bytes) -> bytes:
+    """Change what the operation did or shows, and return its body; `NOT_FOUND` when a fault hides what it reads."""
     _drift(call, plan)
     resource = call.sandbox.ledger.find(call.params.get("id", ""))
     if resource is None:
@@ -287,7 +288,7 @@ def carry_out(call: Execution, plan: Plan, body: bytes) -> bytes:
 
 
 def _drift(call: Execution, plan: Plan) -> None:
-    """Let the settled amount of a deposit that was just made differ; never below one minor unit."""
+    """Make the amount that will be settled for a new deposit differ; it stays at least one minor unit."""
     resource = call.sandbox.ledger.find(call.made or "")
     if plan.drift is None or not isinstance(resource, PayIn):
         return

@@ -1,8 +1,36 @@
-"""A request's way to its reply, check by check in the documented order (assumptions, "Order of checks").
+"""From a request to its reply: the checks in their documented order, the operation, and what is kept of both.
 
-Nothing in here waits, so nothing needs a lock and a client that goes away cannot split a commit. Where a real service
-would keep a request in flight, `handle` answers with a value that says so (`Delayed`, `Joined`) and the shell comes
-back through `execute` or `rejoin` when the time has come.
+A shell hands a whole request to `handle`. The request passes these stages, each of which can end it with an answer:
+
+    Request
+      │  handle
+      ├─ route ────────────── 404 ──────────────────┐ without an operation: no faults, no quota
+      ├─ credentials ──────── 403 (address), 401 ───┘
+      │     from here on it is in the sandbox's journal
+      ├─ scenario ─────────── of a deposit, chosen this early when its faults or settings may matter to what follows
+      ├─ faults, before ───── the answer of a fault; the operation is not carried out
+      ├─ admission ────────── 403 (address, permission), 429
+      ├─ key and body ─────── 400 ──────────────────┐
+      ├─ look-up of the key ─ a replay, 409, Joined │ POST alone
+      ├─ payload, claim ───── 400 ──────────────────┘
+      ├─ delay ────────────── Delayed: the service takes its time, or a fault does
+      │  execute
+      ├─ handler ──────────── 404, 422
+      ├─ record ───────────── the answer is stored under the key: 2xx, 404, 422
+      ├─ faults, after ────── another answer, or this one broken on the wire; the stored one stays true
+      ▼
+    Reply, in the journal
+
+A replay passes the faults after as well: to a client it is an answer like any other.
+
+Nothing in here waits, so nothing needs a lock, and a client that goes away cannot split a commit. Where a real service
+keeps a request in flight, `handle` returns a value instead of a reply, and the shell comes back: `Delayed` says after
+how many seconds to call `execute`, `Joined` that another request has claimed the key, and `rejoin` goes on when that
+one has ended. A request in flight is in the journal without a status, and its key is claimed without an answer.
+`abandon` gives the key back when the shell is torn down.
+
+The order is assumed ("Order of checks"); what each stage answers is in contract sections 5, 7 and 8 and "Idempotency
+rules".
 """
 
 from __future__ import annotations
@@ -28,7 +56,7 @@ from paydouble.faults.plans import Plan
 from paydouble.guards import idempotency
 from paydouble.guards.credentials import CHALLENGE, address_allowed, parse_basic, permitted
 from paydouble.guards.idempotency import Claim
-from paydouble.guards.rate_limit import Wall
+from paydouble.guards.rate_limit import Wall, retry_after
 from paydouble.journal import (
     MOST_UNCLAIMED_BODY_BYTES,
     RequestEntry,
@@ -42,8 +70,8 @@ from paydouble.payments.resources import Document
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.trimming import size_of_request
 
-# Of a business key that nobody has, as it is kept.
-_LONGEST_KEY = 128
+# Characters that are kept of a business key that no sandbox has.
+_MOST_KEY_CHARACTERS = 128
 
 
 class Pipeline:
@@ -62,10 +90,10 @@ class Pipeline:
     ) -> None:
         """Answer for the sandboxes of a registry.
 
-        `defaults` and `seed` serve requests that no sandbox claims, and `unclaimed` keeps them. `wall` gives the
-        machine's time (milliseconds) by which clients wait for a quota; without it they wait by the sandbox's clock.
-        `checkout_for` says where the pages for payers begin as the client of a request reaches them; without it they
-        are where the sandbox says.
+        `defaults` and `seed` are for requests that belong to no sandbox, and `unclaimed` keeps those. `wall` returns
+        the machine's time in milliseconds, by which clients wait for a quota; without it they wait by the sandbox's
+        clock. `checkout_for` returns the base URL of the payers' pages as the client of a request reaches it; without
+        it that is the sandbox's `checkout_base`.
         """
         self._wall = wall
         self._checkout_for = checkout_for
@@ -76,10 +104,10 @@ class Pipeline:
         self._unclaimed = unclaimed
 
     def handle(self, request: Request) -> Step:
-        """Take one request as far as it goes."""
-        target = self._routes.fixed.get(request.target, request.target)  # most requests of a journal share theirs
+        """Answer a request, or return why it has to wait."""
+        target = self._routes.fixed.get(request.target, request.target)  # one text for all of the journal
         path = target.partition("?")[0] if "?" in target else target
-        # HEAD is answered as GET, to the letter; it is the shell that leaves the body out.
+        # HEAD is answered like GET; the shell leaves the body out.
         method = "GET" if request.method == "HEAD" else request.method
         found = self._routes.match(method, path)
         sandbox, authentic = self._registry.find(request.headers.get("Authorization"))
@@ -89,8 +117,8 @@ class Pipeline:
                 request, sandbox if authentic else None, ApiError("NOT_FOUND", message, edge=True)
             )
         if sandbox is None or not authentic:
-            # A business that is named with a wrong secret refuses in its own way, and sees the request in its journal.
-            return self._refuse_at_edge(request, sandbox, self._stranger(request, sandbox))
+            # With a wrong secret the key still names the sandbox: its settings apply, and its journal has the request.
+            return self._refuse_at_edge(request, sandbox, _credentials_error(request, sandbox))
         operation, params = found
         now = sandbox.tick()
         entry = RequestEntry(
@@ -100,7 +128,7 @@ class Pipeline:
             target,
             operation.name,
             header_block(request.raw_headers),
-            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
@@ -111,11 +139,11 @@ class Pipeline:
             if "before" in sandbox.faults.active_points:
                 call.plan = faulted.plan(call, "before")
                 if call.plan is not None and call.plan.speaks:
-                    return self._instead(call, call.plan)
+                    return self._answer_instead(call, call.plan)
             if sandbox.guarded:
                 self._admit(call, now)
             if operation.method == "GET":
-                return self._execute_in_time(call, 0)
+                return self._execute_after(call, 0)
             entry.key = idempotency.parse_key(request.headers.getall("Idempotency-Key", ()))
             return self._deduplicate(call)
         except ApiError as error:
@@ -124,7 +152,7 @@ class Pipeline:
             return self._refuse(call, error)
 
     def rejoin(self, joined: Joined) -> Step:
-        """Go on with a request whose predecessor has ended: replay its answer, or claim the key anew."""
+        """Go on with a `Joined` request when the other has ended: replay its answer, or claim the key anew."""
         call = joined.call
         call.sandbox.tick()
         try:
@@ -133,7 +161,7 @@ class Pipeline:
             return self._refuse(call, error)
 
     def execute(self, call: Execution) -> Reply:
-        """Go on with a request that was in flight: run the operation and record its answer."""
+        """Go on with a `Delayed` request: run the operation and record its answer."""
         call.sandbox.tick()
         call.scenario = None  # another may have been chosen meanwhile
         return self._execute(call)
@@ -146,12 +174,12 @@ class Pipeline:
         publisher.cause = call.entry
         try:
             document = operation.handler(call)
-            self._lead_back(call, document)
+            self._set_payment_urls(call, document)
             if operation.creates:
                 call.made = document["id"]
             body = envelopes.success(document)
             if call.plan is not None:
-                body = faulted.carry_out(call, call.plan, body)
+                body = faulted.change_operation(call, call.plan, body)
             status = sandbox.settings.created_status if operation.creates else 200
         except IllegalTransition as error:
             return self._refuse(call, ApiError("VALIDATION_ERROR", str(error)), executed=True)
@@ -173,65 +201,44 @@ class Pipeline:
                 sandbox.keys.release(claim)
         return self._reply(call, status, body, executed=True)
 
-    def _lead_back(self, call: Execution, document: Document) -> None:
-        """Name the pages for payers as this client reaches them; another one may have made the pay-in."""
+    def _set_payment_urls(self, call: Execution, document: Document) -> None:
+        """Write the URLs of the payers' pages as this client reaches them, whichever client made the pay-in."""
         if call.operation.answer is PayInView and self._checkout_for is not None:
             base = self._checkout_for(call.request)
             for shown in document["items"] if call.operation.listed else (document,):
                 shown["payment_url"] = base + shown["id"]
 
     def abandon(self, call: Execution) -> None:
-        """Forget a request that was in flight when its shell was torn down; a retry starts anew."""
+        """Give up a request in flight: its key is free again, so a retry starts anew."""
         if call.claim is not None:
             call.sandbox.keys.release(call.claim)
 
     def internal_error(self) -> Reply:
-        """Return the 500 for a failure of our own, which no caller should ever see."""
+        """Return the 500 for a bug in the double."""
         error = ApiError("INTERNAL_ERROR", "The double failed; its log says why. Please report it.")
         return self._refuse_at_edge(None, None, error)
 
     def unreadable(self, message: str) -> Reply:
-        """Return the 400 for bytes that are no HTTP request at all."""
+        """Return the 400 for bytes that are not an HTTP request."""
         return self._refuse_at_edge(None, None, ApiError("INVALID_INPUT", message, edge=True))
 
     # The checks
 
-    def _stranger(self, request: Request, sandbox: Sandbox | None) -> ApiError:
-        if sandbox is not None:
-            error = self._address_error(request, sandbox)
-            if error is not None:
-                return error
-        if "Authorization" not in request.headers:
-            return ApiError(
-                "UNAUTHORIZED", "The Authorization header is missing; send HTTP Basic with the business key."
-            )
-        return ApiError("UNAUTHORIZED", "The business key or the business secret is wrong.")
-
-    def _address_error(self, request: Request, sandbox: Sandbox) -> ApiError | None:
-        networks = sandbox.settings.networks
-        if networks is None or (request.remote is not None and address_allowed(request.remote, networks)):
-            return None
-        return ApiError("FORBIDDEN", f"The address {request.remote} is not on the business's allow-list.")
-
     def _admit(self, call: Execution, now: int) -> None:
         sandbox = call.sandbox
         settings = sandbox.settings
-        if settings.allowed_addresses is not None:
-            error = self._address_error(call.request, sandbox)
-            if error is not None:
-                raise error
+        if settings.allowed_addresses is not None and (error := _address_error(call.request, sandbox)) is not None:
+            raise error
         if settings.permissions is not None and not permitted(call.operation.name, settings.permissions):
             raise ApiError("FORBIDDEN", f"The business has no permission for {call.operation.name}.")
         rule = settings.rate_limit
         if rule is not None:
             passes, headers = sandbox.quota.take(rule, now, self._wall)
-            if rule.headers == "always":
+            if not passes or rule.headers == "always":
                 call.extra_headers = headers
             if not passes:
-                call.extra_headers = headers
                 if settings.retry_after:
-                    seconds = -((now - (now // rule.window + 1) * rule.window) // 1000)
-                    call.extra_headers = (*headers, ("Retry-After", str(seconds)))
+                    call.extra_headers = (*headers, retry_after(rule.window - now % rule.window))
                 raise ApiError("RATE_LIMITED", "Too many requests.")
 
     def _deduplicate(self, call: Execution, *, joined: Claim | None = None) -> Step:
@@ -242,26 +249,26 @@ class Pipeline:
             raise ApiError("INVALID_INPUT", body.problem or "")
         claim = _claim(call, body)
         entry.order = named_in(body.parsed)
-        # Who has waited gets the answer that it waited for, even when the key has expired meanwhile.
+        # A request that waited gets the answer that it waited for, even if the key has expired since.
         known = joined if joined is not None and joined.status else None
         known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
         if known is not None:
-            return self._known(call, known, claim, joined=joined is not None)
+            return self._answer_known(call, known, claim, joined=joined is not None)
         if body.problem:
             raise ApiError("INVALID_INPUT", body.problem)
         entry.verdict = "new"
         call.payload = _validate(call.operation, body.parsed, settings)
         sandbox.keys.claim(claim, settings.idempotency_validity)
         call.claim = claim
-        return self._execute_in_time(call, settings.processing_time)
+        return self._execute_after(call, settings.processing_time)
 
-    def _execute_in_time(self, call: Execution, milliseconds: int) -> Step:
+    def _execute_after(self, call: Execution, milliseconds: int) -> Step:
         if call.plan is not None:
             milliseconds += call.plan.delay_ms
             call.waited = True
         return Delayed(call, milliseconds / 1000) if milliseconds else self._execute(call)
 
-    def _known(self, call: Execution, known: Claim, mine: Claim, *, joined: bool) -> Step:
+    def _answer_known(self, call: Execution, known: Claim, mine: Claim, *, joined: bool) -> Step:
         entry = call.entry
         entry.bytes_differ = not known.same_bytes(mine)
         if not known.same(mine):
@@ -281,11 +288,11 @@ class Pipeline:
 
     # The answers
 
-    def _instead(self, call: Execution, plan: Plan) -> Reply:
-        # A fault before the commit: nothing is claimed or carried out, whatever is said.
+    def _answer_instead(self, call: Execution, plan: Plan) -> Reply:
+        # Before the commit: nothing is claimed or carried out, whatever the fault answers.
         if plan.store_answer:
             call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
-        reply = faulted.instead(call, plan, self._wall)
+        reply = faulted.before_commit(call, plan, self._wall)
         if plan.store_answer:
             keys = call.sandbox.keys
             claim = _claim(call, call.body())
@@ -301,7 +308,7 @@ class Pipeline:
         sandbox.errors += 1
         body = envelopes.failure(error, envelope, request_id=call.entry.id, docs_url=settings.docs_url)
         if call.claim is not None:
-            # Whatever execution answered is stored; a malformed request is not (assumptions, "Stored").
+            # What the operation answered is stored; a malformed request is not (assumptions, "Stored").
             if error.status in {404, 422} and not (call.plan is not None and call.plan.forget):
                 sandbox.keys.record(call.claim, error.status, body)
             else:
@@ -311,16 +318,16 @@ class Pipeline:
     def _reply(
         self, call: Execution, status: int, body: bytes, *, request_id: str = "", executed: bool = False
     ) -> Reply:
-        """Return the true answer, or what the faults make of it once the operation has given one.
+        """Return the true answer, or what faults make of it once the operation has given one (`executed`).
 
-        `request_id` is that of the first answer, where this is its replay.
+        `request_id` is that of the first answer when this is its replay.
         """
         reply = Reply(status, body, request_id or call.entry.id, call.extra_headers, call.sandbox)
         if call.plan is not None:
             reply.body = faulted.rewritten(body, call.plan)
             reply.delay_ms = 0 if call.waited else call.plan.delay_ms
         if executed and "after" in call.sandbox.faults.active_points:
-            faulted.afterwards(call, reply, self._wall)
+            faulted.after_commit(call, reply, self._wall)
         reply.overtaken = call.overtaken
         return self._journal(call, reply, executed=executed)
 
@@ -329,7 +336,7 @@ class Pipeline:
         if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
         else:
-            entry.response_body = wire.data  # nothing was done, and nothing like an answer is sent
+            entry.response_body = wire.data  # nothing was done, and no answer is sent
         entry.object_id = call.made or call.params.get("id")
         if entry.object_id and entry.order is None:
             resource = call.sandbox.ledger.find(entry.object_id)
@@ -341,7 +348,7 @@ class Pipeline:
         return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
-        # No operation, so no sandbox's rules apply; one that is known still journals what came.
+        # There is no operation. A sandbox that is known has the request in its journal.
         if sandbox is None or request is None:
             request_id = self._ids.make("req")
             envelope = envelopes.choose(self._defaults.envelope, error, 0)
@@ -357,7 +364,7 @@ class Pipeline:
             request.target,
             None,
             header_block(request.raw_headers),
-            request.body[: sandbox.settings.body_limit],  # all of it, unless it is refused for its size
+            request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
         sandbox.journal.requests.add(entry)
@@ -374,7 +381,7 @@ class Pipeline:
 
 
 def _unclaimed(request: Request, request_id: str, status: int, body: bytes) -> UnclaimedEntry:
-    """Return a request that no sandbox claims as a line of a journal."""
+    """Return the journal's entry for a request that belongs to no sandbox."""
     credentials = parse_basic(request.headers.get("Authorization", ""))
     return UnclaimedEntry(
         request_id,
@@ -386,14 +393,30 @@ def _unclaimed(request: Request, request_id: str, status: int, body: bytes) -> U
         request.body[:MOST_UNCLAIMED_BODY_BYTES],
         status=status,
         response_body=body,
-        business_key=None if credentials is None else credentials[0][:_LONGEST_KEY],
+        business_key=None if credentials is None else credentials[0][:_MOST_KEY_CHARACTERS],
     )
 
 
-def _note_unread(call: Execution) -> None:
-    """Note the key of a request that is refused before its key and its body are looked at, and that it has an order.
+def _credentials_error(request: Request, sandbox: Sandbox | None) -> ApiError:
+    """Return why a request without the right credentials is refused; `sandbox` is the one that its key names."""
+    if sandbox is not None and (error := _address_error(request, sandbox)) is not None:
+        return error
+    if "Authorization" not in request.headers:
+        return ApiError("UNAUTHORIZED", "The Authorization header is missing; send HTTP Basic with the business key.")
+    return ApiError("UNAUTHORIZED", "The business key or the business secret is wrong.")
 
-    A test that asks who was refused asks by these. The body stays unread until then: a parse may be long.
+
+def _address_error(request: Request, sandbox: Sandbox) -> ApiError | None:
+    networks = sandbox.settings.networks
+    if networks is None or (request.remote is not None and address_allowed(request.remote, networks)):
+        return None
+    return ApiError("FORBIDDEN", f"The address {request.remote} is not on the business's allow-list.")
+
+
+def _note_unread(call: Execution) -> None:
+    """Note the key of a request that was refused before its key and its body were read, and that its body is unread.
+
+    Tests look for refused requests by key and order. The body is parsed when one does, since that may take long.
     """
     entry = call.entry
     with suppress(ApiError):
@@ -402,24 +425,24 @@ def _note_unread(call: Execution) -> None:
 
 
 def _claim(call: Execution, body: Body) -> Claim:
-    """Return what a request would claim: its key, for what it asks and where."""
+    """Return what a request would claim: its key, with what it asks for."""
     request, sandbox, entry = call.request, call.sandbox, call.entry
     parsed = body.problem is None and sandbox.settings.fingerprint == "parsed"
     return Claim(entry.key or "", request.method, entry.target, entry.body, parsed, entry.id, sandbox.now)
 
 
 def _sent_key(call: Execution) -> str:
-    """Return the key as the client has written it, which may be in capitals."""
+    """Return the key as the client sent it, perhaps in capitals."""
     return call.request.headers["Idempotency-Key"]
 
 
 def _challenge(error: ApiError) -> tuple[tuple[str, str], ...]:
-    """Return the headers of an error that stands at the edge: a 401 says how to authenticate."""
+    """Return the headers of an error at the edge: a 401 says how to authenticate."""
     return CHALLENGE if error.code == "UNAUTHORIZED" else ()
 
 
 def _validate(operation: Operation, parsed: object, settings: Settings) -> object:
-    """Return the operation's payload; INVALID_INPUT names the first member that is wrong."""
+    """Return the operation's payload; `INVALID_INPUT` names the first member that is wrong."""
     assert operation.payload is not None  # noqa: S101 - every POST of the table has one
     try:
         extra: Literal["forbid"] | None = "forbid" if settings.unknown_fields == "refuse" else None

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 class Routed(Protocol):
-    """What can be routed to."""
+    """A row of a routing table."""
 
     @property
     def method(self) -> str:
@@ -23,14 +23,14 @@ T = TypeVar("T", bound=Routed)
 
 
 class Routes(dict[tuple[str, str], tuple[T, dict[str, str]]]):
-    """A routing table. As a mapping it holds the paths without variables, the quickest way to most operations."""
+    """A routing table. As a mapping it holds the paths without variables, which most requests are for."""
 
     def __init__(self, rows: Sequence[T], prefix: str = "") -> None:
         """Compile the rows."""
         super().__init__()
         self._templates: list[tuple[str, tuple[str, ...], T]] = []
         self.fixed: dict[str, str] = {}
-        """The paths without variables, each under itself: what keeps one a request keeps the same text each time."""
+        """Each path without variables by itself, so that the entries of a journal share one text."""
         for row in rows:
             path = prefix + row.path
             if "{" in path:
@@ -45,7 +45,7 @@ class Routes(dict[tuple[str, str], tuple[T, dict[str, str]]]):
         if found is not None:
             return found
         if path in self.fixed:
-            return None  # known under another method, so not a resource that happens to be called like it
+            return None  # known under another method, so it is not the id of a resource
         segments = path.split("/")
         for wanted, template, row in self._templates:
             if wanted != method or len(template) != len(segments):

@@ -1,4 +1,4 @@
-"""A request and a reply: plain values, so that any shell can carry them."""
+"""A request and a reply, as plain values that any shell can carry."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Reply:
     request_id: str
     headers: tuple[tuple[str, str], ...] = ()
     sandbox: Sandbox | None = None
-    """Whose answer this is, so that the shell can start what it has set in motion."""
+    """The business that answers, so that the shell can send what the request has set in motion."""
     content_type: str = "application/json"
     delay_ms: int = 0
-    """Real time that the answer is kept back."""
+    """Real milliseconds for which the answer is kept back."""
     wire: Wire | None = None
-    """What is done to its bytes instead of sending them."""
+    """How its bytes are broken, if they are."""
     overtaken: tuple[tuple[Delivery, int], ...] = ()
-    """Deliveries that must have arrived before it leaves, and by how many milliseconds."""
+    """Deliveries that must arrive before it is sent, and by how many milliseconds."""

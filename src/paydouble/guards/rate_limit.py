@@ -1,4 +1,4 @@
-"""A real quota: a fixed window per business, on the sandbox's clock (assumptions, "Rate limits")."""
+"""A quota: a fixed window per business, on the sandbox's clock (assumptions, "Rate limits")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paydouble.config import RateLimit
 
 Headers = tuple[tuple[str, str], ...]
 Wall = Callable[[], int] | None
-"""Gives the machine's time in milliseconds, where there is any besides the sandbox's."""
+"""Returns the machine's time in milliseconds; None where the sandbox's clock is the only one."""
 
 
 class Quota:
@@ -18,16 +18,15 @@ class Quota:
 
     def __init__(self) -> None:
         """Start with an unused window."""
-        self._window = -1
-        self._used = 0
+        self.restart()
 
     def restart(self) -> None:
-        """Begin with an unused window."""
+        """Start again with an unused window."""
         self._window = -1
         self._used = 0
 
     def take(self, rule: RateLimit, now: int, wall: Wall = None) -> tuple[bool, Headers]:
-        """Count one request; returns whether it may pass, and the three documented headers (see `headers`)."""
+        """Count a request; return whether it may pass, and the three documented headers (see `headers`)."""
         window = now // rule.window
         if window != self._window:
             self._window = window
@@ -40,10 +39,10 @@ class Quota:
 
 
 def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: Wall) -> Headers:
-    """Write the documented headers; the reset is rounded up, so that who waits for it finds the window open.
+    """Return the documented headers (contract section 8); `now` and `reset_at` are on the sandbox's clock.
 
-    `now` and `reset_at` are on the sandbox's clock. A correct client sleeps until the reset by the clock of its own
-    machine, so the epoch units count on that one, as the signature's `t` does, unless the rule says otherwise.
+    The reset is rounded up, so that the window is open for a client that waits until then. The client waits by its
+    machine's clock, so the epoch units count on that one, as the signature's `t` does, unless the rule says otherwise.
     """
     if wall is not None and rule.clock == "wall_clock" and rule.reset_unit != "delta_seconds":
         reset_at += wall() - now
@@ -58,3 +57,8 @@ def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: W
         ("X-RateLimit-Remaining", str(remaining)),
         ("X-RateLimit-Reset", str(reset)),
     )
+
+
+def retry_after(milliseconds: int) -> tuple[str, str]:
+    """Return the header `Retry-After` for a wait, in whole seconds rounded up."""
+    return "Retry-After", str(-(-milliseconds // 1000))
