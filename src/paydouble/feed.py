@@ -1,6 +1,6 @@
-"""Everything that happens in a sandbox, numbered, so that a listener can follow and resume.
+"""Everything that happens in a sandbox, numbered, so that a listener can follow it and resume.
 
-The feed holds references, not copies: what is read later shows the record as it is then.
+The feed keeps references, not copies: a note that is read later shows its record as it is then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Kind = Literal["request", "event", "attempt", "delivery", "clock", "fault", "res
 
 
 class Note(NamedTuple):
-    """One thing that happened. `record` is the entry, event or delivery it is about, or a small document."""
+    """One thing that happened. `record` is a request entry, an event, a delivery, or a small document."""
 
     sequence: int
     kind: Kind
@@ -22,13 +22,13 @@ class Note(NamedTuple):
 
 
 class Notable(Protocol):
-    """A record that says itself what its note holds, to whoever reads it."""
+    """A record that knows its kind of note."""
 
     def noted(self) -> tuple[Kind, Any]:
         """Return the kind of note and the record."""
 
 
-class _Said(NamedTuple):
+class _Detailed(NamedTuple):
     kind: Kind
     record: Any
     detail: Any
@@ -38,34 +38,33 @@ class _Said(NamedTuple):
 
 
 class Feed:
-    """The newest notes of one sandbox, and who wants to know of new ones."""
+    """The newest notes of one sandbox, and the listeners that are called for new ones."""
 
     __slots__ = ("_kept", "_listeners", "sequence")
 
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` notes."""
-        # Without their numbers, which follow from the places, and mostly nothing but a record that knows its kind:
-        # some notes are made on every request.
+        # Notes are made on every request, so most are kept as the record alone; their numbers follow from their places.
         self._kept: deque[Any] = deque(maxlen=limit)
         self.sequence = 0
         self._listeners: list[Callable[[], None]] = []
 
     def add(self, record: Notable) -> None:
-        """Note a record, and tell the listeners."""
+        """Note a record, and call the listeners."""
         self.sequence += 1
         self._kept.append(record)
         for listener in self._listeners:
             listener()
 
-    def say(self, kind: Kind, record: Any, detail: Any = None) -> None:  # noqa: ANN401 - see Note
-        """Note what no record is about alone, and tell the listeners."""
+    def note(self, kind: Kind, record: Any, detail: Any = None) -> None:  # noqa: ANN401 - see Note
+        """Note something that a record alone does not describe, and call the listeners."""
         self.sequence += 1
-        self._kept.append(_Said(kind, record, detail))
+        self._kept.append(_Detailed(kind, record, detail))
         for listener in self._listeners:
             listener()
 
     def since(self, sequence: int) -> tuple[list[Note], int]:
-        """Return the notes after a number, and how many of those are gone already."""
+        """Return the notes after a number, and how many of them are no longer kept."""
         if sequence >= self.sequence:
             return [], 0
         wanted = self.sequence - max(0, sequence)
@@ -76,17 +75,17 @@ class Feed:
         return notes, max(0, wanted - kept)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call a function after each note."""
+        """Call a function after each note from now on."""
         self._listeners = [*self._listeners, listener]
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Call it no more."""
-        # A new list, since a listener may go while it is being told.
+        """Stop calling a function."""
+        # A new list, since a listener may remove itself while the list is iterated.
         self._listeners = [each for each in self._listeners if each != listener]
 
-    def drop(self, gone: Collection[object]) -> None:
-        """Keep no note of any of these records, nor what is older: the notes that are kept have no gap."""
-        ids = set(map(id, gone))
+    def drop(self, records: Collection[object]) -> None:
+        """Remove the notes about these records, and all older ones, so that the notes that are kept have no gap."""
+        ids = set(map(id, records))
         for at in range(len(self._kept) - 1, -1, -1):
             if id(self._kept[at].noted()[1]) in ids:
                 for _ in range(at + 1):
@@ -94,5 +93,5 @@ class Feed:
                 return
 
     def close(self) -> None:
-        """Call nobody any more."""
+        """Remove all listeners."""
         self._listeners = []

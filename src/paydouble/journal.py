@@ -1,4 +1,4 @@
-"""What happened, bounded: requests and events, the newest kept, and a count of what was let go."""
+"""The newest requests and events of a sandbox, and how many older ones were evicted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paydouble.core import json_text
 from paydouble.payments.events import Event
 
 T = TypeVar("T")
-# Of requests that no sandbox has claimed. Together they stay below three megabytes.
+# Limits for requests that belong to no sandbox; together they stay below three megabytes.
 MOST_UNCLAIMED: Final = 100
 MOST_UNCLAIMED_BODY_BYTES: Final = 4096
 _MOST_HEADER_BYTES: Final = 16_384
@@ -23,7 +23,7 @@ Verdict = Literal["new", "replay", "joined", "conflict", "none"]
 
 
 class Log(Generic[T]):
-    """The newest `limit` entries, and how many older ones are gone."""
+    """The newest `limit` entries, and how many older ones were evicted."""
 
     __slots__ = ("entries", "total")
 
@@ -34,26 +34,26 @@ class Log(Generic[T]):
         """How many entries there have been."""
 
     def add(self, entry: T) -> None:
-        """Append an entry; at the limit the oldest goes."""
+        """Append an entry; at the limit the oldest is evicted."""
         self.total += 1
         self.entries.append(entry)
 
     def evict(self) -> T:
-        """Remove the oldest entry, of which there must be one, and return it."""
+        """Remove and return the oldest entry; there must be one."""
         return self.entries.popleft()
 
     @property
     def evicted(self) -> int:
-        """Count the older entries that were let go."""
+        """Return how many entries were evicted."""
         return self.total - len(self.entries)
 
     def resize(self, limit: int) -> None:
-        """Change the limit of a living log."""
+        """Change the limit; the newest entries stay."""
         if limit != self.entries.maxlen:
             self.entries = deque(self.entries, maxlen=limit)
 
     def clear(self) -> int:
-        """Forget everything; returns how many entries that were."""
+        """Remove all entries; returns how many they were."""
         count = len(self.entries)
         self.entries.clear()
         self.total = 0
@@ -62,7 +62,7 @@ class Log(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class RequestEntry:
-    """One request of the API, as it came and as it was answered. `status` is None while it is in flight."""
+    """One request of the API and its answer. `status` is None while it is in flight."""
 
     id: str
     at: int
@@ -70,7 +70,7 @@ class RequestEntry:
     target: str
     operation: str | None
     header_block: bytes
-    """Names and values in turn, NUL between them: one object to keep for each request instead of dozens."""
+    """Names and values in turn, separated by NUL: one object in memory per request instead of dozens."""
     body: bytes
     status: int | None = None
     response_body: bytes = b""
@@ -80,17 +80,17 @@ class RequestEntry:
     events: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     order: str | None = None
-    """The merchant's name for what it is about, as far as it has been read."""
+    """The `external_identifier` that the request is about, as far as the body has been read."""
     unread: bool = False
-    """Whether it was refused before its body was read: then `external_identifier` reads it, when somebody asks."""
+    """Whether it was refused before its body was read; then `external_identifier` reads it on first use."""
     object_id: str | None = None
-    """The object that the request named or made."""
+    """The object that the request named or created."""
     sequence: int = 0
     """Its place among the requests, events and attempts of its sandbox; see `Journal.next`."""
 
     @property
     def external_identifier(self) -> str | None:
-        """Return the merchant's name for what the request is about."""
+        """Return the `external_identifier` that the request is about, or None."""
         if self.unread:
             self.unread = False
             if self.order is None and self.body:
@@ -99,29 +99,29 @@ class RequestEntry:
         return self.order
 
     def noted(self) -> tuple[Literal["request"], RequestEntry]:
-        """Return what a note of it holds."""
+        """Return the kind of its note, and the entry."""
         return "request", self
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers as they came: order, case and repetitions kept."""
+        """Return the headers as they arrived, with their order, case and repetitions."""
         parts = self.header_block.split(b"\0") if self.header_block else []
         return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def named_in(parsed: object) -> str | None:
-    """Return the `external_identifier` of a parsed body, when it has one."""
+    """Return the `external_identifier` of a parsed body, or None."""
     named = parsed.get("external_identifier") if isinstance(parsed, dict) else None
     return named if isinstance(named, str) else None
 
 
 def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return headers in the form in which they are kept; HTTP has no NUL in any of them."""
+    """Return headers in the form of `RequestEntry.header_block`; HTTP allows no NUL in them."""
     return b"\0".join(chain.from_iterable(headers))
 
 
 class Journal:
-    """The logs of one sandbox."""
+    """The logs of one sandbox, and the numbers of what happens in it."""
 
     __slots__ = ("events", "grown", "most_bytes", "requests", "sequence")
 
@@ -129,17 +129,17 @@ class Journal:
         """Keep at most `limit` entries of each kind; `most_bytes` is for all of them and the deliveries together."""
         self.most_bytes = most_bytes
         self.grown = 0
-        """Bytes that are kept, and those that have gone since this was last counted exactly."""
+        """The last exact count of bytes plus those added since; `sandbox/trimming.py` counts."""
         self.requests: Log[RequestEntry] = Log(limit)
         self.events: Log[Event] = Log(limit)
         self.sequence = 0
-        """The number that was given last."""
+        """The latest number of `next`."""
 
     def next(self) -> int:
         """Return the next number in the order of what happens.
 
-        Requests are numbered when they arrive, events when they are made, attempts when they are sent. On a clock that
-        stands, where everything has the same instant, nothing else tells which of two came first.
+        Requests are numbered when they arrive, events when they are made, attempts when they are sent. While a manual
+        clock stands still, everything has the same instant, and only this number says what came first.
         """
         self.sequence += 1
         return self.sequence
@@ -147,38 +147,38 @@ class Journal:
 
 @dataclass(slots=True, eq=False)
 class UnclaimedEntry(RequestEntry):
-    """A request that no sandbox has claimed; `sequence` counts such requests alone."""
+    """A request that belongs to no sandbox; `sequence` counts only such requests."""
 
     business_key: str | None = None
     """The business key that it came with; None without one."""
 
 
 class Unclaimed:
-    """The newest requests that no sandbox has claimed: without credentials, or with those of no business.
+    """The newest requests that belong to no sandbox: without credentials, or with those of no business.
 
-    Anybody can send them. So few are kept, and of each no more than helps to find its sender: the beginning of its
-    headers and of its body. What authenticates is not kept, since a secret that was sent here may be a real one.
+    Anybody can send them. So few are kept, and of each only what helps to find its sender: the beginning of its headers
+    and of its body. Credentials are not kept, since a secret that was sent here may be a real one.
     """
 
-    __slots__ = ("_now", "_tell", "log")
+    __slots__ = ("_listener", "_now", "log")
 
-    def __init__(self, now: Callable[[], int], tell: Callable[[UnclaimedEntry], object] | None = None) -> None:
-        """Start empty; `now` gives the instant of a request in milliseconds, `tell` is told of each."""
+    def __init__(self, now: Callable[[], int], listener: Callable[[UnclaimedEntry], object] | None = None) -> None:
+        """Start empty; `now` returns the time in milliseconds, `listener` is called for each request."""
         self._now = now
-        self._tell = tell
+        self._listener = listener
         self.log: Log[UnclaimedEntry] = Log(MOST_UNCLAIMED)
 
     def add(self, entry: UnclaimedEntry) -> None:
-        """Take a request that has been refused."""
+        """Record a request that was refused."""
         entry.at = self._now()
         entry.sequence = self.log.total + 1
         self.log.add(entry)
-        if self._tell is not None:
-            self._tell(entry)
+        if self._listener is not None:
+            self._listener(entry)
 
 
 def without_secrets(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an unclaimed request as they are kept: the first 16 KiB, and nothing that authenticates."""
+    """Return the headers of an unclaimed request as they are kept: the first 16 KiB, without credentials."""
     kept: list[tuple[bytes, bytes]] = []
     size = 0
     for name, value in headers:

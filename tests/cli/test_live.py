@@ -142,16 +142,16 @@ def test_what_faults_and_people_do_is_told() -> None:
     fault = box.faults.add(
         parse_fault({"on": "webhooks", "match": {"event_type": "pay-in.created"}, "effect": {"type": "hold"}}), box.now
     )
-    box.feed.say("fault", {"action": "added", "id": fault.id, "effect": {"type": "hold"}})
+    box.feed.note("fault", {"action": "added", "id": fault.id, "effect": {"type": "hold"}})
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/x", None, b"", b"")
     box.publisher.cause = entry
     made = deposit(box)
     box.publisher.cause = None
     box.feed.add(entry)
     box.faults.remove(fault.id)
-    box.feed.say("fault", {"action": "removed", "deleted": fault.id})
+    box.feed.note("fault", {"action": "removed", "deleted": fault.id})
     double.advance(by=2 * SECOND)
-    box.feed.say("clock", box.now)
+    box.feed.note("clock", box.now)
     box.hold(next(each for each in box.outbox.deliveries.values() if each.status == "waiting"))
     box.reset(frozenset({"requests"}))
 

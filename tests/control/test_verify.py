@@ -412,7 +412,7 @@ async def test_a_wait_that_times_out_explains(client: Client) -> None:
 async def test_a_wait_ends_with_its_sandbox(client: Client) -> None:
     """When the sandbox is deleted whoever waits is told at once."""
     box = await client.sandbox()
-    signal = client.server.host.feed(client.server.host.registry.get(box.id))
+    signal = client.server.host.signal(client.server.host.registry.get(box.id))
     tasks = [waiting(box, timeout=LONG), waiting(box, "deliveries", timeout=LONG)]
     while signal.waiting < len(tasks):  # noqa: ASYNC110 - nothing else tells that a call has come so far
         await asyncio.sleep(0)

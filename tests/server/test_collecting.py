@@ -38,7 +38,7 @@ async def test_what_holds_itself_goes_after_a_delete() -> None:
     """A host says when a sandbox has been deleted."""
     host = Host(HostOptions())
     collector = Collector(lambda: 0)
-    host.deleted = collector.want
+    host.on_delete = collector.request
     ring = weakref.ref(Ring())
     gc.disable()
     try:
@@ -55,9 +55,9 @@ async def test_many_deletes_share_one_collection() -> None:
     """However often it is asked for, it is once."""
     collector = Collector(lambda: 0)
     for _ in range(100):
-        collector.want()
+        collector.request()
     await until_collected(collector)
-    collector.want()
+    collector.request()
     await until_collected(collector, 2)
 
     assert collector.collections == 2
@@ -74,7 +74,7 @@ async def test_a_busy_server_is_left_alone() -> None:
         return 5 if looks > 20 else next(seen)
 
     collector = Collector(requests)
-    collector.want()
+    collector.request()
     await until_collected(collector)
 
     assert looks > 20
@@ -85,7 +85,7 @@ async def test_a_server_that_is_never_quiet_is_collected_too(monkeypatch: pytest
     monkeypatch.setattr(collecting, "LATEST_SECONDS", 0.0)
     seen = iter(range(1_000_000))
     collector = Collector(lambda: next(seen))
-    collector.want()
+    collector.request()
 
     await until_collected(collector)
 
@@ -94,10 +94,10 @@ async def test_a_closed_collector_collects_no_more() -> None:
     """What was asked for is called off; without anything to call off nothing happens."""
     collector = Collector(lambda: 0)
     collector.close()
-    collector.want()
+    collector.request()
     collector.close()
     await asyncio.get_running_loop().run_in_executor(None, lambda: None)
-    collector.want()
+    collector.request()
     await until_collected(collector)
 
     assert collector.collections == 1
@@ -107,9 +107,9 @@ async def test_collections_take_a_small_part_of_the_time(monkeypatch: pytest.Mon
     """After a long one the next has to wait for many times as long."""
     monkeypatch.setattr(collecting, "REST", 1e9)
     collector = Collector(lambda: 0)
-    collector.want()
+    collector.request()
     await until_collected(collector)
-    collector.want()
+    collector.request()
 
     assert collector.due_at is not None
     assert collector.due_at > asyncio.get_running_loop().time() + 3600

@@ -117,7 +117,7 @@ async def test_a_log_holds_no_sandbox(log_format: LogFormat) -> None:
     """What follows every sandbox goes on without those that are deleted."""
     log = LiveLog(io.StringIO(), log_format, "default")
     try:
-        async with running(ServerOptions(port=0, shared=HostOptions(follow=log.follow))) as client:
+        async with running(ServerOptions(port=0, shared=HostOptions(on_sandbox=log.follow))) as client:
             box = await client.sandbox()
             sandbox = weakly(box)
             await _pay(box)
@@ -133,7 +133,7 @@ async def test_a_stream_and_waits_end_with_their_sandbox(client: Client) -> None
     """Who follows a sandbox, or waits for something in it, holds it no longer than it lives."""
     box = await client.sandbox()
     sandbox = weakly(box)
-    signal = client.server.host.feed(client.server.host.registry.get(box.id))
+    signal = client.server.host.signal(client.server.host.registry.get(box.id))
     url = f"http://127.0.0.1:{client.server.port}{CONTROL}/sandboxes/{box.id}/stream"
     wait = asyncio.create_task(box.control("POST", "/requests/wait", {"count": 5, "timeout": "60s"}))
     async with client.session.get(url) as stream:
@@ -151,7 +151,7 @@ async def test_requests_that_outlast_their_sandbox_are_answered(client: Client) 
     box = await client.sandbox(settings={"processing_time": "50ms"})
     sandbox = weakly(box)
     host = client.server.host
-    signal = host.feed(host.registry.get(box.id))
+    signal = host.signal(host.registry.get(box.id))
     notes = signal.changed()
     deposit = asyncio.create_task(box.deposit())
     await notes

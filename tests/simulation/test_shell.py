@@ -74,7 +74,7 @@ def test_a_stray_answer_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Link, "data_received", believe)
     monkeypatch.setattr(Link, "usable", True)
-    monkeypatch.setattr(Link, "rest", lambda link, *_, **__: setattr(link, "resting", True))
+    monkeypatch.setattr(Link, "release", lambda link, *_, **__: setattr(link, "idle", True))
 
     assert _first_violation() != "nothing was found"
 

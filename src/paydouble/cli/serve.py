@@ -230,8 +230,8 @@ def make_options(
             insecure_targets=values["insecure_targets"],
             bodies_in_flight=values["bodies_in_flight"],
             library=library,
-            follow=log.follow if log is not None else None,
-            tell_unclaimed=log.unclaimed if log is not None else None,
+            on_sandbox=log.follow if log is not None else None,
+            on_unclaimed=log.unclaimed if log is not None else None,
         ),
     )
 
@@ -271,7 +271,7 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         gc.set_threshold(1_000, 50_000, 1_000)
         gc.enable()
         collector = Collector(lambda: server.requests)
-        server.host.deleted = collector.want
+        server.host.on_delete = collector.request
         await stopped.wait()
         collector.close()
 

@@ -1,1 +1,1 @@
-"""The only place that awaits time or sends webhooks."""
+"""The only package that waits for time to pass or sends webhooks."""

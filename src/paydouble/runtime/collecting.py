@@ -1,9 +1,9 @@
-"""Collections of what holds itself, at a moment when they keep nobody waiting.
+"""Full garbage collections at a time when they delay no request.
 
-`serve` all but does without full collections: over the journals of a busy server one takes longer than hundreds of
-requests. A sandbox needs none, since nothing in it holds it in a circle. What a failed connection or a broken exchange
-has left behind may do so. So a full collection follows a delete, once the server has been quiet for a moment; many
-deletes share one; and what it takes is a small part of the time however many there are.
+`serve` nearly disables full collections: over the journals of a busy server one takes longer than hundreds of requests.
+A deleted sandbox needs none, since it has no reference cycle, but what a failed connection left behind may refer to it
+in a cycle. So a full collection follows a delete, once the server has been quiet for a moment. Many deletes share one
+collection, and after each one there is a pause of 50 times its length.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from collections.abc import Callable
 from typing import Final
 
 QUIET_SECONDS: Final = 0.25
-"""For how long no request may have come."""
+"""A collection begins after so long without a request."""
 LATEST_SECONDS: Final = 30.0
-"""After this the server is never quiet."""
+"""So long after it was requested, it begins in any case."""
 REST: Final = 50
-"""How many times as long as it took no other collection follows one."""
+"""The pause after a collection, as a multiple of its length."""
 
 
 class Collector:
-    """Collects what holds itself, some time after it was asked to."""
+    """Runs a full garbage collection some time after it was requested."""
 
     def __init__(self, requests: Callable[[], int]) -> None:
-        """Take what counts the requests that the server has met."""
+        """`requests` returns how many requests the server has received so far."""
         self._requests = requests
         self._alarm: asyncio.TimerHandle | None = None
         self._asked_at = 0.0
@@ -38,15 +38,15 @@ class Collector:
         """Return the earliest instant of the next collection, by the event loop's clock, or None when none is due."""
         return None if self._alarm is None else self._alarm.when()
 
-    def want(self) -> None:
-        """Collect before long; asked again before it has come to that, it is still once."""
+    def request(self) -> None:
+        """Request a collection; further requests before it has run share it."""
         if self._alarm is None:
             loop = asyncio.get_running_loop()
             self._asked_at = loop.time()
             self._set(loop)
 
     def close(self) -> None:
-        """Collect no more."""
+        """Cancel the collection that is due."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

@@ -1,15 +1,14 @@
-"""Connections that are kept only while nobody has said anything unasked on them.
+"""Kept connections that are closed when the receiver sends bytes between two requests.
 
-Between two requests a receiver has nothing to say. What it sends all the same (a 408 for a connection that has rested
-too long, a second answer, the rest of a body whose length it got wrong) belongs to no request that is still to come,
-and must not be taken for the answer to one: a client "MUST NOT" do so (RFC 9112, section 9.2). aiohttp keeps such
-bytes for the next request on the connection. So there is a `Link` between the socket and aiohttp's own protocol. It
-lets bytes pass only from the moment at which a request is written to the end of its answer; any other byte ends the
-connection. An attempt of which nothing has been written yet then goes over another one: the receiver cannot have seen
-any of it, so it is not an attempt twice.
+Such bytes (a 408 for an idle connection, a second answer, the rest of a body with a wrong length) belong to no later
+request, and a client "MUST NOT" take them for its answer (RFC 9112, section 9.2). aiohttp would: it keeps them for the
+next request on the connection. So a `Link` stands between the socket and aiohttp's own protocol. It passes bytes on
+only between the moment a request is written and the end of its answer; any other byte ends the connection. An attempt
+of which nothing was written yet is then sent over another connection: the receiver cannot have seen any of it, so no
+attempt is made twice.
 
-The link also counts interim answers (1xx). aiohttp passes over them without an end, and a receiver that sends nothing
-else would keep the event loop to itself.
+The link also limits interim answers (1xx). aiohttp skips any number of them, and a receiver that sends nothing else
+would occupy the event loop.
 """
 
 from __future__ import annotations
@@ -29,28 +28,29 @@ from aiohttp.tracing import Trace
 MOST_INTERIM_ANSWERS: Final = 16
 MOST_INTERIM_BYTES: Final = 16_384
 _BLANK_LINE: Final = b"\r\n\r\n"
-# How an answer in chunks ends. One that ends in trailers is taken as well, but its connection is not kept.
+# How a chunked answer ends. One that ends in trailers is accepted too, but its connection is not kept.
 _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
-# As much of a status line as tells an interim answer: "HTTP/1.1 103".
+# The length of a status line up to its code, which identifies an interim answer: "HTTP/1.1 103".
 _STATUS_END: Final = 12
 
 
-_UNASKED: Final = "the receiver sent bytes before it was asked anything"
+_TOO_EARLY: Final = "the receiver sent bytes before it was asked anything"
 
 
-class SpokeUnasked(aiohttp.ClientConnectionError):
-    """A receiver has sent something before it was asked."""
+class UnsolicitedBytes(aiohttp.ClientConnectionError):
+    """A receiver has sent bytes before a request was written."""
 
 
-class InterimFlood(aiohttp.ClientError):
-    """A receiver has sent more interim answers than anybody needs."""
+class TooManyInterimAnswers(aiohttp.ClientError):
+    """A receiver has sent too many interim answers, or too long ones."""
 
 
 def has_unread(transport: asyncio.Transport) -> bool:
-    """Return whether a socket holds bytes, or its end, that the event loop has not come to read yet.
+    """Return whether a socket has bytes, or its end, that the event loop has not read yet.
 
-    Without this a receiver that closes right after its answer (RFC 9112, 9.3.1), or speaks while the loop is at other
-    things, would get a request written after it. Of TLS the socket cannot tell: what it holds may be tickets.
+    Without this check a request could be written after a receiver has closed the connection right after its answer
+    (RFC 9112, 9.3.1), or has sent bytes while the loop was busy. For TLS it is always False: the unread bytes may be
+    session tickets.
     """
     sock = transport.get_extra_info("socket")
     if sock is None or sock.fileno() < 0 or transport.get_extra_info("sslcontext") is not None:
@@ -63,17 +63,17 @@ def has_unread(transport: asyncio.Transport) -> bool:
 
 
 class Link(asyncio.Protocol):
-    """Stands between a connection's socket and aiohttp's protocol for it."""
+    """Filters what a connection's socket passes to aiohttp's protocol."""
 
     def __init__(self, transport: asyncio.Transport, inner: ResponseHandler) -> None:
-        """Take the place of `inner` at a transport."""
+        """Become the protocol of a transport, in place of `inner`."""
         self._transport = transport
         self._inner = inner
-        self.resting = False
-        """Nothing is under way on it, and nothing has been said on it since the last answer's end."""
-        self.spoken = False
-        """The receiver has sent something unasked."""
-        self._asked = False
+        self.idle = False
+        """No request is in flight on it, and no byte has arrived since the end of the last answer."""
+        self.spoke_early = False
+        """The receiver has sent bytes before a request was written."""
+        self._expecting = False
         self._received = 0
         self._last = b""
         self._head: bytearray | None = None
@@ -84,38 +84,38 @@ class Link(asyncio.Protocol):
 
     @property
     def open(self) -> bool:
-        """Return whether nothing is known that would keep a request from being written to it."""
-        return not (self.spoken or self._transport.is_closing() or self._inner.should_close)
+        """Return whether a request may be written, by what is known without asking the operating system."""
+        return not (self.spoke_early or self._transport.is_closing() or self._inner.should_close)
 
     @property
     def usable(self) -> bool:
-        """Return whether a request can be written to it now; this asks the operating system, once for each request."""
+        """Return whether a request can be written now; this asks the operating system, so only once per request."""
         return self.open and not has_unread(self._transport)
 
-    def take(self) -> None:
-        """Be at the disposal of the next request."""
-        self.resting = self._asked = False
+    def reserve(self) -> None:
+        """Reserve the connection for the next request."""
+        self.idle = self._expecting = False
 
-    def ask(self) -> None:
-        """Let the answer pass, to the request that is about to be written."""
-        self._asked = True
+    def expect_answer(self) -> None:
+        """Pass bytes on from now on, since a request is about to be written."""
+        self._expecting = True
         self._received = self._interims = self._interim_bytes = 0
         self._last = b""
         self._head = bytearray()
         self._head_end = None
 
-    def rest(self, body: bytes, *, chunked: bool) -> None:
-        """Keep the connection for the next request if the answer, which has been read whole, was all that came."""
+    def release(self, body: bytes, *, chunked: bool) -> None:
+        """Keep the connection for the next request if nothing arrived after the answer, which was read to its end."""
         ended = self._last == _LAST_CHUNK if chunked else self._received == (self._head_end or 0) + len(body)
         if self._head_end is None or not ended or not self.open:
             self._transport.close()
         else:
-            self.resting, self._asked = True, False
+            self.idle, self._expecting = True, False
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what belongs to an answer."""
-        if not self._asked:
-            self.spoken = True
+        """Pass on the bytes of an answer; close the connection for any others."""
+        if not self._expecting:
+            self.spoke_early = True
             self._transport.abort()
             return
         self._received += len(data)
@@ -124,12 +124,12 @@ class Link(asyncio.Protocol):
         if self._head is not None:
             try:
                 split = self._follow_head(self._head, data)
-            except InterimFlood as flood:
+            except TooManyInterimAnswers as flood:
                 self._head = None
                 self._inner.set_exception(flood)
                 self._transport.abort()
                 return
-        # The head alone first: a parser that stumbles over what is behind a whole answer forgets the answer too.
+        # The head separately: a parser that fails on bytes after a complete answer drops the answer too.
         if split:
             self._inner.data_received(data[:split])
         if split < len(data):
@@ -152,9 +152,9 @@ class Link(asyncio.Protocol):
         self._inner.resume_writing()
 
     def _follow_head(self, head: bytearray, data: bytes) -> int:
-        """Read on in the heads; returns where in `data` the last one ends, or 0 while it has not ended.
+        """Skip interim heads; returns where in `data` the final head ends, or 0 while it is incomplete.
 
-        Raises `InterimFlood` when there is no end of interim ones.
+        `TooManyInterimAnswers` when the limit is passed.
         """
         head += data
         while True:
@@ -182,20 +182,22 @@ class Link(asyncio.Protocol):
     def _count_interim(self, size: int) -> None:
         self._interim_bytes += size
         if self._interims > MOST_INTERIM_ANSWERS:
-            raise InterimFlood(f"the receiver sent more than {MOST_INTERIM_ANSWERS} interim (1xx) answers")
+            raise TooManyInterimAnswers(f"the receiver sent more than {MOST_INTERIM_ANSWERS} interim (1xx) answers")
         if self._interim_bytes > MOST_INTERIM_BYTES:
-            raise InterimFlood(f"the receiver sent more than {MOST_INTERIM_BYTES // 1024} KiB of interim (1xx) answers")
+            raise TooManyInterimAnswers(
+                f"the receiver sent more than {MOST_INTERIM_BYTES // 1024} KiB of interim (1xx) answers"
+            )
 
 
 class Request(aiohttp.ClientRequest):
-    """A request that is written only to a connection on which nobody has spoken."""
+    """A request that is written only to a connection without unread bytes."""
 
     link: Link | None = None
-    """The connection that it has been given."""
+    """The connection that it was given."""
     kept: bool = False
-    """That connection has carried another request before."""
+    """Whether that connection has carried another request before."""
     written: bool = False
-    """Some of it may have reached the receiver."""
+    """Whether some of it may have reached the receiver."""
 
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
@@ -203,19 +205,19 @@ class Request(aiohttp.ClientRequest):
         """Write head and body."""
         link = self.link
         if link is None or not link.usable:
-            # What waits for the answer is told; nothing waits for this.
+            # Set on the protocol, where the wait for the answer raises it; nothing awaits this coroutine.
             if conn.protocol is not None:
-                conn.protocol.set_exception(SpokeUnasked(_UNASKED))
+                conn.protocol.set_exception(UnsolicitedBytes(_TOO_EARLY))
             return
-        link.ask()
+        link.expect_answer()
         self.written = True
         if not isinstance(self.body, BytesPayload):
-            writer.send_headers()  # else they wait for the body's first part, and an answer would be let in before that
+            writer.send_headers()  # now: aiohttp sends them with the first part of the body, after an early answer
         await super().write_bytes(writer, conn, content_length)
 
 
 class Connector(aiohttp.TCPConnector):
-    """Dials, and keeps connections that are fit to carry another request."""
+    """Opens connections, and keeps those that can carry another request."""
 
     async def connect(
         self,
@@ -223,33 +225,33 @@ class Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as in aiohttp
     ) -> Connection:
-        """Return a connection on which nothing has been said unasked."""
+        """Return a connection on which no unsolicited byte has arrived."""
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol, transport = connection.protocol, connection.transport
             if protocol is None or transport is None:
-                connection.close()  # closed in the moment in which it was made
+                connection.close()  # the receiver has closed it at once
                 raise aiohttp.ServerDisconnectedError
             link = transport.get_protocol()
             kept = isinstance(link, Link)
             if not isinstance(link, Link):
                 link = Link(transport, protocol)
-            # What takes long to write would be open to late words about an earlier request for as long. Whether the
-            # socket holds anything is asked right before a request is written (`write_bytes`).
-            if kept and not (link.resting and link.open and isinstance(req.body, BytesPayload)):
+            # A body that takes long to write gets a new connection: on a kept one, late bytes about an earlier request
+            # could arrive meanwhile. Unread bytes are checked right before a request is written (`write_bytes`).
+            if kept and not (link.idle and link.open and isinstance(req.body, BytesPayload)):
                 connection.close()
                 continue
             if not kept and not link.usable:
                 connection.close()
-                raise SpokeUnasked(_UNASKED)
+                raise UnsolicitedBytes(_TOO_EARLY)
             if isinstance(req, Request):
                 req.link, req.kept, req.written = link, kept, False
-            link.take()
+            link.reserve()
             return connection
 
 
 class Exchange:
-    """One request and its answer, however many connections it takes to find one that can carry it."""
+    """One try to send a request; the middleware of aiohttp's session that notes which connection carried it."""
 
     def __init__(self) -> None:
         """Start before the request is made."""
@@ -257,14 +259,14 @@ class Exchange:
 
     @property
     def repeatable(self) -> bool:
-        """Return whether it has failed on a kept connection before any of it was written."""
+        """Return whether it failed on a kept connection before any of it was written, so it can be sent again."""
         request = self._request
         return request is not None and request.kept and not request.written
 
-    def rest(self, response: aiohttp.ClientResponse, body: bytes) -> None:
-        """Keep the connection for others, after the answer has been read whole."""
+    def release(self, response: aiohttp.ClientResponse, body: bytes) -> None:
+        """Keep the connection for other requests, after the answer has been read to its end."""
         if self._request is not None and self._request.link is not None:
-            self._request.link.rest(body, chunked="chunked" in response.headers.get("Transfer-Encoding", "").lower())
+            self._request.link.release(body, chunked="chunked" in response.headers.get("Transfer-Encoding", "").lower())
 
     async def __call__(
         self,
@@ -278,7 +280,7 @@ class Exchange:
 
 
 def session(**connector: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - the arguments of aiohttp.TCPConnector
-    """Return a session that sends what it is given and nothing of its own."""
+    """Return a session that adds no optional header, no cookie and no timeout of its own."""
     return aiohttp.ClientSession(
         connector=Connector(**connector),
         request_class=Request,

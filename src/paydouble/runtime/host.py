@@ -1,4 +1,24 @@
-"""All sandboxes of a process at work: made, driven, reset and let go."""
+"""All sandboxes of a process, and how their requests and deliveries meet.
+
+A sandbox is synchronous data. The host gives each a `Pump`, which moves its clock and sends its deliveries, and a
+`Signal`, which wakes the tasks that wait for something to happen in it. After anything that may have started something,
+the host wakes the pump.
+
+A request reaches its reply in steps. The pipeline never waits: where a real service would keep a request in flight, it
+returns what there is to wait for, and `finish` goes on from there.
+
+    handle ─┬─► Reply
+            ├─► Delayed ── some real time passes ─────────────────────────► execute ─► Reply
+            └─► Joined ─── the request that has claimed the key is done ──► rejoin ──► Reply or another step
+
+A claim with a delayed request has a future in `_settling`, which the requests that have joined it await. Meanwhile the
+pump counts each of them as in flight, so an auto clock stands still, and a client that disconnects abandons the claim.
+
+A reply can be sent at once (`sends`) unless a fault delays it, breaks it on the wire, or lets a webhook overtake it. In
+the last case `_hold_reply` wakes the pump's delivery first and waits until its first attempt has an outcome, but no
+longer than the webhook timeout. `sending` and `lost` report a reply that its client did not get, since an auto clock
+then waits for the repeated request.
+"""
 
 from __future__ import annotations
 
@@ -34,28 +54,28 @@ if TYPE_CHECKING:
     from paydouble.api.pipeline import Pipeline
 
 T = TypeVar("T")
-# Of so many sandboxes the host remembers how often their ids were taken, those that are gone included.
+# The host remembers how often an id was taken for so many ids, those of deleted sandboxes included.
 _REMEMBERED_IDS: Final = 10_000
 
 
 class ClockSpec(NamedTuple):
-    """How a sandbox's clock runs; without `start` it begins at wall time."""
+    """How a sandbox's clock runs; without `start` (in milliseconds) it begins at wall time."""
 
     mode: ClockMode = "real"
     start: int | None = None
     rate: float = 1.0
 
     def make(self) -> Clock:
-        """Return such a clock."""
+        """Return a new clock."""
         start = wall_ms() if self.start is None else self.start
         return Clock(elapsed_ms, start=start, mode=self.mode, rate=self.rate)
 
 
 def server_seed(given: int | None, clock: ClockMode) -> int:
-    """Return the seed of a server: the one that was given, or on a real clock a new one, and on another clock 0.
+    """Return the seed of a server: the given one, otherwise a random one on a real clock and 0 on any other clock.
 
-    On a real clock a run is not repeated anyway, and a receiver that remembers would take the events of a second run
-    for duplicates of the first one's. `UsageError` for a seed that no answer could show.
+    A run on a real clock cannot be repeated exactly, and a receiver that remembers would take the events of a second
+    run for duplicates of the first. `UsageError` for a seed outside the range of 64 bits.
     """
     if given is None:
         return secrets.randbelow(MADE_UP_BELOW) if clock == "real" else 0
@@ -63,9 +83,9 @@ def server_seed(given: int | None, clock: ClockMode) -> int:
 
 
 class SandboxSpec(NamedTuple):
-    """What a new sandbox is asked to be.
+    """The properties of a new sandbox.
 
-    What is absent is chosen: the same for the same server seed, id, and number of sandboxes that had the id before.
+    What is absent is derived from the server's seed, the id, and how many sandboxes had the id before.
     """
 
     id: str | None = None
@@ -80,7 +100,7 @@ class SandboxSpec(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class HostOptions:
-    """What every sandbox of a process shares."""
+    """What all sandboxes of a process share."""
 
     settings: Settings = field(default_factory=Settings.model_construct)
     seed: int = 0
@@ -89,45 +109,45 @@ class HostOptions:
     ca_file: Path | None = None
     insecure_targets: bool = False
     bodies_in_flight: int = DEFAULT_MOST
-    """Bytes of the bodies of all requests that are arriving or being answered."""
+    """Limit in bytes for the bodies of all requests that are arriving or being answered."""
     library: Library = field(default_factory=Library)
-    follow: Callable[[Sandbox], None] | None = None
-    """Told of each new sandbox, such as a log that follows them."""
-    tell_unclaimed: Callable[[UnclaimedEntry], object] | None = None
-    """Told of each request that no sandbox has claimed."""
+    on_sandbox: Callable[[Sandbox], None] | None = None
+    """Called with each new sandbox."""
+    on_unclaimed: Callable[[UnclaimedEntry], object] | None = None
+    """Called with each request that belongs to no sandbox."""
 
 
 class Host:
-    """The living part of a server: no sockets of its own but those that events leave by."""
+    """The sandboxes of a server. It has no sockets but those that webhooks are sent over."""
 
     def __init__(self, options: HostOptions) -> None:
         """Start without sandboxes."""
         self.options = options
         self.base_url = ""
-        """Where the API is reached, once a shell has bound it."""
+        """The URL of the API, once its port is bound."""
         self.checkout_base = ""
-        """Where the page for the payer of a pay-in begins, for whom no request says otherwise; the id follows."""
+        """The URL of the payer's page without the pay-in's id, for sandboxes whose requests have no other."""
         self.checkout_for: Callable[[Request], str] | None = None
-        """The same as the client of a request reaches it."""
+        """Returns the same URL as the client of a request reaches it."""
         self.bodies = Bodies(options.bodies_in_flight)
-        self.deleted: Callable[[], None] | None = None
+        self.on_delete: Callable[[], None] | None = None
         """Called after each delete."""
         self.registry = Registry()
         if options.paths:
-            _ = self.operations  # a path that cannot be is refused at start, not at the first request
-        self.unclaimed = Unclaimed(wall_ms, options.tell_unclaimed)
-        """The requests that no sandbox has claimed."""
+            _ = self.operations  # an impossible path is refused at start, not at the first request
+        self.unclaimed = Unclaimed(wall_ms, options.on_unclaimed)
+        """The requests that belong to no sandbox."""
         self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
         self._pumps: dict[Sandbox, Pump] = {}
         self._signals: dict[Sandbox, Signal] = {}
         self._made = 0
         self._times_made: dict[str, int] = {}
-        """How often the ids that callers have chosen were taken, the one that was taken last at the end."""
+        """How often each id was taken, the id that was taken last at the end."""
         self._settling: dict[Claim, asyncio.Future[None]] = {}
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """Return the table of operations. It and the pipeline are loaded for the first request, not for the start."""
+        """Return the table of operations. It and the pipeline are loaded with the first request, for a fast start."""
         from paydouble.api.operations import operations  # noqa: PLC0415 - see above
 
         return operations(self.options.paths)
@@ -149,7 +169,7 @@ class Host:
         )
 
     def create(self, spec: SandboxSpec) -> Sandbox:
-        """Make a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
+        """Create a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
         sandbox_id = spec.id or self._free_id()
         before = self._times_made.get(sandbox_id, 0)
         randomness = SeededRandom(self.options.seed)
@@ -174,37 +194,37 @@ class Host:
         self._count(sandbox_id, before + 1)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
-        if self.options.follow is not None:
-            self.options.follow(sandbox)
+        if self.options.on_sandbox is not None:
+            self.options.on_sandbox(sandbox)
         return sandbox
 
     def pump(self, sandbox: Sandbox) -> Pump:
         """Return what drives a sandbox."""
         return self._pumps[sandbox]
 
-    def feed(self, sandbox: Sandbox) -> Signal:
-        """Return what wakes those who follow a living sandbox."""
+    def signal(self, sandbox: Sandbox) -> Signal:
+        """Return the signal of a sandbox."""
         return self._signals[sandbox]
 
     async def delete(self, sandbox: Sandbox) -> None:
-        """Let a sandbox go, with everything that it still meant to do."""
+        """Delete a sandbox and cancel what it has in flight."""
         self.registry.remove(sandbox)
         self._signals.pop(sandbox).close()
         await self._pumps.pop(sandbox).close()
         sandbox.close()
-        if self.deleted is not None:
-            self.deleted()
+        if self.on_delete is not None:
+            self.on_delete()
 
     async def until(self, sandbox: Sandbox, holds: Callable[[], bool], seconds: float) -> bool:
-        """Return whether something comes to hold before the real time is over, as soon as it does.
+        """Wait until a condition holds, for at most some seconds of real time; returns whether it does.
 
         `UnknownThing` when the sandbox is deleted meanwhile.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        feed = self.feed(sandbox)
+        signal = self.signal(sandbox)
         while True:
-            changed = feed.changed()
+            changed = signal.changed()
             held = holds()
             left = end - loop.time()
             if held or left <= 0:
@@ -213,18 +233,18 @@ class Host:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await changed
-            if feed.closed:
+            if signal.closed:
                 raise UnknownThing(f"Sandbox {sandbox.identity.id!r} has gone meanwhile.")
 
     async def reset(self, sandbox: Sandbox, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
-        """Forget what the scope names, pending work included; returns what was removed and cancelled.
+        """Forget the parts that the scope names, pending work included; returns how much was removed and cancelled.
 
-        With `same_ids` ids begin again as they were; else a receiver that remembers meets none of them twice.
+        With `same_ids` the same ids follow again; otherwise no id is used twice. `UsageError` for an unusable scope.
         """
         check_scope(scope, same_ids=same_ids)
         pump = self.pump(sandbox)
         if "clock" in scope:
-            pump.begin_time_anew()
+            pump.abort_advance()
         if "deliveries" not in scope:
             removed = sandbox.reset(scope, same_ids=same_ids)
             pump.wake()
@@ -233,7 +253,7 @@ class Host:
         return {**removed, "attempts_broken_off": broken_off}
 
     def sends(self, reply: Reply) -> bool:
-        """Start what a reply has set in motion; returns whether it can be sent as it is, at once."""
+        """Return whether a reply can be sent now, unchanged; then the pump is woken for what its request started."""
         if reply.delay_ms or reply.overtaken or reply.wire is not None:
             return False
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
@@ -242,12 +262,12 @@ class Host:
         return True
 
     async def finish(self, step: Step) -> Reply:
-        """Go on with a request from where the pipeline has left it, waiting where a real service would."""
+        """Return the reply to a request from any step on; waits where a real service would."""
         while not isinstance(step, Reply):
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
                 pump.enter()
-                self._signals[step.call.sandbox].notify()  # it stands in the journal, for those who wait for it
+                self._signals[step.call.sandbox].notify()  # it is in the journal now, and somebody may wait for it
             try:
                 step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
             finally:
@@ -258,12 +278,12 @@ class Host:
             if pump is not None:
                 pump.wake()
                 if step.delay_ms or step.overtaken:
-                    await self._keep_back(step, step.sandbox, pump)
+                    await self._hold_reply(step, step.sandbox, pump)
         return step
 
     @contextlib.contextmanager
     def sending(self, reply: Reply) -> Iterator[None]:
-        """Send a reply that takes a while, or never arrives: an auto clock stands meanwhile, and waits for a retry."""
+        """Wrap the sending of a broken reply: an auto clock stands still meanwhile, and then waits for a retry."""
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
         if pump is None:
             yield
@@ -276,7 +296,7 @@ class Host:
             pump.leave()
 
     def lost(self, reply: Reply) -> None:
-        """Learn that a client has not got its reply."""
+        """Note that a client did not get its reply."""
         box = reply.sandbox
         if box is not None and box.clock.mode == "auto":
             entry = next((each for each in reversed(box.journal.requests.entries) if each.id == reply.request_id), None)
@@ -286,7 +306,7 @@ class Host:
                 pump.wake()
 
     async def close(self) -> None:
-        """Break off everything."""
+        """Cancel everything that is in flight, and close the connections."""
         for signal in self._signals.values():
             signal.close()
         for pump in tuple(self._pumps.values()):
@@ -294,7 +314,7 @@ class Host:
         await self._sender.close()
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:
-        """Run a command of a sandbox and start what it has set in motion."""
+        """Run a command of a sandbox, and wake its pump for what it has started."""
         try:
             return action()
         finally:
@@ -316,20 +336,20 @@ class Host:
                 del self._settling[claim]
             settled.set_result(None)
 
-    async def _keep_back(self, reply: Reply, sandbox: Sandbox, pump: Pump) -> None:
-        """Hold a reply until the webhooks that are to overtake it have arrived, and for the time that it is slow."""
+    async def _hold_reply(self, reply: Reply, sandbox: Sandbox, pump: Pump) -> None:
+        """Wait until the webhooks that are to overtake a reply have arrived, and then for its own delay."""
         pump.enter()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(sandbox.settings.webhooks.timeout / 1000):
-                    await self._overtaken(reply, sandbox, self._signals[sandbox])
+                    await self._wait_until_overtaken(reply, sandbox, self._signals[sandbox])
             lead = max((milliseconds for _, milliseconds in reply.overtaken), default=0)
             await asyncio.sleep((lead + reply.delay_ms) / 1000)
         finally:
             pump.leave()
 
-    async def _overtaken(self, reply: Reply, sandbox: Sandbox, signal: Signal) -> None:
-        # What is due in the sandbox's future is not waited for: its clock may stand, and an auto clock does.
+    async def _wait_until_overtaken(self, reply: Reply, sandbox: Sandbox, signal: Signal) -> None:
+        # A delivery that is due later on the sandbox's clock is not waited for: the clock may stand still.
         def coming(delivery: Delivery) -> bool:
             return (
                 sandbox.outbox.deliveries.get(delivery.id) is delivery
@@ -346,7 +366,7 @@ class Host:
         if settled is not None:
             await asyncio.shield(settled)
         else:
-            await asyncio.sleep(0)  # what it joins may have begun at once, and not been gone on with yet
+            await asyncio.sleep(0)  # the request that it joins may have begun on the fast path, and `finish` comes next
         return self.pipeline.rejoin(step)
 
     def _count(self, sandbox_id: str, times: int) -> None:

@@ -1,9 +1,22 @@
-"""Drives one sandbox: wakes it when something is due and sends what it wants sent.
+"""Drives one sandbox: fires its timers when they are due, and sends its attempts.
 
-There is no task that waits. A `wake`, after anything that may have changed something, starts a worker for each
-endpoint at which an attempt can be made, and sets one alarm for the next timer. A worker that has taken an attempt
-kicks again, so an endpoint has as many workers as it may have attempts in flight, and needs. A worker makes one attempt
-after the other and ends when it finds none to make.
+No task waits for work. `wake` is called after everything that may have changed something, and does two things:
+
+    wake ─┬─► a worker for each endpoint that can take an attempt
+          │      └─ next attempt ─► wake ─► send ─► settle ─► wake ─► next attempt … none left: end, and wake
+          └─► one alarm for the next timer ── due ──► fire it, and wake
+
+A worker makes one attempt after the other. The wake after it has taken one starts another worker beside it if the
+endpoint may have more attempts in flight, so an endpoint has as many workers as it needs and `Sandbox.most_in_flight`
+allows. An endpoint in `_starting` has a worker that has not looked for an attempt yet, and gets no second one.
+
+The clock's mode decides about the alarm. On a real clock it goes off when the next timer is due. On a manual clock
+there is none. An auto clock jumps to the next timer once nothing is in flight, neither an attempt nor a request
+(`enter`, `leave`), and no client is expected to repeat a request (`Sandbox.awaited`).
+
+`advance` moves the clock from one due instant to the next and waits at each for `quiet`: no worker is left. So the
+attempts of one instant settle, and their retries are timers, before the next instant begins. `interrupt` cancels the
+workers, runs an action such as a reset, and wakes; no worker starts meanwhile.
 """
 
 from __future__ import annotations
@@ -19,19 +32,19 @@ from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import MOST_TIMERS
 
 T = TypeVar("T")
-# How long an `auto` clock sees nothing in flight before it jumps (assumptions, "Time").
+# For so long nothing must be in flight before an `auto` clock jumps (assumptions, "Time").
 AUTO_PAUSE_SECONDS = 0.05
-# An alarm further away than this is set anew when it rings; the event loop's own clock has an end.
+# A longer alarm is set again when it goes off, since the event loop's own clock has an end.
 _LONGEST_ALARM_SECONDS = 86_400.0
-# Without anything to send an advance would never let the event loop breathe.
-_INSTANTS_PER_BREATH = 64
+# An advance with nothing to send would never yield to the event loop.
+_STOPS_PER_LOOP_TURN = 64
 
 
 class Advanced(NamedTuple):
     """What an advance did; `now` is the sandbox's instant at its end.
 
-    `attempts` are those that fell due on the way. What was due when it began may have been sent before or not, as the
-    machine had time, so it counts in neither case.
+    `attempts` counts those that became due during the advance. An attempt that was due when it began does not count,
+    since it may or may not have been sent before, depending on the machine's speed.
     """
 
     now: int
@@ -41,15 +54,15 @@ class Advanced(NamedTuple):
 
 
 class Pump:
-    """The shell's half of a sandbox."""
+    """Drives one sandbox; see the head of this module."""
 
     def __init__(self, sandbox: Sandbox, sender: Sender) -> None:
-        """Drive a sandbox through a sender."""
+        """Send the attempts of a sandbox with a sender."""
         self.sandbox = sandbox
         self._sender = sender
         self._workers: set[asyncio.Task[None]] = set()
         self._starting: set[str] = set()
-        """Endpoints that have a worker which has not looked for an attempt yet."""
+        """Endpoints with a worker that has not looked for an attempt yet."""
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_for: tuple[Clock, int] | None = None
         self._advancing = asyncio.Lock()
@@ -57,15 +70,15 @@ class Pump:
         self._interruptions = 0
         self._closed = False
         self.attempts = 0
-        """How many attempts have been made."""
+        """How many attempts were made so far."""
         self._counts_after = 0
         self._fell_due = 0
         self._clock_resets = 0
         self._waits: dict[str, tuple[object, float]] = {}
-        """Until when an auto clock waits for which client to ask again, by the loop's time, and why."""
+        """The requests that an auto clock waits for: the token in `Sandbox.awaited`, and until when it waits."""
 
     def wake(self) -> None:
-        """Start what can start, and see to it that the next timer is met."""
+        """Start the workers that are needed, and set the alarm for the next timer."""
         if self._closed or self._interruptions:
             return
         sandbox = self.sandbox
@@ -78,18 +91,18 @@ class Pump:
             self._set_alarm()
 
     def enter(self) -> None:
-        """A request is in flight: an `auto` clock stands meanwhile."""
+        """Count a request in flight, during which an `auto` clock stands still."""
         self._in_flight += 1
         if self.sandbox.clock.mode == "auto":
             self._drop_alarm()  # it was set when nothing was in flight; `leave` sets it anew
 
     def leave(self) -> None:
-        """A request has been answered."""
+        """Count a request as answered."""
         self._in_flight -= 1
         self.wake()
 
     async def quiet(self) -> None:
-        """Return when no attempt is in flight and none is due."""
+        """Wait until no attempt is in flight and none is due."""
         self.wake()
         while self._workers:
             await asyncio.wait(self._workers)
@@ -98,8 +111,8 @@ class Pump:
         """Move the clock to an instant or by some milliseconds, or with neither until nothing is left to happen.
 
         What is due happens instant by instant; the attempts of an instant settle before the next begins. A second
-        advance waits for the first, and `by` counts from where that one ends. `limit` is the number of timers after
-        which it stops where it is; a reset of the clock ends it too.
+        advance waits for the first, and `by` counts from where that one ends. After `limit` timers it stops where it
+        is; a reset of the clock ends it too. `UsageError` for an instant in the past or after the year 9998.
         """
         async with self._advancing:
             sandbox = self.sandbox
@@ -107,21 +120,21 @@ class Pump:
             clock_resets, fired_before = self._clock_resets, sandbox.fired
             for stop, _ in enumerate(sandbox.instants(to=to, by=by, limit=limit), 1):
                 await self.quiet()
-                if stop % _INSTANTS_PER_BREATH == 0:
+                if stop % _STOPS_PER_LOOP_TURN == 0:
                     await asyncio.sleep(0)
                 if self._closed or clock_resets != self._clock_resets:
                     break
-            sandbox.feed.say("clock", sandbox.now)
+            sandbox.feed.note("clock", sandbox.now)
             self.wake()
             return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._fell_due, sandbox.idle)
 
-    def begin_time_anew(self) -> None:
-        """End an advance that is under way: a reset is about to put the clock back, which the rest is not meant for."""
+    def abort_advance(self) -> None:
+        """End the advance that is running, since a reset is about to set the clock back."""
         self._clock_resets += 1
 
     async def interrupt(self, action: Callable[[], T]) -> tuple[T, int]:
-        """Break off the attempts in flight, run an action, and go on; returns its result and how many those were."""
-        # Counted, since a second reset or the end may come while the first still waits for its workers.
+        """Cancel the attempts in flight, run an action, and go on; returns its result and the number of attempts."""
+        # Counted, since a second reset or `close` may begin while the first one waits for its workers.
         self._interruptions += 1
         try:
             self._drop_alarm()
@@ -138,7 +151,7 @@ class Pump:
         return result, len(workers)
 
     async def close(self) -> None:
-        """End for good."""
+        """Stop: cancel the attempts in flight, and start nothing any more."""
         self._closed = True
         await self.interrupt(lambda: None)
 
@@ -154,10 +167,10 @@ class Pump:
                 delivery, attempt = due
                 self.attempts += 1
                 self._fell_due += attempt.due_at > self._counts_after
-                self.wake()  # another may leave beside it
+                self.wake()  # another attempt may be possible at the same time
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
-                self.wake()  # copies that were to follow a success may leave by queues of their own
+                self.wake()  # copies that follow a success may have other queues
         finally:
             self._workers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
             self.wake()
@@ -175,14 +188,14 @@ class Pump:
         self._drop_alarm()
         seconds = clock.real_seconds_until(due)
         if seconds is None:
-            delay = max(AUTO_PAUSE_SECONDS, self._patience_seconds())
+            delay = max(AUTO_PAUSE_SECONDS, self._retry_wait_seconds())
         else:
             delay = min(seconds + 0.001, _LONGEST_ALARM_SECONDS)
         self._alarm_for = (clock, due)
         self._alarm = asyncio.get_running_loop().call_later(delay, self._wake_at_alarm, due if automatic else None)
 
-    def _patience_seconds(self) -> float:
-        """Return for how long an auto clock still waits for clients that are likely to ask again."""
+    def _retry_wait_seconds(self) -> float:
+        """Return how long an auto clock still waits for clients that will probably repeat a request."""
         awaited, now = self.sandbox.awaited, asyncio.get_running_loop().time()
         patience = self.sandbox.settings.auto_patience / 1000
         waits = {}
@@ -206,6 +219,6 @@ class Pump:
         self._alarm = None
         if jump_to is not None:
             self.sandbox.clock.jump(jump_to)
-            self.sandbox.feed.say("clock", jump_to)
+            self.sandbox.feed.note("clock", jump_to)
         self.sandbox.tick()
         self.wake()

@@ -1,6 +1,6 @@
-"""One signed POST to a receiver, and what came of it (contract sections 4 and 6; assumptions, "Webhooks").
+"""One signed POST to a receiver, and its outcome (contract sections 4 and 6; assumptions, "Webhooks").
 
-Whatever a receiver does ends in an `Outcome`: nothing it sends, withholds or breaks raises out of `send`.
+Whatever a receiver does ends in an `Outcome`: nothing that it sends, withholds or breaks raises out of `send`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from paydouble.runtime.transports import BrokenOff, break_off, drips
 from paydouble.runtime.wall import wall_ms
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
 
-# Success is decided by status and headers; a body is only kept to show it, so it does not get long.
+# Success is decided by the status, once the headers have arrived; a body is only kept to be shown.
 BODY_PATIENCE_SECONDS = 2.0
-# Shorter than any common server's own keep-alive, so that we do not post into a connection that is being closed.
+# Shorter than the keep-alive of any common server, so that no request is sent over a connection that is being closed.
 KEEP_ALIVE_SECONDS = 1.0
-# Turns of the event loop from a receiver's close, in this very process even, to our side of it.
+# After so many turns the event loop has seen that a receiver has closed its connection, even one in this process.
 _TURNS: Final = 3
-# aiohttp warns of longer bytes that are not wrapped.
+# aiohttp warns about longer bytes that are not wrapped.
 _LONG_BYTES: Final = 1_048_576
 _LOG = logging.getLogger("paydouble.delivery")
 
@@ -43,16 +43,16 @@ class Sender:
     """Posts attempts, over connections that all sandboxes share."""
 
     def __init__(self, *, ca_file: Path | None = None, insecure_targets: bool = False) -> None:
-        """Trust the certificates of `ca_file` beside the system's; or none needed with `insecure_targets`."""
+        """Trust the certificates of `ca_file` besides the system's, or any certificate with `insecure_targets`."""
         self._ca_file = ca_file
         self._insecure = insecure_targets
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._tls: ssl.SSLContext | None = None
         if ca_file is not None:
-            self._tls = self._make_tls()  # a file that cannot be read is refused at start, not at the first event
+            self._tls = self._make_tls()  # an unreadable file is refused at start, not at the first event
 
     async def send(self, attempt: Attempt, settings: WebhookSettings) -> Outcome:
-        """Post an attempt and return what happened, with the real time it took."""
+        """Send an attempt and return its outcome, with the real time that it took."""
         sent_at = wall_ms()
         start = time.perf_counter()
         status: int | None = None
@@ -62,18 +62,18 @@ class Sender:
             url = URL(attempt.url)
             public = settings.allow_public_targets and url.scheme == "https"
             self._check(url, settings, public=public)
-            # A session's own timeouts would count the body too; the contract's ten seconds end with the headers.
+            # A session's own timeout would include the body; the contract's ten seconds end with the headers.
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(settings.timeout / 1000):
                     if url.scheme == "https":
-                        await _hear_of_closed_connections()
+                        await _read_closed_connections()
                     response, exchange = await self._post(attempt, url, public=public)
                     await stack.enter_async_context(response)
                 status = response.status
                 body = await _read(response, settings.response_limit)
                 if response.content.at_eof():
-                    exchange.rest(response, body)
-        except Exception as failure:  # noqa: BLE001 - a receiver may break anything; an event must never be lost to it
+                    exchange.release(response, body)
+        except Exception as failure:  # noqa: BLE001 - a receiver may cause any error, and no event may be lost by it
             if status is None:
                 error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
@@ -82,7 +82,7 @@ class Sender:
     async def _post(
         self, attempt: Attempt, url: URL, *, public: bool
     ) -> tuple[aiohttp.ClientResponse, connections.Exchange]:
-        """Send the bytes as the attempt wants them to travel, and return the answer once its headers are here."""
+        """Send the bytes by the attempt's transport, and return the answer once its headers have arrived."""
         how = attempt.transport
         headers = attempt.headers
         data: bytes | io.BytesIO | AsyncIterator[bytes] = attempt.body
@@ -109,7 +109,7 @@ class Sender:
                     middlewares=(exchange,),
                 )
             except (aiohttp.ClientError, OSError):
-                # Each time a kept connection is given up, so there is an end; a fresh one is tried once.
+                # Each try gives up one kept connection, so this ends; a new connection is tried once.
                 if not exchange.repeatable:
                     raise
             else:
@@ -134,7 +134,7 @@ class Sender:
             session = self._sessions[public] = connections.session(
                 resolver=PolicyResolver(public=public),
                 use_dns_cache=False,
-                limit=0,  # the outbox says how many attempts an endpoint has in flight; a slow one holds up no other's
+                limit=0,  # the outbox limits the attempts of each endpoint, so that a slow one delays no other
                 keepalive_timeout=KEEP_ALIVE_SECONDS,
             )
         return session
@@ -162,18 +162,18 @@ class Sender:
         return context
 
 
-async def _hear_of_closed_connections() -> None:
-    """Let the event loop read what kept TLS connections hold, so that none that has ended is posted into.
+async def _read_closed_connections() -> None:
+    """Let the event loop read from the kept TLS connections, so that no request is sent over one that has ended.
 
-    To post again over a fresh connection afterwards is no way out: a receiver that broke off would then get an attempt
-    twice. Of plain connections `connections.has_unread` tells at once.
+    To send it again over a new connection would be wrong: a receiver that had closed after reading would get the
+    attempt twice. For plain connections `connections.has_unread` checks without waiting.
     """
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return the first bytes of a body; what does not come soon, or breaks off, is done without."""
+    """Return the first `limit` bytes of a body, or what has arrived when it is too slow or breaks off."""
     body = bytearray()
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
         async with asyncio.timeout(BODY_PATIENCE_SECONDS):
@@ -183,7 +183,7 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
                     break
                 body += chunk
     if not response.content.at_eof():
-        response.close()  # an endless body: the connection cannot be used again
+        response.close()  # the rest of the body is unread, so the connection cannot be used again
     return bytes(body)
 
 
@@ -206,11 +206,11 @@ def _explain(failure: Exception, settings: WebhookSettings, url: str) -> Attempt
     return AttemptError("internal", f"{type(failure).__name__}: {failure}")
 
 
-# The first class that fits names the error; more special classes come first.
+# The first class that fits names the error; subclasses come first.
 _KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (BrokenOff, "reset", "{failure}"),
-    (connections.SpokeUnasked, "protocol", "{failure}"),
-    (connections.InterimFlood, "protocol", "{failure}"),
+    (connections.UnsolicitedBytes, "protocol", "{failure}"),
+    (connections.TooManyInterimAnswers, "protocol", "{failure}"),
     (aiohttp.ClientConnectorDNSError, "dns", "the host cannot be resolved ({reason})"),
     (aiohttp.ClientSSLError, "tls", "no TLS connection: {failure}"),
     (ssl.SSLError, "tls", "no TLS connection: {failure}"),
@@ -222,7 +222,7 @@ _KINDS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (ConnectionError, "reset", "the receiver closed the connection without an answer"),
     (aiohttp.ClientError, "protocol", "the answer is not HTTP: {failure}"),
     (ValueError, "bad_url", "the target is not a URL that can be posted to: {failure}"),
-    # Bare errors of the system, from an attempt that a fault has dialled without aiohttp.
+    # Errors of the system, from an attempt that a fault has sent without aiohttp.
     (socket.gaierror, "dns", "the host cannot be resolved ({reason})"),
     (OSError, "unreachable", "no connection ({reason})"),
 )

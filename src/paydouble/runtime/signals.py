@@ -1,4 +1,4 @@
-"""Waiting for something to happen in a sandbox, without polling and without missing it."""
+"""Waiting for something to happen in a sandbox, without polling and without missing anything."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from paydouble.feed import Feed
 
 
 class Signal:
-    """Wakes whoever waits when a feed grows. It listens only while somebody waits: a feed grows with every request."""
+    """Wakes waiting tasks when a feed grows. It listens only while a task waits, since every request adds to a feed."""
 
     def __init__(self, feed: Feed) -> None:
-        """Wake those who wait for a feed."""
+        """Wait for changes of a feed."""
         self._feed = feed
         self._waiters: set[asyncio.Future[None]] = set()
         self.closed = False
-        """Nothing will happen any more: the sandbox has been deleted, or its server has ended."""
+        """Whether the sandbox was deleted or its server has stopped, so that nothing will happen any more."""
 
     @property
     def waiting(self) -> int:
-        """Count those who wait."""
+        """Return how many tasks wait."""
         return len(self._waiters)
 
     def changed(self) -> asyncio.Future[None]:
-        """Return a future for the next change after this call; whoever waits no longer may just drop or cancel it."""
+        """Return a future for the next change after this call; it may be dropped or cancelled at any time."""
         future = asyncio.get_running_loop().create_future()
         if not self._waiters:
             self._feed.listen(self.notify)
@@ -32,12 +32,12 @@ class Signal:
         return future
 
     def close(self) -> None:
-        """Wake everybody for the last time."""
+        """Wake all waiting tasks for the last time."""
         self.closed = True
         self.notify()
 
     def notify(self) -> None:
-        """Wake everybody."""
+        """Wake all waiting tasks."""
         for waiter in tuple(self._waiters):
             if not waiter.done():
                 waiter.set_result(None)

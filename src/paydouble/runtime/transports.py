@@ -1,4 +1,4 @@
-"""Attempts that travel in an unusual way: chunked, in drips, or broken off in the middle."""
+"""Attempts that a fault sends in an unusual way: chunked, slowly in parts, or reset in the middle."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from yarl import URL
 
 from paydouble.webhooks.attempts import Transport
 
-# A receiver in another process has then begun to read what is about to be broken off.
+# By then a receiver in another process has begun to read the request that is about to be reset.
 _PAUSE_SECONDS: Final = 0.05
 _CHUNKS: Final = 3
 
 
 class BrokenOff(ConnectionResetError):
-    """The connection was reset by us, on purpose."""
+    """A fault has reset the connection."""
 
 
 async def drips(body: bytes, transport: Transport) -> AsyncIterator[bytes]:
-    """Yield a body in parts: in drips spread over the transport's time, or for chunked encoding at once."""
+    """Yield a body in parts: spread over the transport's time for `drip`, without a pause for `chunked`."""
     drip = transport.kind == "drip"
     count = transport.chunks if drip else _CHUNKS
     for number in range(count):
@@ -39,9 +39,9 @@ async def drips(body: bytes, transport: Transport) -> AsyncIterator[bytes]:
 async def break_off(
     url: URL, headers: Iterable[tuple[str, str]], body: bytes, resolver: AbstractResolver, tls: ssl.SSLContext | None
 ) -> NoReturn:
-    """Send the head and half the body, then reset the connection: always raises, `BrokenOff` when it came so far.
+    """Send the head and half of the body, then reset the connection. Always raises: `BrokenOff` after the reset.
 
-    The addresses are the resolver's alone, so that it can refuse some; the first that takes the connection is it.
+    All addresses come from the resolver, so that it can refuse some; the first that accepts a connection is used.
     """
     writer = await _connect(url, resolver, tls)
     try:
@@ -51,7 +51,7 @@ async def break_off(
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode() + body[: len(body) // 2])
         await writer.drain()
         await asyncio.sleep(_PAUSE_SECONDS)
-        # Without a linger the kernel closes with an RST in place of a FIN.
+        # With a linger time of 0 the kernel closes with an RST instead of a FIN.
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     finally:
         writer.transport.abort()
@@ -78,4 +78,4 @@ async def _addresses(host: str, port: int, resolver: AbstractResolver) -> list[s
         ip_address(host)
     except ValueError:
         return [each["host"] for each in await resolver.resolve(host, port, socket.AF_UNSPEC)]
-    return [host]  # an address; whether it may be dialled has been seen to
+    return [host]  # an address; `check_literal` has checked it

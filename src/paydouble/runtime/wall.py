@@ -1,4 +1,4 @@
-"""The machine's time, for everything below that may not read it."""
+"""The machine's time, for the layers below, which must not read it themselves."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def wall_ms() -> int:
 
 
 def elapsed_ms() -> int:
-    """Return the milliseconds since some moment before the start; no correction of the machine's time changes them."""
+    """Return milliseconds that grow steadily from an arbitrary beginning; setting the machine's time has no effect."""
     return time.monotonic_ns() // 1_000_000

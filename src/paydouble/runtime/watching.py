@@ -1,6 +1,6 @@
-"""Reads scenario folders again when their files change, so that a person can write one while the server runs.
+"""Reads scenario folders again when their files change, so that a scenario can be written while the server runs.
 
-Files are looked at, not watched by the operating system: a look at a few dozen files costs a fraction of a
+The files are polled, not watched by the operating system: a look at a few dozen files takes a fraction of a
 millisecond, and works on every file system, mounted ones included.
 """
 
@@ -14,8 +14,8 @@ from paydouble.scenarios.library import Changes, Library
 INTERVAL_SECONDS = 0.3
 
 
-def tell(changes: Changes) -> list[str]:
-    """Return what has changed, a line each, for a person."""
+def describe(changes: Changes) -> list[str]:
+    """Return what has changed, one line each."""
     lines = [f"scenario {name} is read again" for name in changes.changed]
     lines += [f"scenario {name} is gone" for name in changes.removed]
     lines += changes.notices
@@ -25,12 +25,12 @@ def tell(changes: Changes) -> list[str]:
 
 
 async def watch(library: Library, say: Callable[[str], None]) -> None:
-    """Look for changes until cancelled, and say what they are."""
+    """Poll for changes until cancelled, and pass a description of each to `say`."""
     while True:
         await asyncio.sleep(INTERVAL_SECONDS)
         try:
             changes = library.look()
         except OSError:
-            continue  # a folder has changed while it was listed; the next look sees it as it is then
-        for line in tell(changes):
+            continue  # a folder has changed while it was listed; the next look sees its new state
+        for line in describe(changes):
             say(line)

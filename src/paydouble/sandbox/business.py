@@ -253,7 +253,7 @@ class Sandbox:
             )
         self.clock = clock
         self.tick()
-        self.feed.say("clock", self.now)
+        self.feed.note("clock", self.now)
 
     def note_answer(self, entry: RequestEntry) -> None:
         """Note that a request was answered; an auto clock waits for the retry of one that a fault has acted on."""
@@ -445,7 +445,7 @@ class Sandbox:
             removed |= self._forget_state(scope, same_ids=same_ids)
         if {"deliveries", "faults", "requests"} <= scope:
             self.journal.sequence = 0  # no record with a number is left
-        self.feed.say("reset", {"scope": sorted(scope), "removed": removed})
+        self.feed.note("reset", {"scope": sorted(scope), "removed": removed})
         return removed
 
     def _forget_state(self, scope: frozenset[str], *, same_ids: bool) -> dict[str, int]:
@@ -535,7 +535,7 @@ class Sandbox:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
         elif delivery.status == "delivered" and delivery.copies_after_success:
             self.scheduler.succeeded(delivery, self.now)
-        self.feed.say("attempt", delivery, attempt)
+        self.feed.note("attempt", delivery, attempt)
         self.trimmer.keep(len(outcome.response_body))
 
     # Queries

@@ -56,7 +56,7 @@ async def read_body(request: web.BaseRequest, limit: int, bodies: Bodies) -> Bod
 
 def answered(request: web.BaseRequest, bodies: Bodies) -> None:
     """Give back what a request's body has held, once it has its answer."""
-    bodies.give_back(request.get(_HELD, 0))
+    bodies.release(request.get(_HELD, 0))
 
 
 async def _read(
@@ -70,7 +70,7 @@ async def _read(
             size += len(piece)
             if size > limit:
                 return f"The body is larger than {limit} bytes."
-            if not bodies.take(len(piece)):
+            if not bodies.reserve(len(piece)):
                 pieces.clear()
                 return f"The server holds {bodies.most} bytes of bodies already (--bodies-in-flight); try again."
             request[_HELD] = size

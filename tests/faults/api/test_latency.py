@@ -16,7 +16,7 @@ from wires import Caller, caller
 
 async def _until(shop: Caller, holds: Callable[[], bool]) -> None:
     """Wait for something to have happened in the sandbox."""
-    signal = shop.box.client.server.host.feed(shop.sandbox)
+    signal = shop.box.client.server.host.signal(shop.sandbox)
     while not holds():
         await signal.changed()
 

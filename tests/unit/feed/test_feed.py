@@ -16,12 +16,12 @@ def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
     def listener() -> None:
         heard.append(feed.sequence)
 
-    feed.say("clock", 1)
+    feed.note("clock", 1)
     feed.listen(listener)
-    feed.say("clock", 2)
-    feed.say("clock", 3)
+    feed.note("clock", 2)
+    feed.note("clock", 3)
     feed.forget(listener)
-    feed.say("clock", 4)
+    feed.note("clock", 4)
 
     assert heard == [2, 3]
 
@@ -29,7 +29,7 @@ def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
 def test_a_note_holds_its_number_its_record_and_its_detail() -> None:
     """What is read is what was added, with numbers from 1."""
     feed = Feed(10)
-    feed.say("attempt", "delivery", "attempt")
+    feed.note("attempt", "delivery", "attempt")
 
     assert feed.since(0) == ([Note(1, "attempt", "delivery", "attempt")], 0)
 
@@ -39,7 +39,7 @@ def test_what_came_after_a_number_is_there_or_counted(limit: int, made: int, see
     """Notes after a number are returned in order; together with the count of the lost ones none is missing."""
     feed = Feed(limit)
     for number in range(1, made + 1):
-        feed.say("clock", number)
+        feed.note("clock", number)
 
     notes, gone = feed.since(seen)
 

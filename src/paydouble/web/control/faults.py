@@ -21,7 +21,7 @@ def fault_models() -> ModuleType:
 
 
 def _note(box: Sandbox, action: str, document: Document) -> Document:
-    box.feed.say("fault", {"action": action, **document})
+    box.feed.note("fault", {"action": action, **document})
     return document
 
 

@@ -23,7 +23,7 @@ _SERVER: Final = {"Server": "paydouble"}
 async def follow(call: ControlCall) -> web.StreamResponse:
     """Send notes until the client goes or the sandbox is deleted."""
     box = call.sandbox
-    signal = call.host.feed(box)
+    signal = call.host.signal(box)
     seen = _start(call.http, box)
     if call.http.method == "HEAD":  # which ends where a stream begins
         return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
