@@ -551,7 +551,7 @@ def _breaking(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
 
 
 # Where a bug of ours can be: in the pipeline, before and after it, and in what an answer starts.
-BROKEN = [(Pipeline, "_deduplicate"), (Pipeline, "handle"), (Pump, "kick")]
+BROKEN = [(Pipeline, "_deduplicate"), (Pipeline, "handle"), (Pump, "wake")]
 
 
 @pytest.mark.parametrize("place", BROKEN, ids=lambda place: place[1])

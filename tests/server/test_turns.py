@@ -15,7 +15,7 @@ from wires import Caller, caller
 from paydouble.api.execution import Step
 from paydouble.api.pipeline import Pipeline
 from paydouble.api.values import Request
-from paydouble.web.turns import A_ROUND, Turns
+from paydouble.web.turns import PER_LOOP_TURN, Turns
 
 GREEDY = 300
 EACH = 200
@@ -25,7 +25,7 @@ async def test_a_round_of_the_loop_does_so_much_and_no_more() -> None:
     """What is over waits for the next rounds, in the order in which it came."""
     turns = Turns(asyncio.get_running_loop())
     done: list[int] = []
-    count = 3 * A_ROUND + 5
+    count = 3 * PER_LOOP_TURN + 5
     at_once = [turns.do(lambda number=number: done.append(number)) for number in range(count)]  # type: ignore[misc]
 
     after = [len(done)]
@@ -33,15 +33,15 @@ async def test_a_round_of_the_loop_does_so_much_and_no_more() -> None:
         await asyncio.sleep(0)
         after.append(len(done))
 
-    assert at_once == [True] * A_ROUND + [False] * (count - A_ROUND)
+    assert at_once == [True] * PER_LOOP_TURN + [False] * (count - PER_LOOP_TURN)
     assert done == list(range(count))
-    assert max(later - sooner for sooner, later in itertools.pairwise(after)) == A_ROUND
+    assert max(later - sooner for sooner, later in itertools.pairwise(after)) == PER_LOOP_TURN
 
 
 async def test_who_has_not_waited_does_not_wait() -> None:
     """Once nothing waits any more, the next piece of work is done at once."""
     turns = Turns(asyncio.get_running_loop())
-    for _ in range(A_ROUND + 1):
+    for _ in range(PER_LOOP_TURN + 1):
         turns.do(lambda: None)
     for _ in range(5):
         await asyncio.sleep(0)
@@ -52,14 +52,14 @@ async def test_who_has_not_waited_does_not_wait() -> None:
 async def test_a_turn_that_nobody_wants_any_more_is_passed_over() -> None:
     """Who is cancelled while it waits keeps nobody waiting."""
     turns = Turns(asyncio.get_running_loop())
-    waits = [asyncio.create_task(turns.take()) for _ in range(A_ROUND + 2)]
+    waits = [asyncio.create_task(turns.take()) for _ in range(PER_LOOP_TURN + 2)]
     await asyncio.sleep(0)
-    waits[A_ROUND].cancel()
+    waits[PER_LOOP_TURN].cancel()
 
     results = await asyncio.gather(*waits, return_exceptions=True)
 
-    assert isinstance(results[A_ROUND], asyncio.CancelledError)
-    assert results[:A_ROUND] + results[A_ROUND + 1 :] == [None] * (A_ROUND + 1)
+    assert isinstance(results[PER_LOOP_TURN], asyncio.CancelledError)
+    assert results[:PER_LOOP_TURN] + results[PER_LOOP_TURN + 1 :] == [None] * (PER_LOOP_TURN + 1)
 
 
 @pytest.fixture
@@ -114,13 +114,13 @@ async def test_those_who_do_not_read_keep_nobody_waiting(client: Client, shop: C
 
     assert answer.status == 200
     # The client lives in the same event loop; its own way to the answer takes about a dozen rounds.
-    assert between <= 30 * A_ROUND
+    assert between <= 30 * PER_LOOP_TURN
     assert len(handled) < GREEDY * EACH / 2
 
 
 async def test_those_who_read_get_all_their_answers_in_order(shop: Caller) -> None:
     """Requests that are sent all at once, more than one round takes, are answered one after the other."""
-    count = 20 * A_ROUND
+    count = 20 * PER_LOOP_TURN
     requests = [shop.request("GET", f"/pay-in/payin_{number:05}", keep=True) for number in range(count)]
     reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
     writer.write(b"".join(requests))
@@ -143,16 +143,16 @@ async def test_many_large_requests_at_once_are_all_answered(shop: Caller) -> Non
         seen = await shop.ask("POST", "/pay-in/deposit-creation", body, n=number + 1)
         return seen.status
 
-    statuses = await asyncio.gather(*(create(number) for number in range(3 * A_ROUND)))
+    statuses = await asyncio.gather(*(create(number) for number in range(3 * PER_LOOP_TURN)))
 
-    assert statuses == [400] * 3 * A_ROUND
-    assert len(shop.entries) == 3 * A_ROUND
+    assert statuses == [400] * 3 * PER_LOOP_TURN
+    assert len(shop.entries) == 3 * PER_LOOP_TURN
 
 
 async def test_a_client_that_goes_while_it_waits_for_its_turn_changes_nothing(client: Client, shop: Caller) -> None:
     """What it had sent is dropped with its connection, and the others are served."""
     data = shop.request("GET", "/pay-in", keep=True) * EACH
-    async with greedy(shop.port, data, 3 * A_ROUND):
+    async with greedy(shop.port, data, 3 * PER_LOOP_TURN):
         await client.control("GET", "/health")
 
     assert (await shop.ask("GET", "/pay-in")).status == 200

@@ -20,7 +20,7 @@ from paydouble.runtime.bodies import Bodies
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.socketless import Sandbox
 from paydouble.web import wire_faults
-from paydouble.web.bodies import answered, read_body
+from paydouble.web.bodies import read_body, release_body
 from paydouble.web.replies import render
 from paydouble.web.targets import origin_form
 
@@ -63,7 +63,7 @@ class SandboxConnector(aiohttp.BaseConnector):
         try:
             return await self._answer(request)
         finally:
-            answered(request, self._bodies)
+            release_body(request, self._bodies)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         body, problem = await read_body(request, self.sandbox.core.sandbox.settings.body_limit, self._bodies)

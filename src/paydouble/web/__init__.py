@@ -1,1 +1,1 @@
-"""The HTTP side of a server: the API, the control API and the documents."""
+"""HTTP: the API, the control API and the documents."""

@@ -1,11 +1,11 @@
-"""Where this server is, as each client reaches it.
+"""The URL of this server as each client reaches it.
 
-A server knows the port that it has bound, and no more: behind a mapped port (`docker run -p 9000:8080`), another name
-or a proxy its clients use another address. An answer has to lead back to where its request came from, so every address
-in an answer is made of the request's own `Host`, or of what the operator has said.
+A server only knows the port that it has bound. Behind a mapped port (`docker run -p 9000:8080`), another name or a
+proxy its clients use another address. A URL in an answer must work for the client that gets it, so it is made from the
+request's own `Host`, or from what the operator has configured.
 
-In this order: `--public-url`; the `X-Forwarded-*` headers of a proxy that the operator trusts; `Host`; the address that
-was bound. A client chooses its own `Host`, so one that is none of this server's names (`knows`) is not repeated.
+The order is: `--public-url`; the `X-Forwarded-*` headers of a trusted proxy; `Host`; the address that was bound. A
+client can send any `Host`, so one that is not a name of this server (`knows`) is never repeated in an answer.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from urllib.parse import urlsplit
 from paydouble.guards.credentials import address_allowed
 
 CONTROL_PREFIX: Final = "/_paydouble"
-"""What the paths of the control API and of the documents begin with."""
-# What a name of a host may hold; an address literal has its own form.
+"""The prefix of all paths of the control API and the documents."""
+# The form of a host name; an address literal has its own form.
 _NAME: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
 _PORTS: Final = {"http": 80, "https": 443}
-# Answers are made for few hosts, but anybody may make up another.
+# Clients use few hosts, but anybody may invent others.
 _MOST_KEPT: Final = 256
 
 
 class Reached(NamedTuple):
-    """Where one client reaches the two sides of the server: URLs without a slash at the end."""
+    """The URLs of the API and the control API for one client, without a slash at the end."""
 
     api: str
     control: str
 
     @property
     def checkout(self) -> str:
-        """Return where the page for the payer of a pay-in begins; the pay-in's id follows."""
+        """Return the URL of the payer's page of a pay-in, without the pay-in's id."""
         return f"{self.control}{CONTROL_PREFIX}/checkout/"
 
 
 class Authority(NamedTuple):
-    """A scheme, a host name and a port, as a client has used them; `port` is None where it left it out."""
+    """A scheme, a host name and a port, as a client has used them; `port` is None when it was left out."""
 
     scheme: str
     name: str
     port: int | None
 
     def url(self, port: int | None) -> str:
-        """Return the URL of another port of the same host; None is the scheme's own."""
+        """Return the URL of a port of this host; None is the scheme's default port."""
         name = f"[{self.name}]" if ":" in self.name else self.name
         return f"{self.scheme}://{name}" + ("" if port in {None, _PORTS[self.scheme]} else f":{port}")
 
 
 class Addresses:
-    """The addresses of one server. `bound` is to be called once its ports are known."""
+    """The addresses of one server. `bound` must be called once its ports are known."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Addresses:
         public_url: str | None = None,
         trusted: Collection[IPv4Network | IPv6Network] = (),
     ) -> None:
-        """Take further host names of the server, its public URL, and the networks of proxies that are believed."""
+        """Take further host names of the server, its public URL, and the networks of trusted proxies."""
         self._public = None if public_url is None else public_url.rstrip("/")
         names = {name.lower() for name in allowed_hosts}
         if self._public is not None:
@@ -74,31 +74,31 @@ class Addresses:
         self._kept: dict[tuple[str, str, bool], Reached] = {}
 
     def bound(self, host: str, port: int, control_port: int | None) -> None:
-        """Note which ports were bound, and by which name this machine reaches them."""
+        """Note the ports that were bound, and the host by which this machine reaches them."""
         self._ports = (port, port if control_port is None else control_port)
         here = Authority("http", host, port)
         self._own = Reached(*(here.url(each) for each in self._ports))
         if self._public is not None:
             self._own = self._own._replace(api=self._public, control=self._public)
-            if control_port is not None:  # which the public URL says nothing of
+            if control_port is not None:  # it is not part of the public URL
                 parts = urlsplit(self._public)
                 public = Authority(parts.scheme, parts.hostname or "", None)
                 self._own = Reached(self._public, public._replace(scheme="http").url(control_port))
 
     @property
     def own(self) -> Reached:
-        """Return where the server is reached when no request says otherwise."""
+        """Return the URLs to use without a request."""
         return self._own
 
     def host_of(self, headers: Mapping[str, str], remote: str | None) -> str:
-        """Return the host (and port) that a client has asked for, as it or a trusted proxy says."""
+        """Return the host (and port) that a client has requested, from its `Host` or a trusted proxy."""
         return self._said(headers, remote)[1]
 
     def knows(self, host: str) -> bool:
         """Return whether a `Host` is one of the server's names.
 
-        That is an address literal, a single label such as `localhost`, `host.docker.internal`, or a name that the
-        operator has given. A domain that a stranger points at this server (DNS rebinding) is none.
+        These are address literals, single labels such as `localhost`, `host.docker.internal`, and names that the
+        operator has configured. A domain that somebody else points at this server (DNS rebinding) is not one.
         """
         name = _name(host)
         if not name:
@@ -106,7 +106,7 @@ class Addresses:
         return "." not in name or name in self._names or name == "host.docker.internal" or _is_address(name)
 
     def reached(self, headers: Mapping[str, str], remote: str | None, *, at_control: bool) -> Reached:
-        """Return where the client of a request reaches the server, whose request came in at one of its sides."""
+        """Return the URLs for the client of a request; `at_control` says which side received the request."""
         if self._public is not None:
             return self._own
         scheme, host = self._said(headers, remote)
@@ -122,7 +122,7 @@ class Addresses:
         host = headers.get("Host", "")
         if not self._trusted or remote is None or not address_allowed(remote, self._trusted):
             return "http", host
-        # Each proxy on the way adds a value; the last is by the one that is trusted.
+        # Each proxy on the way adds a value; the last one is from the trusted proxy.
         forwarded, scheme, port = (
             headers.get(f"X-Forwarded-{name}", "").rpartition(",")[2].strip() for name in ("Host", "Proto", "Port")
         )
@@ -134,20 +134,20 @@ class Addresses:
 
     def _reached(self, scheme: str, host: str, *, at_control: bool) -> Reached:
         name = _name(host)
-        if not self.knows(host) or "%" in name:  # an IPv6 zone is a matter of the client's machine
+        if not self.knows(host) or "%" in name:  # an IPv6 zone means something on the client's machine only
             return self._own
         asked = Authority(scheme, name, urlsplit(f"//{host}").port)
         api, control = self._ports
         if api == control:
             return Reached(asked.url(asked.port), asked.url(asked.port))
-        # The other side has a port of its own, of which this request says nothing.
+        # The other side has another port, which this request does not contain.
         if at_control:
             return Reached(asked.url(api), asked.url(asked.port))
         return Reached(asked.url(asked.port), asked.url(control))
 
 
 def _name(host: str) -> str:
-    """Return the name or the address of a `Host`, or nothing when it is none."""
+    """Return the name or the address in a `Host`, or an empty text when it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         name, _ = (parts.hostname or "").lower(), parts.port

@@ -18,7 +18,7 @@ _LOG = logging.getLogger("paydouble.api")
 
 
 async def answer(host: Host, request: web.BaseRequest, begun: tuple[Request, Step] | None = None) -> web.StreamResponse:
-    """Return the service's answer to a request; `begun` is how far it has gone, when it has."""
+    """Return the service's answer to a request; `begun` is a request that the fast path has begun, with its step."""
     if begun is None:
         asked = await _read(host, request)
         step = begin(host, asked)
@@ -37,10 +37,10 @@ async def answer(host: Host, request: web.BaseRequest, begun: tuple[Request, Ste
 
 
 def begin(host: Host, asked: Request) -> Step:
-    """Take a request as far as it goes without waiting."""
+    """Carry a request as far as possible without waiting."""
     try:
         return host.pipeline.handle(asked)
-    except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
+    except Exception:  # noqa: BLE001 - a bug of this package must not look like a lost connection
         return _failed(host, asked)
 
 

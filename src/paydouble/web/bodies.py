@@ -1,7 +1,8 @@
-"""Bodies of requests: read piece by piece, unpacked no further than they may be large, and counted over all requests.
+"""Reads the bodies of requests in pieces, and decompresses no more than the sandbox's limit allows.
 
-aiohttp would unpack a body as far as the server's own bound, whatever the sandbox allows, and go on with that after
-the refusal. So it is told to unpack nothing (`web/http_server.py`), and what is packed is unpacked here.
+aiohttp would decompress a body up to the server's own limit, whatever the sandbox allows, and go on after a refusal. So
+it is configured to decompress nothing (`web/http_server.py`), and compressed bodies are decompressed here. The bytes of
+all bodies in flight are counted against one limit of the server.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from paydouble.runtime.bodies import Bodies
 
-# A client that sends its body more slowly than this is told so, and its connection closed.
+# A client that takes longer to send its body gets an error, and its connection is closed.
 BODY_PATIENCE_SECONDS = 30.0
 PACKED: Final = frozenset({"gzip", "deflate", "br", "zstd"})
-"""The values of `Content-Encoding` that say that a body is packed; any other says nothing."""
+"""The values of `Content-Encoding` that mean compression; any other is ignored."""
 _PIECE: Final = 65_536
-# After so many bytes of a body the others get their turn.
+# After so many bytes of a body the event loop serves other requests.
 _BYTES_A_TURN: Final = 1_048_576
 _HELD: Final = web.RequestKey("held", int)
 
 
 class Body(NamedTuple):
-    """A body, or why it cannot be had and as much of it as may be kept."""
+    """A body; or what is wrong with it, and as much of it as may be kept."""
 
     data: bytes = b""
     problem: str | None = None
 
 
 async def read_body(request: web.BaseRequest, limit: int, bodies: Bodies) -> Body:
-    """Return the body, of at most `limit` bytes. What it holds of the server's memory is given back by `answered`."""
+    """Return the body, of at most `limit` bytes. `release_body` must be called once the request is answered."""
     if not request.body_exists:
         return Body()
     coding = request.headers.getall("Content-Encoding", ("",))[-1].lower()
@@ -54,15 +55,15 @@ async def read_body(request: web.BaseRequest, limit: int, bodies: Bodies) -> Bod
     return Body(b"".join(pieces)[:limit], problem)
 
 
-def answered(request: web.BaseRequest, bodies: Bodies) -> None:
-    """Give back what a request's body has held, once it has its answer."""
+def release_body(request: web.BaseRequest, bodies: Bodies) -> None:
+    """Release the bytes that a request's body has reserved, once it is answered."""
     bodies.release(request.get(_HELD, 0))
 
 
 async def _read(
     request: web.BaseRequest, unpacker: _Unpacker | None, pieces: list[bytes], limit: int, bodies: Bodies
 ) -> str | None:
-    """Read pieces until the body ends or is too large; returns what is wrong with it."""
+    """Read pieces until the body ends or is too large; returns what is wrong with it, or None."""
     size = turn = 0
     while chunk := await request.content.readany():
         for piece in (chunk,) if unpacker is None else unpacker.feed(chunk):
@@ -84,7 +85,7 @@ async def _read(
 
 
 class _Unpacker:
-    """Unpacks a body's bytes as they come, a bounded piece at a time."""
+    """Decompresses the bytes of a body as they arrive, a piece of bounded size at a time."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
@@ -93,7 +94,7 @@ class _Unpacker:
 
     @property
     def problem(self) -> str | None:
-        """Return what is wrong with the bytes, when they have all come."""
+        """Return what is wrong with the bytes once all have arrived, or None."""
         if self.broken:
             return f"The body cannot be read: it is not {self._coding}."
         if self._inflater is None or not self._inflater.eof:
@@ -101,12 +102,12 @@ class _Unpacker:
         return None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes hold."""
+        """Yield the decompressed content of the next bytes."""
         if self._inflater is None:
             self._inflater = zlib.decompressobj(self._window_bits(data[0]))
         while not self.broken:
             if self._inflater.eof:
-                self.broken = bool(data)  # nothing may stand behind the end
+                self.broken = bool(data)  # nothing may follow the end
                 return
             try:
                 piece = self._inflater.decompress(data, _PIECE)
@@ -122,5 +123,5 @@ class _Unpacker:
     def _window_bits(self, first: int) -> int:
         if self._coding == "gzip":
             return 16 + zlib.MAX_WBITS
-        # Some senders leave the two bytes at the beginning of `deflate` out (RFC 9110, 8.4.1.2).
+        # Some senders leave out the two header bytes of `deflate` (RFC 9110, 8.4.1.2).
         return zlib.MAX_WBITS if first & 0x0F == 8 else -zlib.MAX_WBITS  # noqa: PLR2004 - RFC 1950: the method's number

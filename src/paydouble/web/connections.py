@@ -1,4 +1,4 @@
-"""A client's connection, and our own words for bytes that are no request."""
+"""A client's connection, which answers bytes that are not HTTP in the form of the contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paydouble.web.replies import render
 
 
 class Connection(RequestHandler):
-    """aiohttp's connection, except that garbage is answered as the contract answers."""
+    """aiohttp's connection, except that bytes that are not HTTP are answered in the form of the contract."""
 
     __slots__ = ("host",)
 
@@ -23,10 +23,10 @@ class Connection(RequestHandler):
         self.host = host
 
     def log_exception(self, *args: Any, **kw: Any) -> None:  # noqa: ANN401 - aiohttp's signature
-        """Log a failure; a body that cannot be read is none of ours, and has been answered.
+        """Log a failure, unless it is an unreadable body, which has been answered.
 
-        Neither is a request that ends in the very round of the event loop in which a shutdown gives it up: aiohttp then
-        ends the wait for it twice.
+        A request that ends in the same turn of the event loop as a shutdown cancels it is not logged either: aiohttp
+        then completes the same future twice.
         """
         failure = kw.get("exc_info")
         given_up = getattr(self, "_force_close", False) and isinstance(failure, asyncio.InvalidStateError)
@@ -40,11 +40,11 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Return INVALID_INPUT for what cannot be parsed; anything else is aiohttp's own to report."""
+        """Return INVALID_INPUT for what cannot be parsed; aiohttp reports anything else."""
         if status >= 500:  # noqa: PLR2004 - HTTP: not the caller's fault
             return super().handle_error(request, status, exc, message)
         reason = " ".join((message or "it is not HTTP").split())[:200]
-        # Not by way of `_manager`: a client that has gone meanwhile has taken it away.
+        # Not through `_manager`, which is None once the client has disconnected.
         response = render(self.host.pipeline.unreadable(f"The request cannot be read: {reason}."))
         response.force_close()
         return response

@@ -1,4 +1,4 @@
-"""The documents that a server hands out: OpenAPI, and a docs page that needs no network."""
+"""The documents that a server serves: OpenAPI, and a documentation page that needs no network."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _POLICY: Final = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 
 
 
 class Documents:
-    """The pages of one server; made when they are first asked for."""
+    """The documents of one server; each is made when it is first requested."""
 
     def __init__(self, host: Host, control_openapi: Callable[[], dict[str, Any]]) -> None:
-        """Describe a host; `control_openapi` makes the document of the control API."""
+        """Describe a host; `control_openapi` returns the document of the control API."""
         self._host = host
         self._make_control_openapi = control_openapi
         self._openapi: dict[str, dict[str, Any]] = {}
-        """The document by the settings that it follows, the ones that were asked for last."""
+        """The documents that were requested last, by the settings that they describe."""
         self._control: bytes | None = None
 
     def find(self, method: str, target: str, authorization: str | None, server_url: str) -> web.Response | None:
-        """Return the page at a path, or None.
+        """Return the document at a path, or None.
 
-        The API's document follows the settings of the business whose credentials come with the request; without any
-        it follows the default sandbox's. `server_url` is where it says that the API is.
+        The API's document describes the settings of the sandbox whose credentials are in the request, otherwise those
+        of the default sandbox. `server_url` is the URL of the API in it.
         """
         if method not in {"GET", "HEAD"} or not target.startswith(f"{CONTROL_PREFIX}/"):
             return None
@@ -53,7 +53,7 @@ class Documents:
             return _respond(self._control_openapi(), "application/json")
         if name in {"docs", "docs/"}:
             return _respond(_static("docs.html"), "text/html")
-        if name.startswith("checkout/"):  # where `payment_url` leads, for any pay-in
+        if name.startswith("checkout/"):  # the target of `payment_url`, for any pay-in
             return _respond(_static("checkout.html"), "text/html")
         kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
         return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
@@ -66,7 +66,7 @@ class Documents:
         return self._host.options.settings if box is None else box.settings
 
     def _describe(self, settings: Settings) -> dict[str, Any]:
-        from paydouble.openapi.document import document  # noqa: PLC0415 - a third of a second that no deposit needs
+        from paydouble.openapi.document import document  # noqa: PLC0415 - it takes a third of a second to import
 
         key = settings.model_dump_json()
         made = self._openapi.pop(key, None) or document(self._host.operations, server_url="", settings=settings)
@@ -82,7 +82,7 @@ class Documents:
 
 
 def _written(document: dict[str, Any]) -> bytes:
-    # With a newline at the end, as every JSON answer of the control API: a shell's prompt would stick to it.
+    # With a newline at the end, as every JSON answer of the control API, so that a shell's prompt begins a new line.
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 

@@ -1,9 +1,9 @@
-"""Requests that are answered while their bytes are being read.
+"""The fast path: requests that are answered while their bytes are being read.
 
-aiohttp gives each request a task, a request object and a writer, and wakes the connection's own task twice. The service
-needs none of that where nothing waits and the whole request has arrived: its pipeline is one call. So the parser of a
-connection answers such a request by itself, and hands on whatever is unusual in any way: a body that is still to come,
-requests in a pipeline, an old HTTP, the control API, an answer that is to be late or broken (docs/decisions).
+aiohttp gives each request a task, a request object and a writer, and wakes the connection's own task twice. None of
+that is needed when the whole request has arrived and nothing has to wait, since the pipeline is one call. So the parser
+of a connection answers such a request itself, and passes on any other to aiohttp: an incomplete body, pipelined
+requests, an old version of HTTP, the control API, an answer that a fault delays or breaks (docs/decisions).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from paydouble.web.turns import Turns
 _Messages = tuple[tuple[RawRequestMessage, StreamReader], ...]
 _NOTHING: Final[_Messages] = ()
 Begun = tuple[Request, Step]
-# Bytes that a client sends at once; nearly every request has fewer.
-_LITTLE: Final = 2_048
+# Fewer bytes are parsed at once; nearly every request has fewer.
+_FEW_BYTES: Final = 2_048
 
 
 class FastParser:
-    """A connection's parser, which keeps to itself what it has answered."""
+    """A connection's parser, which passes on only what it has not answered itself."""
 
-    # What is read for every request; the rest is the parser's own.
+    # The attributes that are read for every request; the others are the parser's, in `__dict__`.
     __slots__ = ("__dict__", "_connection", "_consumed", "_control_prefix", "_host", "_read")
 
     def __init__(self, parser: Any, connection: FastConnection, host: Host, control_prefix: str) -> None:  # noqa: ANN401 - a class of aiohttp's that has no public name
-        """Stand before a parser; a target that begins with `control_prefix` is not the service's to answer."""
-        # All that a parser has; looked up when they are missed, they would make every attribute slow.
+        """Wrap a parser; a target that begins with `control_prefix` is not answered here."""
+        # All attributes of the parser are copied: a `__getattr__` would make every attribute slow.
         for name in dir(parser):
             if not name.startswith("__") and name != "feed_data":
                 setattr(self, name, getattr(parser, name))
@@ -49,7 +49,7 @@ class FastParser:
         self._control_prefix = control_prefix
 
     def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
-        """Return the messages that are left to be answered, whether an upgrade follows, and what it begins with."""
+        """Return the messages that aiohttp must answer, whether an upgrade follows, and the bytes after it."""
         read: tuple[Any, bool, bytes] = self._read(data)
         messages, upgraded, tail = read
         connection = self._connection
@@ -73,7 +73,7 @@ class FastParser:
             or message.method == "HEAD"
             or message.compression is not None
             or target[0] != "/"
-            or target == "/"  # a browser is led on from there (`http_server.HttpServer`)
+            or target == "/"  # a browser is redirected from there (`http_server.HttpServer`)
             or target.startswith(self._control_prefix)
             or transport is None
             or transport.is_closing()
@@ -95,10 +95,10 @@ class FastParser:
             # Nothing has been sent when this fails.
             if isinstance(step, Reply) and is_usual(step) and self._host.sends(step):
                 data = written(step)
-        except Exception:  # noqa: BLE001, S110 - what fails here fails again on the ordinary way, which reports it
+        except Exception:  # noqa: BLE001, S110 - it fails again on the ordinary path, which reports it
             pass
         if data is None:
-            connection.begun = (asked, step)  # what has begun is gone on with, not begun again
+            connection.begun = (asked, step)  # the ordinary path continues it instead of beginning again
             return False
         transport.write(data)
         connection.answered()
@@ -106,8 +106,7 @@ class FastParser:
 
 
 def _whole(payload: StreamReader) -> bytes | None:
-    # The body, when all of it has arrived. What `read_nowait` does, less
-    # what that does for a reader of which some is still to come.
+    # The body when all of it has arrived, else None. This is `read_nowait` without its work for incomplete bodies.
     if payload is EMPTY_PAYLOAD:
         return b""
     if not payload._eof:  # noqa: SLF001 - see above
@@ -117,7 +116,7 @@ def _whole(payload: StreamReader) -> bytes | None:
 
 
 class FastConnection(Connection):
-    """A connection that answers the usual request while it is read; it leans on `private_names.NEEDED`."""
+    """A connection that answers the usual request while it is read. It needs the names in `private_names.NEEDED`."""
 
     __slots__ = ("_held", "_held_back", "_turns", "begun", "unanswered")
 
@@ -129,22 +128,22 @@ class FastConnection(Connection):
         turns: Turns,
         **options: Any,  # noqa: ANN401 - aiohttp's own
     ) -> None:
-        """Serve one client, except for targets that begin with `control_prefix`; much at once is read in its turn."""
+        """Serve one client, except for targets that begin with `control_prefix`; large data takes `turns`."""
         super().__init__(server, host, **options)
         self._turns = turns
         self._held: list[bytes] = []
-        """What has come and waits for its turn to be parsed."""
+        """Bytes that wait for their turn to be parsed."""
         self._held_back = False
-        """Whether nothing more is read until then."""
+        """Whether reading is paused until then."""
         self.begun: Begun | None = None
-        """A request whose pipeline has been entered before aiohttp got to see it, and how far it went."""
+        """A request that was begun here and that aiohttp now passes on, with the step that it has reached."""
         self.unanswered = 0
-        """Requests that were handed on to aiohttp and whose answers have not been written yet."""
+        """Requests that were passed on to aiohttp and are not answered yet."""
         self._parser: Any = FastParser(self._parser, self, host, control_prefix)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come: at once when it is little and nothing of this client is under way, else in its turn."""
-        if not data or (len(data) < _LITTLE and not self.unanswered and not self._held):
+        """Parse bytes: at once when they are few and nothing of this client is in flight, otherwise in their turn."""
+        if not data or (len(data) < _FEW_BYTES and not self.unanswered and not self._held):
             super().data_received(data)
             return
         self._held.append(data)
@@ -164,23 +163,23 @@ class FastConnection(Connection):
                 self._resume_transport_reading()
 
     def answered(self) -> None:
-        """Note an answer that aiohttp knows nothing of: the connection may stay open for as long again."""
+        """Note an answer that aiohttp did not write: count it, and restart the keep-alive timeout."""
         server: Any = self._manager
         server.requests_count += 1
         self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's signature
-        """Go on reading and parsing; a request that is answered at once has been read whole, and asks for nothing."""
+        """Resume reading and parsing, if it was paused or if aiohttp waits for a message."""
         if self._reading_paused or self._buffer_paused or (resume_parser and self._waiter is None):
             super().resume_reading(resume_parser)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Write an answer. Only now may the next request be answered at once, and only if the connection stays open.
+        """Write an answer. From now on the next request may take the fast path, if the connection stays open.
 
-        aiohttp's own task learns of it a turn of the event loop later. A quick client's next request may be there by
-        then, and all that come after it would miss their chance as well.
+        aiohttp's own task resumes one turn of the event loop later. A quick client's next request may arrive before
+        that; it, and every request after it, would then miss the fast path.
         """
         written = await super().finish_response(request, resp, start_time)
         if written[0].keep_alive:
@@ -188,6 +187,6 @@ class FastConnection(Connection):
         return written
 
     def take_begun(self) -> Begun | None:
-        """Return the request that has begun already, once."""
+        """Return the request that was begun here, and forget it."""
         begun, self.begun = self.begun, None
         return begun

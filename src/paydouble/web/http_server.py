@@ -1,7 +1,7 @@
-"""The HTTP server of a port: it hands each request to the side that it is for.
+"""The HTTP server of a port, which passes each request to the API or to the control API.
 
-aiohttp's low-level server is used rather than its Application: routing is the operations table's, and the checks come
-in the contract's order, so a router and middlewares in front would only cost time (docs/decisions).
+It uses aiohttp's low-level server instead of its Application: the operations table does the routing, and the checks
+follow the contract's order, so a router and middlewares would only cost time (docs/decisions).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aiohttp.web_protocol import RequestHandler
 from paydouble.runtime.host import Host
 from paydouble.web import api
 from paydouble.web.addresses import CONTROL_PREFIX
-from paydouble.web.bodies import answered
+from paydouble.web.bodies import release_body
 from paydouble.web.connections import Connection
 from paydouble.web.fast_path import FastConnection
 from paydouble.web.lazy_control import LazyControl
@@ -29,18 +29,18 @@ from paydouble.web.turns import Turns
 _OPTIONS: Final[dict[str, Any]] = {
     "access_log": None,
     "keepalive_timeout": 75.0,
-    "auto_decompress": False,  # `web/bodies.py` does it, as far as each request's own limit goes
+    "auto_decompress": False,  # `web/bodies.py` does it, up to the limit of each sandbox
 }
 
 
 class HttpServer(web.Server):
-    """The API, the control API, or both. Its protocol errors have the documented envelope."""
+    """Serves the API, the control API, or both. Protocol errors have the documented envelope."""
 
     def __init__(self, host: Host, control: LazyControl | None, *, with_api: bool = True, fast: bool = True) -> None:
-        """Serve a host; `fast` answers the usual request while it is read, as far as this aiohttp can."""
+        """Serve a host; `fast` uses the fast path if this version of aiohttp supports it."""
         self.host = host
         self.control = control
-        # What every target begins with goes to the control API; no target begins with a blank.
+        # Targets with this prefix go to the control API: all with an empty prefix, none with a blank.
         self.control_prefix = " " if control is None else CONTROL_PREFIX if with_api else ""
         self.fast = fast and not missing()
         self.loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ class HttpServer(web.Server):
         try:
             return await self._answer(request)
         finally:
-            answered(request, self.host.bodies)
+            release_body(request, self.host.bodies)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self.control is not None:
@@ -81,7 +81,7 @@ class HttpServer(web.Server):
             if target.startswith(self.control_prefix):
                 return await self.control.answer(request)
             if target == "/" and request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("Accept", ""):
-                # A person with a browser. The service has nothing there, and its refusal would help nobody.
+                # A person with a browser; the API has nothing at this path.
                 location = f"{CONTROL_PREFIX}/docs"
                 return web.Response(status=302, headers={"Location": location, "Server": "paydouble"})
         connection = request.protocol

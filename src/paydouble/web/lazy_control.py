@@ -1,7 +1,7 @@
-"""The control API and the documents, loaded when they are first asked for; health is answered without them.
+"""The control API and the documents, loaded with their first request; health is answered without them.
 
-The control API has more models than everything else together. A container that is only asked for its health, and a
-test that only meets the service, start without them.
+The control API has more models than everything else together. A container that gets only health checks, and a test that
+only uses the API, start faster without them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LazyControl:
     """The control side of a server."""
 
     def __init__(self, host: Host, access: Access, addresses: Addresses) -> None:
-        """Steer a host, for those whom the access rules let in."""
+        """Control a host, for the requests that the access rules allow."""
         self._host = host
         self._access = access
         self._addresses = addresses
@@ -55,6 +55,6 @@ class LazyControl:
 
 
 def _control_openapi() -> dict[str, Any]:
-    from paydouble.web.control.openapi import document  # noqa: PLC0415 - most servers are never asked for it
+    from paydouble.web.control.openapi import document  # noqa: PLC0415 - most servers never need it
 
     return document()

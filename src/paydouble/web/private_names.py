@@ -1,7 +1,7 @@
-"""What the fast path uses of aiohttp that has no public name, and whether this aiohttp has it.
+"""The private names of aiohttp that the fast path needs, and whether the installed version has them.
 
-A private name can go with any release. Without one of these a server answers every request by aiohttp's own way, which
-needs none of them: more slowly, and otherwise the same.
+Any release may remove a private name. If one is missing, a server answers every request through aiohttp's public API:
+more slowly, and otherwise the same.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NEEDED: Final[Mapping[type, tuple[str, ...]]] = MappingProxyType(
 
 
 def has(owner: type, name: str) -> bool:
-    """Return whether a class has a name, for itself or for its instances (`__slots__`)."""
+    """Return whether a class or its instances (`__slots__`) have an attribute."""
     return hasattr(owner, name)
 
 
 def missing() -> list[str]:
-    """Return the names that this aiohttp lacks, each with its class."""
+    """Return the names that the installed aiohttp lacks, each with its class."""
     return [f"{owner.__name__}.{name}" for owner, names in NEEDED.items() for name in names if not has(owner, name)]

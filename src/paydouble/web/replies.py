@@ -1,8 +1,8 @@
-"""A reply as bytes on a connection.
+"""Writes a reply to a connection.
 
 The usual reply (HTTP/1.1, a connection that stays open, a body of a few kilobytes) is written in one piece. aiohttp's
-`Response` keeps a header table, a state and a writer for every answer, which costs a third of what the whole service
-spends on a deposit (docs/performance.md); anything unusual still goes through it.
+`Response` has a header table, a state and a writer for every answer, which takes a third of the time of a whole deposit
+(docs/performance.md); it is used for any other reply.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from multidict import CIMultiDict
 
 from paydouble.api.values import Reply
 
-# A client that does not read must not make us keep megabytes for it; above this aiohttp's flow control takes over.
+# Larger answers use aiohttp's flow control, so that a client that reads nothing does not occupy megabytes.
 _LARGEST_AT_ONCE: Final = 64 * 1024
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 
 
 class _Heads(dict[int, str]):
-    """How an answer begins, by status: what is the same for all answers of one second, each status written once."""
+    """The beginning of an answer, by status: the same bytes for all answers within one second."""
 
     __slots__ = ("_date", "_second")
 
@@ -50,10 +50,10 @@ _HEADS: Final = _Heads()
 
 
 class WholeResponse(web.StreamResponse):
-    """An answer whose bytes are ready: head and body leave in one write."""
+    """An answer whose bytes are ready: head and body are sent in one write."""
 
     def __init__(self, status: int, data: bytes) -> None:  # the parent's state is what this class does without
-        """Take the bytes; the status is for whoever asks."""
+        """Take the bytes; the status is only for the property."""
         self._status = status
         self._data = data
 
@@ -64,7 +64,7 @@ class WholeResponse(web.StreamResponse):
 
     @property
     def keep_alive(self) -> bool:
-        """Return that the connection stays open; others are not answered like this."""
+        """Return True: only connections that stay open are answered like this."""
         return True
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
@@ -77,18 +77,18 @@ class WholeResponse(web.StreamResponse):
         return None
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Everything has been written."""
+        """Do nothing: `prepare` has written everything."""
 
 
 def render(reply: Reply, request: web.BaseRequest | None = None) -> web.StreamResponse:
-    """Return a reply in the quickest form that the request allows."""
+    """Return a reply in the fastest form that the request allows."""
     if (
         request is not None
         and request.version == (1, 1)
         and request.keep_alive
         and request.method != "HEAD"
         and is_usual(reply)
-        and not request.protocol.writing_paused  # one who reads nothing is waited for, which a `Response` does
+        and not request.protocol.writing_paused  # a `Response` waits for a client that does not read
     ):
         return WholeResponse(reply.status, written(reply))
     # `Server` is named, or aiohttp would write its own version there.
@@ -100,12 +100,12 @@ def render(reply: Reply, request: web.BaseRequest | None = None) -> web.StreamRe
 
 
 def is_usual(reply: Reply) -> bool:
-    """Return whether a reply is small, and has a status that HTTP knows: only such a one can be `written`."""
+    """Return whether a reply is small and has a standard status; only then can it be `written`."""
     return reply.status in _STATUS_LINES and len(reply.body) < _LARGEST_AT_ONCE
 
 
 def written(reply: Reply) -> bytes:
-    """Return a reply as it stands on a connection that stays open."""
+    """Return the bytes of a reply on a connection that stays open."""
     body = reply.body
     extra = "".join(f"{name}: {value}\r\n" for name, value in reply.headers) if reply.headers else ""
     head = (

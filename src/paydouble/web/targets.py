@@ -7,11 +7,11 @@ from yarl import URL
 
 
 def origin_form(request: web.BaseRequest) -> str:
-    """Return path and query as they came, also of a request that names the whole URL as to a proxy."""
+    """Return path and query as they were sent, also when the request has a full URL, as for a proxy (RFC 9112, 3.2)."""
     target = request.raw_path
     return target if target.startswith("/") else request.rel_url.raw_path_qs
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return a query string's members, decoded."""
+    """Return the decoded members of a query string."""
     return dict(URL.build(path="/", query_string=query, encoded=True).query) if query else {}

@@ -1,6 +1,7 @@
-"""Answers that are broken on purpose: the bytes of a reply, as a fault wants a client to meet them.
+"""Answers that a fault breaks on the wire.
 
-The core decides and hands a `Wire` value; here it meets the socket. The connection always ends with it.
+The core decides how and describes it with a `Wire`; this module writes the bytes to the socket. The connection is
+always closed afterwards.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from aiohttp import web
 from paydouble.api.values import Reply
 from paydouble.faults.wire import Wire
 
-# Longer than any client waits; a connection that is never answered still ends with its client or with the server.
-_FOR_EVER_SECONDS = 86_400.0
+# Longer than any client waits; the connection ends earlier if the client or the server closes it.
+_LONGEST_SILENCE_SECONDS = 86_400.0
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.StreamResponse:
-    """Carry a wire fault out; the returned response goes nowhere, since the connection is closed by then."""
+    """Carry out a wire fault; the returned response is not sent, since the connection is closed by then."""
     transport = request.transport
     if transport is not None:
         match wire.kind:
@@ -52,7 +53,7 @@ async def perform(request: web.BaseRequest, reply: Reply, wire: Wire) -> web.Str
 
 
 def head(reply: Reply, length: int) -> bytes:
-    """Return the head of an answer, with a Content-Length of one's own."""
+    """Return the head of an answer with the given Content-Length."""
     lines = [
         f"HTTP/1.1 {reply.status} {_REASONS.get(reply.status, 'Unknown')}",
         f"Content-Type: {reply.content_type}",
@@ -66,7 +67,7 @@ def head(reply: Reply, length: int) -> bytes:
 
 
 def abort(transport: asyncio.Transport) -> None:
-    """Close with RST: nothing lingers, so the kernel says reset instead of a clean end."""
+    """Close with RST: with a linger time of 0 the kernel sends a reset instead of a clean end."""
     sock = transport.get_extra_info("socket")
     if sock is not None:
         with contextlib.suppress(OSError):
@@ -87,7 +88,7 @@ async def _drip(transport: asyncio.Transport, reply: Reply, wire: Wire) -> None:
 
 async def _until_closed(transport: asyncio.Transport, seconds: float | None) -> None:
     loop = asyncio.get_running_loop()
-    end = loop.time() + (_FOR_EVER_SECONDS if seconds is None else seconds)
-    while not transport.is_closing() and loop.time() < end:  # noqa: ASYNC110 - aiohttp has no event for a client that goes
+    end = loop.time() + (_LONGEST_SILENCE_SECONDS if seconds is None else seconds)
+    while not transport.is_closing() and loop.time() < end:  # noqa: ASYNC110 - aiohttp has no event for a client that disconnects
         await asyncio.sleep(min(0.05, max(0.0, end - loop.time())))
     transport.close()
