@@ -1,7 +1,7 @@
 """Settings: every assumption that a real deployment could contradict is a field here (principle P3).
 
-`Settings` belong to one sandbox and can be changed while it lives; `ServerSettings` belong to the process. Both are
-frozen pydantic models, so their schema is also the reference page's, and a bad value is refused with its place.
+`Settings` belong to one sandbox and can be changed at any time. They are frozen pydantic models: the reference page is
+made from their schema and the docstrings of their members, and a bad value is refused with its place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Duration = Annotated[
 
 def _some(value: int) -> int:
     if value < 1:
-        message = "is no time at all; send a duration of at least 1ms"
+        message = "is not more than 0; send a duration of at least 1ms"
         raise ValueError(message)
     return value
 
@@ -66,7 +66,7 @@ def _real(value: object) -> object:
     return float(value) if isinstance(value, Decimal) else value
 
 
-# Numbers and flags of JSON bodies: true is not 1 there, and "1" is a text.
+# Numbers and flags in JSON bodies: true is not 1, and "1" is a text.
 Whole = Annotated[int, Field(strict=True)]
 Real = Annotated[float, BeforeValidator(_real)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -87,8 +87,8 @@ def _token(value: str) -> str:
     return value
 
 
-# Names that a webhook's POST has already, and those that decide how HTTP reads a message or keeps a connection
-# (RFC 9110, sections 7.6.1, 8.4, 8.6, 10.1.1; RFC 9112, section 6). A signature under one of them breaks the request.
+# Headers that the POST of a webhook already has, and those that change how HTTP parses a message or keeps a connection
+# (RFC 9110, sections 7.6.1, 8.4, 8.6, 10.1.1; RFC 9112, section 6). A signature in one of them breaks the request.
 TAKEN_HEADERS: Final = frozenset(
     (
         "connection",
@@ -122,23 +122,23 @@ HeaderName = Annotated[str, AfterValidator(_free_header)]
 
 
 class _Model(BaseModel):
-    # Deferred: a server that keeps the defaults validates nothing, and building validators is a tenth of a start.
+    # Deferred: a server with default settings validates nothing, and building validators takes a tenth of a start.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class RateLimit(_Model):
-    """A fixed window for the whole business, on the sandbox's clock (assumptions, "Rate limits")."""
+    """A quota for the business in fixed windows on the sandbox's clock (assumptions, "Rate limits")."""
 
     limit: int = Field(ge=0, le=1_000_000_000)
-    """Requests that one window takes."""
+    """Requests per window."""
     window: SomeDuration = parse_duration("60s")
     """Length of a window."""
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] = "epoch_seconds"
-    """What `X-RateLimit-Reset` counts; the contract does not say."""
+    """Unit of `X-RateLimit-Reset`; the contract does not say."""
     clock: Literal["wall_clock", "sandbox_clock"] = "wall_clock"
-    """Which clock the epoch units count on; windows are on the sandbox's in any case. A client sleeps by the wall's."""
+    """Clock of the epoch units, for clients that sleep by that clock; windows are always on the sandbox's clock."""
     headers: Literal["on_429", "always"] = "on_429"
-    """Whether the three headers come with 429 alone, as documented, or with every answer."""
+    """Whether the three headers are only on 429, as documented, or on every answer."""
 
 
 class WebhookSettings(_Model):
@@ -147,39 +147,39 @@ class WebhookSettings(_Model):
     schedule: tuple[Duration, ...] = Field(
         tuple(map(parse_duration, ("0s", "1m", "5m", "30m", "2h", "8h", "24h"))), min_length=1, max_length=100
     )
-    """Delay of each attempt after the previous one's due time, of the first after the event."""
+    """Delay of each attempt after the due time of the previous one; of the first, after the event."""
     repeat_last: bool = True
-    """Whether the last delay is repeated while the window lasts."""
+    """Whether the last delay is repeated until the window ends."""
     window: Duration = parse_duration("72h")
-    """No attempt is due later than this after the first."""
+    """The last time for an attempt to be due, after the first attempt."""
     timeout: SomeDuration = parse_duration("10s")
-    """Real time within which a receiver's headers must have arrived."""
+    """Real time in which the headers of a receiver's answer must arrive."""
     signature_header: HeaderName = "X-Service-Signature"
-    """Name of the signature header; none that HTTP or the body needs."""
+    """Name of the signature header; names that HTTP or the body needs are refused."""
     sign_with: Literal["wall_clock", "sandbox_clock"] = "wall_clock"
-    """Which clock gives the signature's `t`."""
+    """Clock of the signature's `t`."""
     require_https: bool = False
     """Refuse `http://` targets, as production does."""
     allow_public_targets: bool = False
-    """Permit targets outside loopback and private networks."""
+    """Allow targets outside loopback and private networks."""
     response_limit: int = Field(16_384, ge=0, le=1_048_576)
     """Bytes of a receiver's answer that are read and kept."""
     in_flight: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Attempts that one endpoint has in flight; null is 8 on a real clock, and 1 on a manual or auto clock."""
+    """Most attempts in flight per endpoint; null is 8 on a real clock, and 1 on a manual or auto clock."""
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
         if self.repeat_last and not self.schedule[-1]:
             message = "the last delay is repeated, so it cannot be 0s; set repeat_last: false or a longer delay"
             raise ValueError(message)
-        if len(self.offsets) > 10_000:  # noqa: PLR2004 - a ladder of more steps is a mistake, not a test
+        if len(self.offsets) > 10_000:  # noqa: PLR2004 - a longer schedule is a mistake, not a test
             message = "this schedule makes more than 10 000 attempts"
             raise ValueError(message)
         return self
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Return when each attempt is due, in milliseconds after the event (contract section 6, rule 3)."""
+        """Return the due time of each attempt, in milliseconds after the event (contract section 6, rule 3)."""
         due = first = self.schedule[0]
         last = first + self.window
         offsets = [first]
@@ -198,7 +198,7 @@ def _exact(value: object) -> Decimal:
         message = f"{value} is a binary float, which is not exact; write it as a text, such as '{value}'"
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    # Written out, a large exponent could fill any memory; as it came it does not fit the pattern.
+    # Written out, a large exponent would need any amount of memory; as it is, it does not match the pattern.
     is_short = isinstance(value, Decimal) and abs(value.adjusted()) <= MOST_DIGITS
     text = format(value, "f") if is_short else str(value)
     if not (is_number or isinstance(value, str)) or not _PLAIN_NUMBER.fullmatch(text):
@@ -249,12 +249,12 @@ MethodName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class CurrencySettings(_Model):
-    """A currency of the catalogue; what is left out is as shipped, or 2 digits and 1 for a new one."""
+    """A currency of the catalogue; defaults are the shipped values, or 2 digits and a rate of 1 for a new one."""
 
     digits: int | None = Field(None, ge=0, le=8)
-    """Its minor digits."""
+    """Its number of minor digits."""
     per_us_dollar: Exact | None = None
-    """Units of it for one US dollar."""
+    """Its units for one US dollar."""
 
     @field_validator("per_us_dollar")
     @classmethod
@@ -266,25 +266,25 @@ class CurrencySettings(_Model):
 
 
 class MethodSettings(_Model):
-    """A payment method of the catalogue; what is left out is as shipped, or for a new one everything goes."""
+    """A payment method of the catalogue; defaults are the shipped values, or no restriction for a new one."""
 
     name: str | None = Field(None, min_length=1, max_length=100)
-    """What payers read."""
+    """Name shown to payers."""
     countries: tuple[CountryCode, ...] | None = None
-    """Where it is offered; empty for everywhere."""
+    """Countries in which it is offered; empty for all."""
     limits: dict[LimitOf, tuple[Exact, Exact] | None] = Field(default_factory=dict)
-    """Smallest and largest amount by currency; `*` stands for all others, in US dollars, and null takes one away."""
+    """Smallest and largest amount by currency; `*` is for all others, in US dollars, and null removes one."""
 
 
 class CatalogueSettings(_Model):
-    """What a deployment offers, merged over what is shipped, member by member."""
+    """The currencies and payment methods of a deployment, merged over the shipped ones, member by member."""
 
     shipped: bool = True
-    """Whether the shipped payment methods are offered too; without them those of this catalogue alone."""
+    """Whether the shipped payment methods are offered too, or only those of this catalogue."""
     currencies: dict[CurrencyCode, CurrencySettings | None] = Field(default_factory=dict)
-    """Currencies with their `digits` and their rate `per_us_dollar`; null takes one away."""
+    """Currencies with their `digits` and their rate `per_us_dollar`; null removes one."""
     payment_methods: dict[MethodName, dict[MethodName, MethodSettings | None] | None] = Field(default_factory=dict)
-    """Methods by `type`, then by `code`, with `name`, `countries` and `limits`; null takes one away."""
+    """Methods by `type`, then by `code`, with `name`, `countries` and `limits`; null removes one."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -302,7 +302,7 @@ class CatalogueSettings(_Model):
 
     @property
     def digits(self) -> dict[str, int]:
-        """Return the minor digits of each currency that the service knows."""
+        """Return the minor digits of each known currency."""
         known = dict(MINOR_DIGITS)
         for code, currency in self.currencies.items():
             if currency is None:
@@ -331,60 +331,60 @@ def _check_limits(limits: tuple[Decimal, Decimal], place: str, digits: int | Non
 
 
 class DisputeSettings(_Model):
-    """The default life of a dispute, which the contract does not show."""
+    """What happens to a dispute without a script, which the contract does not show."""
 
     response_window: SomeDuration = parse_duration("7d")
-    """From the dispute's arrival to `evidence_due_by`; without evidence it is then lost."""
+    """Time from the dispute's arrival to `evidence_due_by`; without evidence it is then lost."""
     review: Duration = parse_duration("3d")
-    """From the evidence to the decision."""
+    """Time from the evidence to the decision."""
     decision: Literal["won", "lost"] = "won"
-    """What the review ends with."""
+    """The decision of the review."""
 
 
 class RefundSettings(_Model):
-    """What can be refunded."""
+    """Rules for refunds."""
 
     while_disputed: Literal["refuse", "allow"] = "refuse"
-    """Whether money that is under an open dispute, or was charged back, can be refunded all the same."""
+    """Whether an amount that is disputed, or was charged back, can be refunded too."""
 
 
 class Settings(_Model):
-    """One sandbox: a business and the service it meets."""
+    """The settings of one sandbox."""
 
     scenario: str = "happy-path"
-    """Scenario of a new pay-in that nothing else chooses for."""
+    """Scenario of new pay-ins for which no other is chosen."""
     api_version: str = Field("v1", min_length=1, max_length=64)
     """`api_version` of events (I4)."""
     livemode: bool = False
     """`livemode` of events (I5)."""
     timestamps: Literal["milliseconds", "seconds"] = "milliseconds"
-    """Precision of times; seconds make ties (I3)."""
+    """Precision of times; with `seconds` several events can have the same time (I3)."""
     event_request_id: Literal["null", "omit"] = "null"
-    """What an event that no request caused has in `request_id`."""
+    """`request_id` of events that no request caused."""
     envelope: Literal["by_layer", "A", "B", "alternate"] = "by_layer"
-    """Which of the two error envelopes an error wears."""
+    """Which of the two error envelopes is used."""
     docs_url: str = Field("https://docs.example.test/errors", max_length=2048)
     """`error.docs` of envelope A."""
     unknown_fields: Literal["ignore", "refuse"] = "ignore"
-    """What happens to members of a request body that no model names."""
+    """What happens with unknown members of a request body."""
     created_status: Literal[200, 201] = 200
-    """Status of a POST that creates; the contract shows the envelope alone."""
+    """Status of a POST that creates something; the contract only shows the envelope."""
     fingerprint: Literal["parsed", "raw"] = "parsed"
-    """Whether two bodies are the same when they parse alike, or only byte for byte."""
+    """Whether two bodies are compared by their parsed content, or byte by byte."""
     in_flight: Literal["join", "conflict"] = "join"
-    """What a second request with the key of a running one gets: its answer, or 409."""
+    """What a request with the key of one in flight gets: the same answer, or 409."""
     idempotency_validity: SomeDuration = parse_duration("24h")
-    """How long a key is remembered."""
+    """How long an idempotency key is valid."""
     processing_time: RealDuration = parse_duration("0s")
     """Real time that a POST stays in flight before it is executed."""
     body_limit: int = Field(1_048_576, ge=1, le=67_108_864)
     """Largest request body in bytes."""
     permissions: tuple[str, ...] | None = None
-    """Operations that the business may call (`*` matches any run of characters); null permits all."""
+    """Operations that the business may call (`*` matches any characters); null allows all."""
     allowed_addresses: tuple[Network, ...] | None = None
-    """Addresses and networks that the business may call from; null permits all."""
+    """Addresses and networks that the business may call from; null allows all."""
     rate_limit: RateLimit | None = None
-    """A quota; none by default."""
+    """The quota of the business; null is none."""
     retry_after: bool = False
     """Opt-in extra: `Retry-After` on 429."""
     idempotent_replayed: bool = False
@@ -392,37 +392,37 @@ class Settings(_Model):
     webhooks: WebhookSettings = WebhookSettings.model_construct()
     """How events are sent."""
     disputes: DisputeSettings = DisputeSettings.model_construct()
-    """The default life of a dispute."""
+    """What happens to a dispute without a script."""
     auto_patience: RealDuration = parse_duration("5s")
-    """Real time that an auto clock waits for a retry after a reply that a fault has changed, or that was lost."""
+    """Real time that an auto clock waits for a retry after a reply that was lost, or changed by a fault."""
     refunds: RefundSettings = RefundSettings.model_construct()
-    """What can be refunded."""
+    """Rules for refunds."""
     catalogue: CatalogueSettings = CatalogueSettings.model_construct()
-    """What the deployment offers."""
+    """The currencies and payment methods of the deployment."""
     pay_in_expires_in: Duration = Field(parse_duration("24h"), ge=60_000, le=parse_duration("30d"))
-    """How long a pay-in can be paid whose deposit has no `expires_in`."""
+    """Time until an unpaid pay-in expires, if its deposit has no `expires_in`."""
     list_order: Literal["newest_first", "oldest_first"] = "newest_first"
     """Order of the API's lists."""
     duplicate_external_identifier: Literal["allow", "refuse"] = "allow"
-    """Whether an `external_identifier` may come again; else a second pay-in, refund, … with it is refused with 422."""
+    """Whether an `external_identifier` may be used again; otherwise a second pay-in, refund, … with it is 422."""
     journal_limit: int = Field(10_000, ge=1, le=1_000_000)
-    """Requests, and as many deliveries, that the journals keep."""
+    """Requests that the journals keep, and as many deliveries."""
     journal_bytes: int = Field(67_108_864, ge=65_536, le=1_099_511_627_776)
-    """Bytes of requests, events and deliveries, with their answers, that the journals keep together."""
+    """Bytes of requests, events, deliveries and their answers that the journals keep in total."""
 
     @cached_property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...] | None:
-        """Return the address allow-list, parsed."""
+        """Return the parsed allow-list of addresses."""
         return None if self.allowed_addresses is None else tuple(ip_network(each) for each in self.allowed_addresses)
 
 
 def guards(settings: Settings) -> bool:
-    """Return whether settings keep out a business that knows its secret: addresses, permissions, a quota."""
+    """Return whether an authenticated request can be refused: by address, permission or quota."""
     return not (settings.allowed_addresses is None and settings.permissions is None and settings.rate_limit is None)
 
 
 class Explained(NamedTuple):
-    """The first thing that is wrong with some data: where, what to say of it, and what pydantic calls it."""
+    """The first error in some data: its place and message, and pydantic's error type and context."""
 
     place: tuple[int | str, ...]
     text: str
@@ -431,26 +431,26 @@ class Explained(NamedTuple):
 
 
 def explain(error: ValidationError, model: type[BaseModel] | None = None) -> tuple[str, str]:
-    """Return the path and the message of a pydantic error's first finding; see `explained`."""
+    """Return the path and the message of a validation's first error; see `explained`."""
     found = explained(error, model)
     return ".".join(map(str, found.place)), found.text
 
 
 def explained(error: ValidationError, model: type[BaseModel] | None = None) -> Explained:
-    """Return a pydantic error's first finding.
+    """Return the first error of a validation.
 
-    `model` is what was validated, by which the member is found that an unknown one may mean.
+    With `model`, the validated model, the message about an unknown member suggests a known one.
     """
     first, *others = error.errors(include_url=False)
     place = first["loc"]
-    # A member that is a word or an object has a finding for each; the one that got further is about what was given.
+    # A member that is a word or an object has an error for both; the one with the longer path fits what was given.
     word = next((at for at, part in enumerate(place) if str(part).startswith("literal[")), None)
     if word is not None:
         found = [each for each in others if each["loc"][:word] == place[:word] and len(each["loc"]) > word + 1]
         first = found[0] if found else first
         place = (*place[:word], *first["loc"][word + 1 :])
     if first["type"] == "missing":
-        # A required member that is misspelt is missing as well.
+        # A misspelt required member is also reported as missing.
         *above, name = first["loc"]
         beside = [each for each in others if each["type"] == "extra_forbidden" and [*each["loc"][:-1]] == above]
         first = next((each for each in beside if nearest(each["loc"][-1], [str(name)])), first)
@@ -461,15 +461,15 @@ def explained(error: ValidationError, model: type[BaseModel] | None = None) -> E
         text += _meant(place, model)
     if place and place[-1] == "[key]":
         place = place[:-1]
-    # What is found only when a whole catalogue is known begins with its own place in it.
-    below, colon, told = text.partition(": ")
+    # A message about the catalogue as a whole begins with its place in the catalogue.
+    below, colon, rest = text.partition(": ")
     if place == ("catalogue",) and first["type"] == "value_error" and colon:
-        place, text = (*place, *below.split(".")), told
+        place, text = (*place, *below.split(".")), rest
     return Explained(place, text, first["type"], limits)
 
 
 def _meant(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """Return the hint for a member that is not known: one beside it, or one of the objects around it."""
+    """Return the suggestion for an unknown member: a sibling, or a member of one of the enclosing objects."""
     *above, name = map(str, place)
     *outer, (inner, beside) = _members_around(model, above)
     if near := hint(name, beside):
@@ -479,7 +479,7 @@ def _meant(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 
 def _members_around(model: type[BaseModel], above: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the objects on a path, the outermost first: the member that holds it, and its members with their types."""
+    """Return the objects on a path, the outermost first: the name of each, and its members with their types."""
     models = {model}
     around = [("", _members(models))]
     for part in above:
@@ -488,13 +488,13 @@ def _members_around(model: type[BaseModel], above: Sequence[str]) -> list[tuple[
             models = set(_models_in(members[part]))
             around.append((part, _members(models)))
         elif chosen := {each for each in models if part in {each.__name__, _tag(each)}}:
-            models = chosen  # a step of pydantic's own: which member of a union it was
+            models = chosen  # a part of pydantic's path that names the member of a union
             around[-1] = (inner, _members(chosen))
     return around
 
 
 def _members(models: Iterable[type[BaseModel]]) -> dict[str, Any]:
-    # In order, so that of two names that are equally near always the same one is meant.
+    # Sorted, so that of two equally similar names always the same one is suggested.
     ordered = sorted(models, key=lambda each: each.__name__)
     return {field.alias or name: field.annotation for each in ordered for name, field in each.model_fields.items()}
 
@@ -512,7 +512,7 @@ def _tag(model: type[BaseModel]) -> str:
 
 
 def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa: ANN401 - whatever a caller sent
-    """Return settings from a plain mapping, laid over `base` member by member; `UsageError` names the bad member."""
+    """Return settings from a plain mapping, merged over `base` member by member; `UsageError` names a bad member."""
     merged = _overlay(base.model_dump(mode="json"), data) if base is not None and isinstance(data, dict) else data
     try:
         return Settings.model_validate(merged)

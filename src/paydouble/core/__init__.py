@@ -1,1 +1,1 @@
-"""The deterministic ground floor: time, timers, identifiers, randomness, money, JSON text and errors."""
+"""The lowest layer, deterministic: time, timers, identifiers, randomness, money, JSON text and errors."""

@@ -1,6 +1,6 @@
-"""Lengths of time as people write them: `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as ISO 8601 does: `PT1H30M`, `P3D`.
+"""Durations: read as `250ms`, `2s`, `5m`, `1h30m`, `3d`, or ISO 8601 `PT1H30M`, `P3D`; written in the first form.
 
-Inside, always whole milliseconds; written back in the first form.
+Internally they are whole milliseconds.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
 _HOURS: Final = f"({_NUMBER}H({_NUMBER}M)?({_NUMBER}S)?|{_NUMBER}M({_NUMBER}S)?|{_NUMBER}S)"
 _ISO: Final = f"P({_NUMBER}W|{_NUMBER}D(T{_HOURS})?|T{_HOURS})"
 PATTERN: Final = f"(({_NUMBER}(ms|d|h|m|s))+|{_ISO})"
-"""What a duration looks like, as a regular expression of any dialect; spaces around it are allowed, too."""
+"""A duration as a regular expression that any dialect understands; spaces around it are allowed too."""
 _WHOLE: Final = re.compile(PATTERN)
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[dhmsWDHMS])")
 _CALENDAR: Final = re.compile(r"P[^T]*[0-9][YM].*")
-# A century: long enough for any life, short enough that no sum of them leaves the calendar.
+# A century: long enough for any scenario, and short enough for sums of them to stay within the calendar.
 LONGEST_MS: Final = 100 * 366 * UNITS_MS["d"]
 
 
 def parse_duration(text: object) -> int:
-    """Return the milliseconds of a text such as `1h30m` or `PT1H30M`; `ValueError` names what is wrong with it."""
+    """Return the milliseconds of a text such as `1h30m` or `PT1H30M`; `ValueError` says what is wrong."""
     if isinstance(text, bool) or not isinstance(text, str):
         message = f"a duration is a text with a unit, such as '2s' or '1h30m', not {text!r}"
         raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
@@ -37,7 +37,7 @@ def parse_duration(text: object) -> int:
     if not _WHOLE.fullmatch(compact):
         message = f"{text!r} is not a duration{_hint(compact)}; write it like 250ms, 2s, 5m, 1h30m or 3d"
         raise ValueError(message)
-    if len(compact) > 64:  # noqa: PLR2004 - far longer than any honest duration; keeps the sum below cheap
+    if len(compact) > 64:  # noqa: PLR2004 - longer than any real duration; bounds the sum below
         message = "a duration is at most 64 characters long"
         raise ValueError(message)
     units = _ISO_UNITS if compact[0] == "P" else UNITS_MS
@@ -48,7 +48,7 @@ def parse_duration(text: object) -> int:
         if fraction:
             total += int(fraction) * units[unit] // 10 ** len(fraction)
     if total > LONGEST_MS:
-        message = f"{text!r} is longer than a century; no clock here goes that far"
+        message = f"{text!r} is longer than a century, which is the longest duration"
         raise ValueError(message)
     return total
 
@@ -62,7 +62,7 @@ def _hint(text: str) -> str:
 
 
 def format_duration(milliseconds: int) -> str:
-    """Write milliseconds the way `parse_duration` reads them: `2h36m`, `0s`."""
+    """Return milliseconds as a text that `parse_duration` reads: `2h36m`, `0s`."""
     parts = []
     rest = milliseconds
     for unit, size in UNITS_MS.items():

@@ -1,14 +1,14 @@
-"""Every way in which a caller can be refused.
+"""The exceptions of this package.
 
 ::
 
     PaydoubleError              anything this package raises on purpose
-    ├── ApiError                an answer of `/api/v1` (contract section 7)
+    ├── ApiError                an error answer of `/api/v1` (contract section 7)
     ├── UsageError              a bad control call, option, file or environment variable
     ├── UnknownThing            a control call named something that does not exist
-    └── IllegalTransition       a lifecycle table does not have that arrow
+    └── IllegalTransition       a transition that is not in the lifecycle table
 
-`STATUS` is the whole status table of the contract. Nothing outside it is ever sent unless a fault asks.
+`STATUS` is the complete status table of the contract. Only faults send other statuses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATUS: Final = MappingProxyType(
         "INTERNAL_ERROR": 500,
     }
 )
-# Which layer of a real deployment answers with the code; it decides the envelope (assumptions, "Envelopes").
+# Codes that the edge of a real deployment answers with, which decides the envelope (assumptions, "Envelopes").
 EDGE_CODES: Final = frozenset({"UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"})
 
 
@@ -40,14 +40,14 @@ class PaydoubleError(Exception):
 class ApiError(PaydoubleError):
     """A documented error answer of the API.
 
-    `code` is a key of `STATUS`, `details` the optional object beside the message, `edge` says that the answer comes
-    from the edge of the service (envelope A by default) rather than from an operation (envelope B).
+    `code` is a key of `STATUS`, `details` the optional object beside the message. `edge` is whether the answer comes
+    from the edge of the service (envelope A by default) or from an operation (envelope B).
     """
 
     def __init__(
         self, code: str, message: str, *, details: dict[str, str] | None = None, edge: bool | None = None
     ) -> None:
-        """Take the code, a message for a person, and what belongs to it."""
+        """Take the code and a message for people; `edge` defaults to what the code says."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -57,15 +57,15 @@ class ApiError(PaydoubleError):
 
     @property
     def status(self) -> int:
-        """The HTTP status that the contract's table gives the code."""
+        """Return the HTTP status of the code in the contract's table."""
         return STATUS[self.code]
 
 
 class UsageError(PaydoubleError):
-    """Input of ours (control call, option, file, environment) that cannot be used; `member` is its place."""
+    """Unusable input to the double itself (control call, option, file, environment); `member` is its place."""
 
     def __init__(self, message: str, *, member: str = "") -> None:
-        """Take one clear sentence, and the path of the member that it speaks of."""
+        """Take one sentence, and the path of the member that it is about."""
         super().__init__(f"{member}: {message}" if member else message)
         self.member = member
         self.message = message
@@ -76,12 +76,12 @@ class UnknownThing(PaydoubleError):
 
 
 class IllegalTransition(PaydoubleError):
-    """A resource cannot go from one state to the other; nothing was changed."""
+    """A resource cannot change from one status to another; nothing was changed."""
 
     def __init__(  # noqa: PLR0913 - what the message needs to say
         self, kind: str, subject: str, state: str, to: str, allowed: tuple[str, ...], *, because: str = ""
     ) -> None:
-        """Take the kind and id of the resource, both states, the states that were possible, or another reason."""
+        """Take the kind and id of the resource, both statuses, and the possible ones or another reason."""
         self.state = state
         self.to = to
         possible = f"possible: {', '.join(allowed)}" if allowed else f"{state} is final"

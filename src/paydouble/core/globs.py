@@ -1,4 +1,4 @@
-"""Texts in which `*` stands for any run of characters, and nothing else is special."""
+"""Patterns in which `*` matches any characters, and no other character is special."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a function that says whether a whole text is of a pattern; for a pattern that is asked often."""
+    """Return a compiled matcher of whole texts, for repeated use."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern.__eq__
     *between, last = rest
     shortest = len(first) + len(last)
 
-    def takes(text: str) -> bool:
+    def matches(text: str) -> bool:
         if len(text) < shortest or not text.startswith(first) or not text.endswith(last):
             return False
-        # What stands between two stars may be taken where it comes first: that leaves the most for the rest. Each
-        # part is looked for once, so the time grows with the text and the pattern, however many stars there are.
+        # The first occurrence of each part is always right, because it leaves the most text for the others. Each part
+        # is searched once, so the time is linear in the text and the pattern, with any number of stars.
         at, end = len(first), len(text) - len(last)
         for part in between:
             found = text.find(part, at, end)
@@ -26,14 +26,14 @@ def matcher(pattern: str) -> Callable[[str], bool]:
             at = found + len(part)
         return True
 
-    return takes
+    return matches
 
 
 def beginning(pattern: str) -> str:
-    """Return what every text of a pattern begins with."""
+    """Return the literal prefix of a pattern, up to its first star."""
     return pattern.partition("*")[0]
 
 
 def fits(value: str, pattern: str) -> bool:
-    """Return whether a whole text is of a pattern."""
+    """Return whether a pattern matches a whole text."""
     return matcher(pattern)(value)

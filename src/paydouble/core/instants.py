@@ -1,4 +1,4 @@
-"""Points in time: whole milliseconds since the Unix epoch inside, ISO 8601 UTC outside (assumption I3)."""
+"""Points in time: internally whole milliseconds since the Unix epoch, outside ISO 8601 in UTC (assumption I3)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KEPT: Final = 512
-# datetime ends with the year 9999; a clock that is advanced further is refused before it gets there.
+# datetime ends with the year 9999; advancing a clock beyond this is refused.
 LATEST_MS: Final = int((datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()) * 1000
 
 
 class Stamps:
-    """Writes instants; keeps the texts of recent ones and of their seconds, which many share.
+    """Writes instants as texts; caches those of recent instants, and of their seconds, which many instants share.
 
-    With `seconds` true the milliseconds are cut off, which makes ties (setting `timestamps: seconds`).
+    With `seconds` the milliseconds are cut off, so several instants have the same text (setting `timestamps: seconds`).
     """
 
     __slots__ = ("_seconds", "_texts")
@@ -30,7 +30,7 @@ class Stamps:
         text = texts.get(instant)
         if text is None:
             second, millisecond = divmod(instant, 1000)
-            # Under `~second`, a negative number, stands the second's own text, which lacks the milliseconds alone.
+            # The key `~second`, a negative number, has the text of the second, without milliseconds.
             whole = texts.get(~second)
             if whole is None:
                 whole = texts[~second] = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")

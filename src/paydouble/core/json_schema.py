@@ -19,7 +19,7 @@ OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 
 
 def described(text: str, schema: Schema) -> Schema:
-    """Return a schema with a description of its own; without a text, the schema as it is."""
+    """Return a schema with a description; without a text, the schema itself."""
     return {"description": text, **schema} if text else schema
 
 
@@ -45,7 +45,7 @@ def list_of(items: Schema) -> Schema:
 
 
 def reference(name: str) -> Schema:
-    """Return a reference to a component of the document."""
+    """Return a reference to a component schema."""
     return {"$ref": REF + name}
 
 

@@ -1,7 +1,7 @@
-"""Strict JSON: the standard's text and nothing else, with every number's own spelling kept.
+"""Strict JSON: what the standard allows and nothing else, with the spelling of every number kept.
 
-Refused: bytes that are not UTF-8, NaN and the infinities, lone surrogates, the same member twice in an object
-(receivers disagree about which one counts), and nesting that no payment needs.
+Refused: bytes that are not UTF-8, NaN and the infinities, lone surrogates, duplicate members of an object (parsers
+disagree about which one counts), and deep nesting.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ import orjson
 from jiter import from_json
 
 DEEPEST: Final = 254
-"""Lists and objects in one another that can be written again."""
+"""The deepest nesting of lists and objects that can be serialised again."""
 
 
 class JsonTextError(ValueError):
-    """The bytes are not the JSON that we take; the message says why and where."""
+    """The bytes are not accepted as JSON; the message says why and where."""
 
 
 class Number(Decimal):
-    """A JSON number: exact, and with the lexeme that it was written with (`49.90`, `4.99e1`)."""
+    """An exact JSON number with its lexeme: the text that it was written as (`49.90`, `4.99e1`)."""
 
     __slots__ = ("lexeme",)
     lexeme: str
 
     def __new__(cls, lexeme: str) -> Number:  # noqa: PYI034 - final in practice; Self would hide the slot from mypy
-        """Read a lexeme that the JSON scanner has already checked."""
+        """Take a lexeme that the JSON scanner has checked."""
         return _number(lexeme)
 
 
 def _number(lexeme: str) -> Number:
-    # What the scanner calls for each number: a function is half the price of a class that is called.
+    # The scanner calls this for each number; a function call takes half the time of a class call.
     try:
         number = Decimal.__new__(Number, lexeme)
     except InvalidOperation:
-        message = f"the number {lexeme[:40]} is out of any range"
+        message = f"the number {lexeme[:40]} is out of range"
         raise JsonTextError(message) from None
     number.lexeme = lexeme
     return number
@@ -49,13 +49,13 @@ def _number(lexeme: str) -> Number:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        message = f"the member {json.dumps(_repeated(pairs)[:80])} stands twice in one object"
+        message = f"the member {json.dumps(_repeated(pairs)[:80])} is twice in one object"
         raise JsonTextError(message)
     return members
 
 
 def _repeated(pairs: list[tuple[str, Any]]) -> str:
-    """Return the first name of an object's members that another one has as well."""
+    """Return the first name that occurs twice."""
     times = Counter(name for name, _ in pairs)
     return next(name for name, count in times.items() if count > 1)
 
@@ -76,7 +76,7 @@ _SCAN: Final = scanner.make_scanner(_DECODER)  # type: ignore[arg-type]  # types
 def loads(body: bytes, *, deepest: int | None = None) -> Any:  # noqa: ANN401 - JSON is any
     """Return the value of a JSON text; numbers are `Number`s. `JsonTextError` says what is wrong and where.
 
-    `deepest` is how many lists and objects may stand in one another, for those who walk through the value by recursion.
+    `deepest` limits the nesting of lists and objects, for callers that recurse through the value.
     """
     if deepest is not None:
         check_depth(body, deepest)
@@ -86,7 +86,7 @@ def loads(body: bytes, *, deepest: int | None = None) -> Any:  # noqa: ANN401 - 
             value, end = _SCAN(text, 0)
         except StopIteration:
             value, end = None, -1
-        # The usual text is one value and nothing around it; the rest has white space, or an error to be told of.
+        # Most texts are one value with nothing around it; others have white space, or an error to report.
         return value if end == len(text) else _DECODER.decode(text)
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8"
@@ -97,14 +97,14 @@ def loads(body: bytes, *, deepest: int | None = None) -> Any:  # noqa: ANN401 - 
     raise JsonTextError(message)
 
 
-# A text, or one bracket. Never tried again from within (`*+`), a text takes time in proportion to its length.
+# A string, or one bracket. The possessive quantifiers prevent backtracking, so the time is linear.
 _MARKS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 
 
 def check_depth(body: bytes, deepest: int) -> None:
-    """Raise `JsonTextError`, with the place, when more than `deepest` lists and objects stand in one another."""
+    """Raise `JsonTextError`, with the place, if lists and objects are nested more than `deepest` levels deep."""
     if body.count(b"[") + body.count(b"{") <= deepest:
-        return  # as nearly every text
+        return  # true for nearly every text
     depth = 0
     for mark in _MARKS.finditer(body):
         at = mark.start()
@@ -121,15 +121,15 @@ def check_depth(body: bytes, deepest: int) -> None:
 
 
 def read(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
-    """Return the value of a JSON text as quickly as it can be had; numbers are ints and Decimals, exact.
+    """Return the value of a JSON text with a faster parser; numbers are ints and Decimals, exact but without lexeme.
 
-    For those who need no number's spelling. What the quick reader refuses, `loads` takes or explains.
+    When that parser refuses a text, `loads` parses it or raises `JsonTextError`.
     """
     try:
         return from_json(body, allow_inf_nan=False, cache_mode="all", catch_duplicate_keys=True, float_mode="decimal")
     except ValueError:
         value = loads(body, deepest=DEEPEST)
-    canonical(value)  # refuses what `loads` alone would not: half a surrogate pair, a nesting that cannot be written
+    canonical(value)  # refuses lone surrogates, and nesting that cannot be serialised
     return value
 
 
@@ -140,15 +140,15 @@ def _lexeme(value: object) -> orjson.Fragment:
 
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:  # noqa: ANN401 - JSON is any
-    """Return a JSON text in which every `Number` is written as it was read."""
+    """Return a JSON text; every `Number` is written with its lexeme."""
     return orjson.dumps(value, default=_lexeme, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
 def canonical(value: Any) -> bytes:  # noqa: ANN401 - JSON is any
-    """Return one spelling for all texts with the same members and the same number lexemes."""
+    """Return the canonical text of a value: the same for all texts with the same members and number lexemes."""
     try:
         return orjson.dumps(value, default=_lexeme, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:
         deep = "ecursion" in str(error)
-        message = "nested too deeply" if deep else "a text holds half of a surrogate pair, which is no character"
+        message = "nested too deeply" if deep else "a text has half of a surrogate pair, which is not a character"
     raise JsonTextError(message)

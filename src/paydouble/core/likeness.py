@@ -1,4 +1,4 @@
-"""The name that somebody who has misspelt one may have meant."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from typing import Final
 
 LIKENESS: Final = 0.6
-# A longer name is compared by its beginning; the comparison takes time in proportion to the square of the length.
+# Only this many characters are compared, because the comparison takes quadratic time.
 _LONGEST: Final = 60
-# A shorter beginning begins too much.
+# A shorter prefix is the beginning of too many names.
 _SHORTEST: Final = 4
 
 
 def nearest(name: object, names: Iterable[str]) -> str:
-    """Return the name that is most like another, or nothing; neither case nor hyphens and underscores count.
+    """Return the most similar of some names, or an empty text; case, hyphens and underscores do not count.
 
-    One that begins with the whole of it is taken for it when there is no other: `after` is `after_commit`.
+    If none is similar, a name that begins with the text is returned, if it is the only one: `after_commit` for `after`.
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - only for those who have misspelt one
+    from difflib import get_close_matches  # noqa: PLC0415 - only needed for a misspelt name
 
     if not isinstance(name, str):
         return ""

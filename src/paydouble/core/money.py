@@ -1,7 +1,7 @@
-"""Money as a whole number of minor units, exact from the caller's digits to the wire (principle P4).
+"""Money as a whole number of minor units, exact from the caller's digits to the sent ones (principle P4).
 
 An amount is written with exactly its currency's minor digits (`49.90`, `1500` for JPY, `1.250` for KWD) as a JSON
-number. No binary float is ever made of it: text -> Decimal -> int on the way in, int -> text on the way out.
+number. It is never converted to a binary float: text -> Decimal -> int on the way in, int -> text on the way out.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TWO_DIGITS = (
 _NO_DIGITS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 _THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
 _FOUR_DIGITS = "CLF UYW"
-# ISO 4217, list one: the number of minor digits of each currency. Metals, bond units and the codes for tests and for no
-# currency have none there, so no amount can be written in them.
+# ISO 4217, list one: the minor digits of each currency. Metals, bond units and the codes for tests and for no currency
+# have none there, so there are no amounts in them.
 MINOR_DIGITS: Final = MappingProxyType(
     {
         **dict.fromkeys(_TWO_DIGITS.split(), 2),
@@ -32,16 +32,16 @@ MINOR_DIGITS: Final = MappingProxyType(
         **dict.fromkeys(_FOUR_DIGITS.split(), 4),
     }
 )
-# Eighteen digits fit a signed 64-bit integer, which is what a receiver will keep them in.
+# Eighteen digits fit into a signed 64-bit integer, which receivers use.
 MOST_DIGITS: Final = 18
-# Wide enough for any honest spelling of an amount; a longer one cannot be exact and says so.
+# Wide enough for any real amount; a longer one raises Inexact.
 _EXACT: Final = Context(prec=100, Emin=-999_999, Emax=999_999, traps=[Inexact])
 
 
 def to_minor(amount: Decimal, digits: int) -> int:
-    """Return the minor units of an amount; `ValueError` when it has more digits than the currency.
+    """Return the minor units of an amount; `ValueError` if it has more decimal places than the currency.
 
-    Trailing zeros beyond the currency's digits are accepted (`1500.0` JPY is 1500).
+    More trailing zeros than the currency's digits are accepted (`1500.0` JPY is 1500).
     """
     if not amount.is_finite() or amount.adjusted() + digits >= MOST_DIGITS:
         message = f"has more than {MOST_DIGITS} digits"
@@ -73,10 +73,10 @@ def json_amount(minor: int, digits: int) -> Fragment:
 
 
 def write_amount(minor: int, currency: str) -> str:
-    """Return an amount with the digits that ISO 4217 gives its currency."""
+    """Return an amount with its currency's digits by ISO 4217."""
     return write_minor(minor, MINOR_DIGITS[currency])
 
 
 def parse_amount(text: str, currency: str) -> int:
-    """Return the minor units of a decimal text in a currency of ISO 4217."""
+    """Return the minor units of a decimal text in an ISO 4217 currency."""
     return to_minor(Decimal(text), MINOR_DIGITS[currency])

@@ -1,7 +1,7 @@
-"""Text from anybody, made safe to print: what a terminal would obey, or show in another order, becomes an escape.
+"""Makes untrusted text safe to print: control characters and bidirectional controls become escapes.
 
-A name, a path or a body may hold anything. Printed as it is, a line end forges a line of a log, an escape sequence
-moves the cursor or hides text, and a control of bidirectional text shows a line in another order than it has.
+A name, a path or a body may contain anything. Printed unchanged, a line end forges a log line, an escape sequence moves
+the cursor or hides text, and a bidirectional control changes the displayed order of a line.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Besides C0: DEL and C1, what sets the direction of text, line separators, and halves of surrogate pairs, which no
-# encoding takes.
+# Besides C0: DEL and C1, direction controls, line separators, and halves of surrogate pairs, which cannot be encoded.
 _BESIDES_C0: Final = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 _UNSAFE: Final = re.compile(f"[\x00-\x1f{_BESIDES_C0}]")
 _UNSAFE_IN_JSON: Final = re.compile(f"[{_BESIDES_C0}]")  # JSON has an escape for each C0 already
@@ -24,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str, *, ascii_only: bool = False) -> str:
-    """Return a JSON text that means the same, without what its writer has left unsafe; line ends stay."""
+    """Return an equivalent JSON text with unsafe characters escaped; line ends stay."""
     return (_NOT_ASCII if ascii_only else _UNSAFE_IN_JSON).sub(_escape_in_json, text)
 
 

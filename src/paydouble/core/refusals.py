@@ -1,7 +1,7 @@
-"""What to say of a value that a model refuses: what it is, and what to send instead.
+"""Messages for values that a model refuses: what was sent, and what to send instead.
 
-The kinds are those of pydantic's errors, whose own messages are about types of Python. A sentence has the value as its
-subject: the caller puts the member before it, as in `amount: is text; send a number such as 49.90`.
+There is one sentence for each of pydantic's error types, because its own messages are about Python types. The value is
+the subject of a sentence: the caller puts the member before it, as in `amount: is text; send a number such as 49.90`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paydouble.core.likeness import nearest
 
 Limits = Mapping[str, Any]
 UNKNOWN_MEMBER: Final = "this member is not known"
-# What a sentence shows of a value.
+# Characters of a value that a sentence shows.
 _LONGEST: Final = 40
 _NUMBER: Final = "a number"
 _AMOUNT: Final = "a number such as 49.90"
@@ -24,7 +24,7 @@ _WHOLE: Final = "a whole number"
 _FLAG: Final = "true or false"
 _OBJECT: Final = "an object"
 _LIST: Final = "a list"
-# Kind of error -> what to send.
+# Error type -> what to send.
 _WANTED: Final = MappingProxyType(
     {
         "bool_parsing": _FLAG,
@@ -39,7 +39,7 @@ _WANTED: Final = MappingProxyType(
         "int_parsing": _WHOLE,
         "int_parsing_size": f"{_WHOLE} of fewer digits",
         "int_type": _WHOLE,
-        "is_instance_of": _AMOUNT,  # the models ask for instances of Decimal alone
+        "is_instance_of": _AMOUNT,  # the models only have instances of Decimal
         "list_type": _LIST,
         "model_type": _OBJECT,
         "string_type": "a text",
@@ -47,7 +47,7 @@ _WANTED: Final = MappingProxyType(
         "tuple_type": _LIST,
     }
 )
-# Pattern -> what fits it. A test compares them with the patterns of the models.
+# Pattern -> a description. A test compares the keys with the patterns of the models.
 FITTING: Final = MappingProxyType(
     {
         r"^[A-Z]{3}$": "three capital letters such as EUR",
@@ -64,19 +64,19 @@ FITTING: Final = MappingProxyType(
 
 
 def sentence(kind: str, value: object, limits: Limits, otherwise: str) -> str:
-    """Return what to say of a value; `limits` is what pydantic tells with an error, `otherwise` its own message."""
+    """Return the sentence for an error type; `limits` is pydantic's error context, `otherwise` its own message."""
     if kind in _WANTED:
         return f"is {_what(value)}; send {_WANTED[kind]}"
     if kind in _SENTENCES:
         return _SENTENCES[kind](value, limits)
     if kind not in KINDS:
         return f"{otherwise[:1].lower()}{otherwise[1:]}"
-    # A validator of ours has said it, and quotes numbers as Python writes them.
+    # The message of a validator of ours, in which numbers may be written as in Python.
     return re.sub(r"Decimal\('([^']*)'\)", r"\1", otherwise.removeprefix("Value error, ")).replace("\n", " ")
 
 
 def _what(value: object) -> str:
-    """Return what kind of value it is, or a short one itself."""
+    """Return the kind of a value, or a short value itself."""
     match value:
         case None:
             return "null"
@@ -103,22 +103,22 @@ def _shown(value: object) -> str:
 
 
 def _compared(words: str, limit: str) -> Callable[[object, Limits], str]:
-    def said(value: object, limits: Limits) -> str:
+    def describe(value: object, limits: Limits) -> str:
         given = _number(value) if isinstance(value, int | float | Decimal) else _shown(value)
         return f"is {given}; send {words} {limits[limit]}"
 
-    return said
+    return describe
 
 
 def _counted(words: str, limit: str) -> Callable[[object, Limits], str]:
-    def said(value: object, limits: Limits) -> str:
+    def describe(value: object, limits: Limits) -> str:
         unit = "character" if isinstance(value, str) else "entry" if limits[limit] == 1 else "entries"
         plural = "s" if unit == "character" and limits[limit] != 1 else ""
         size = len(value) if isinstance(value, str | list | tuple | dict) else limits.get("actual_length")
         given = "is empty" if not size else f"has {size} {'characters' if isinstance(value, str) else 'entries'}"
         return f"{given}; send {words} {limits[limit]} {unit}{plural}"
 
-    return said
+    return describe
 
 
 def _not_among(value: object, limits: Limits) -> str:
@@ -154,4 +154,4 @@ _SENTENCES: Final[Mapping[str, Callable[[object, Limits], str]]] = MappingProxyT
     }
 )
 KINDS: Final = frozenset({*_WANTED, *_SENTENCES, "value_error"})
-"""The kinds of errors for which there is a sentence; a validator of ours says its own."""
+"""The error types that have a sentence; validators of ours have their own message."""

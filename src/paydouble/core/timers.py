@@ -1,8 +1,8 @@
-"""What will happen later: a heap of timers, by due instant and sequence, that hold data, not closures.
+"""A heap of timers, ordered by due instant and sequence number, that hold data and not closures.
 
-Because a timer is data it can be printed, compared and replayed. Two timers of one instant go off in the order in
-which they were set. A cancelled timer stays in the heap and is passed over when it surfaces, which keeps both
-operations cheap; the heap is rebuilt when more than half of it is dead.
+A timer is data, so it can be printed, compared and replayed. Timers of the same instant go off in the order in which
+they were set. A cancelled timer stays in the heap and is skipped when it comes to the top, so both operations are
+cheap; the heap is rebuilt when more than half of it is cancelled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ C = TypeVar("C")
 class Timer(NamedTuple, Generic[C]):
     """One command that is due at an instant, on behalf of a subject (the id of an object or a delivery).
 
-    A tuple, so that it is its own entry in the heap: no two have one sequence number, and nothing after it is compared.
+    A tuple, so it is its own heap entry: sequence numbers are unique, so the members after them are never compared.
     """
 
     due: int
@@ -36,7 +36,7 @@ class Timers(Generic[C]):
         self._by_subject: dict[str, tuple[Timer[C], ...]] = {}
         self._sequence = 0
         self._dead: set[int] = set()
-        """The sequence numbers of those in the heap that were cancelled."""
+        """Sequence numbers of the cancelled timers that are still in the heap."""
 
     def __len__(self) -> int:
         """Count the timers that will still go off."""
@@ -52,7 +52,7 @@ class Timers(Generic[C]):
         return timer
 
     def cancel(self, timer: Timer[C]) -> bool:
-        """Take one timer back; False when it has gone off or was cancelled before."""
+        """Cancel a timer; False if it has gone off or was cancelled before."""
         if timer not in self._by_subject.get(timer.subject, ()):
             return False
         self._forget(timer)
@@ -65,7 +65,7 @@ class Timers(Generic[C]):
         return True
 
     def cancel_subject(self, subject: str) -> int:
-        """Take back every timer of a subject; returns how many."""
+        """Cancel every timer of a subject; returns how many there were."""
         return sum(self.cancel(timer) for timer in self.of(subject))
 
     def of(self, subject: str) -> tuple[Timer[C], ...]:
@@ -80,7 +80,7 @@ class Timers(Generic[C]):
         return heap[0][0] if heap else None
 
     def pop_due(self, now: int) -> Timer[C] | None:
-        """Take out the next timer that is due at or before `now`."""
+        """Remove and return the next timer that is due at or before `now`; None if there is none."""
         due = self.next_due()
         if due is None or due > now:
             return None
@@ -89,7 +89,7 @@ class Timers(Generic[C]):
         return timer
 
     def pending(self) -> list[Timer[C]]:
-        """Return what is still to come, in the order in which it will happen."""
+        """Return the timers that will still go off, in that order."""
         return sorted(each for each in self._heap if each.sequence not in self._dead)
 
     def _forget(self, timer: Timer[C]) -> None:

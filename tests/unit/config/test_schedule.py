@@ -1,4 +1,4 @@
-"""The retry schedule of contract section 6, and any other that a team may set."""
+"""The retry schedule of contract section 6, and schedules of other settings."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from paydouble.core.errors import UsageError
 delays = st.integers(0, 20).map(lambda steps: steps * 100)
 
 
-def ladder(**webhooks: Any) -> tuple[int, ...]:  # noqa: ANN401 - the members of WebhookSettings
-    """Return the offsets of such settings."""
+def offsets_of(**webhooks: Any) -> tuple[int, ...]:  # noqa: ANN401 - the members of WebhookSettings
+    """Return the offsets of some settings."""
     return load_settings({"webhooks": webhooks}).webhooks.offsets
 
 
@@ -27,10 +27,10 @@ def test_the_schedule_is_the_contracts() -> None:
 
 @given(schedule=st.lists(delays, min_size=1, max_size=6), window=st.integers(0, 30).map(lambda n: n * 100))
 def test_no_attempt_is_due_after_the_window(schedule: list[int], window: int) -> None:
-    """Attempts come in order, each after its delay, from the first to the end of the window and no further."""
+    """Attempts are in order, each after its delay, until the end of the window."""
     repeat = schedule[-1] > 0
 
-    offsets = ladder(
+    offsets = offsets_of(
         schedule=[format_duration(delay) for delay in schedule], window=format_duration(window), repeat_last=repeat
     )
 
@@ -54,8 +54,8 @@ def test_no_attempt_is_due_after_the_window(schedule: list[int], window: int) ->
     ],
 )
 def test_another_schedule(webhooks: dict[str, Any], offsets: tuple[int, ...]) -> None:
-    """A first delay is waited for, and the window counts from the first attempt."""
-    assert ladder(**webhooks) == offsets
+    """The first delay is counted from the event, and the window from the first attempt."""
+    assert offsets_of(**webhooks) == offsets
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_another_schedule(webhooks: dict[str, Any], offsets: tuple[int, ...]) ->
     ],
 )
 def test_a_schedule_without_end_is_refused(webhooks: dict[str, Any], message: str) -> None:
-    """A repetition that never gets anywhere, or takes ten thousand steps, is a mistake."""
+    """A repeated delay of 0, or more than ten thousand attempts, is refused."""
     with pytest.raises(UsageError) as caught:
-        ladder(**webhooks)
+        offsets_of(**webhooks)
 
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""Every setting can be set, and refused with its place when it is wrong."""
+"""Every setting can be set, and a wrong value is refused with its place."""
 
 from decimal import Decimal
 from ipaddress import ip_network
@@ -91,7 +91,7 @@ def nested(member: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON is
     name, dot, below = member.partition(".")
     if not dot:
         return {name: value}
-    # A quota has no default, so a member of one comes with the rest of it.
+    # A quota has no default, so the other members of it are given too.
     return {name: {**(QUOTA if name == "rate_limit" else {}), below: value}}
 
 
@@ -103,8 +103,8 @@ def found(settings: Settings, member: str) -> Any:  # noqa: ANN401 - JSON is any
     return value
 
 
-def test_every_member_is_tried() -> None:
-    """A new setting without a line in the table above fails here."""
+def test_every_member_has_a_case() -> None:
+    """A new setting needs a line in the table above."""
     expected = set(Settings.model_fields)
     for name, model in NESTED.items():
         expected |= {f"{name}.{below}" for below in model.model_fields}
@@ -114,7 +114,7 @@ def test_every_member_is_tried() -> None:
 
 @pytest.mark.parametrize("member", sorted(MEMBERS))
 def test_a_member_can_be_set(member: str) -> None:
-    """What is set is there, and was not there before."""
+    """The value is used, and differs from the default."""
     value = MEMBERS[member][0]
 
     settings = load_settings(nested(member, value))
@@ -126,7 +126,7 @@ def test_a_member_can_be_set(member: str) -> None:
 
 @pytest.mark.parametrize("member", sorted(MEMBERS))
 def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
-    """The refusal names the path of the member, and of the item within."""
+    """The error names the path of the member, and the item inside it."""
     with pytest.raises(UsageError) as caught:
         load_settings(nested(member, MEMBERS[member][1]))
 
@@ -153,8 +153,8 @@ def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
     ],
 )
 @pytest.mark.parametrize("base", [None, Settings()])
-def test_a_refusal_says_what_and_where(data: object, message: str, base: Settings | None) -> None:
-    """Whatever is sent as settings, with or without others below it, is taken or refused in one sentence."""
+def test_any_value_is_accepted_or_refused_in_one_sentence(data: object, message: str, base: Settings | None) -> None:
+    """This is true with and without settings to merge over."""
     with pytest.raises(UsageError) as caught:
         load_settings(data, base)
 
@@ -164,8 +164,8 @@ def test_a_refusal_says_what_and_where(data: object, message: str, base: Setting
 @pytest.mark.parametrize(
     "name", ["Host", "HOST", "Transfer-Encoding", "connection", "Content-Type", "Content-Length", "TE"]
 )
-def test_a_signature_goes_under_no_header_that_is_needed_otherwise(name: str) -> None:
-    """A name that HTTP itself uses is refused in any case, with a way out."""
+def test_the_signature_header_cannot_be_one_that_http_needs(name: str) -> None:
+    """A name that HTTP itself uses is refused in any letter case, with a suggestion."""
     with pytest.raises(UsageError) as caught:
         load_settings({"webhooks": {"signature_header": name}})
 
@@ -175,8 +175,8 @@ def test_a_signature_goes_under_no_header_that_is_needed_otherwise(name: str) ->
     )
 
 
-def test_settings_are_laid_over_others_member_by_member() -> None:
-    """A change of one nested member leaves its neighbours; a list and a null replace what was there."""
+def test_settings_are_merged_member_by_member() -> None:
+    """A change of a nested member keeps its siblings; a list or null replaces the old value."""
     base = load_settings({"webhooks": {"timeout": "1s", "window": "1h"}, "permissions": ["*"], "rate_limit": QUOTA})
 
     settings = load_settings({"webhooks": {"timeout": "2s"}, "permissions": ["a", "b"], "rate_limit": None}, base)
@@ -186,8 +186,8 @@ def test_settings_are_laid_over_others_member_by_member() -> None:
     assert base.webhooks.timeout == 1_000
 
 
-def test_settings_laid_over_nothing_are_the_same() -> None:
-    """What is written as JSON is read back as equal settings, every member of them."""
+def test_settings_written_and_read_are_equal() -> None:
+    """Settings written as JSON are equal when read, with every member."""
     settings = load_settings({name: value for name, (value, _) in MEMBERS.items() if "." not in name})
 
     assert load_settings({}, settings) == settings
@@ -195,7 +195,7 @@ def test_settings_laid_over_nothing_are_the_same() -> None:
 
 
 def test_addresses_are_networks() -> None:
-    """A single address is a network of one, host bits are cut off; without a list everybody may call."""
+    """A single address is a network, host bits are removed, and without a list every address is allowed."""
     settings = load_settings({"allowed_addresses": ["127.0.0.1", "10.1.2.3/8", "::1"]})
 
     expected = tuple(map(ip_network, ("127.0.0.1/32", "10.0.0.0/8", "::1/128")))
@@ -203,7 +203,7 @@ def test_addresses_are_networks() -> None:
 
 
 def test_defaults_are_the_assumed_ones() -> None:
-    """The assumed values that a client meets first, by hand from the contract and the assumptions."""
+    """The most visible defaults are those of the contract and the assumptions."""
     settings = Settings()
 
     assert settings.webhooks.timeout == 10_000
@@ -217,12 +217,12 @@ def test_defaults_are_the_assumed_ones() -> None:
 
 @pytest.mark.parametrize(("given", "taken"), [(Decimal("2.5"), 2.5), (3, 3.0), (0.25, 0.25)])
 def test_a_real_number_is_taken_from_any_number(given: object, taken: float) -> None:
-    """Also from an exact one, as bodies of control calls are read."""
+    """An exact number, as in bodies of control calls, is accepted too."""
     assert TypeAdapter(Real).validate_python(given) == taken
 
 
 @pytest.mark.parametrize("given", [True, "2.5", ""])
-def test_a_flag_or_a_text_is_no_real_number(given: object) -> None:
-    """Neither true nor "2.5" is a rate."""
+def test_a_flag_or_a_text_is_not_a_real_number(given: object) -> None:
+    """Neither true nor "2.5" is accepted as a rate."""
     with pytest.raises(ValidationError, match="; send a number"):
         TypeAdapter(Real).validate_python(given)

@@ -1,4 +1,4 @@
-"""A sandbox's time: it follows, stands or is moved, and never goes back."""
+"""A sandbox's clock: it runs, stands or is moved, and never goes back."""
 
 from typing import cast
 
@@ -12,19 +12,19 @@ START = 1_767_225_600_000
 
 
 class Elapsed:
-    """The milliseconds that have gone by, as a test sets them."""
+    """Elapsed milliseconds, set by a test."""
 
     def __init__(self) -> None:
         self.at = 1_000
 
     def __call__(self) -> int:
-        """Return how many there are."""
+        """Return the elapsed milliseconds."""
         return self.at
 
 
 @pytest.mark.parametrize("mode", ["manual", "auto"])
-def test_a_clock_that_is_moved_stands_by_itself(mode: ClockMode) -> None:
-    """However much real time goes by, a manual or auto clock shows its start."""
+def test_a_manual_or_auto_clock_does_not_run(mode: ClockMode) -> None:
+    """Whatever real time passes, a manual or auto clock shows its start."""
     elapsed = Elapsed()
     clock = Clock(elapsed, mode=mode, start=START)
 
@@ -45,7 +45,7 @@ def test_a_real_clock_follows_at_its_rate(rate: float, shown: int) -> None:
 
 
 def test_a_jump_keeps_following_from_there() -> None:
-    """After a jump a real clock goes on at its rate from where it was put."""
+    """After a jump a real clock continues at its rate from there."""
     elapsed = Elapsed()
     clock = Clock(elapsed, start=START, rate=2.0)
     elapsed.at += 100
@@ -67,7 +67,7 @@ def test_a_jump_into_the_past_changes_nothing() -> None:
 
 @pytest.mark.parametrize(("due", "seconds"), [(START + 6_000, 3.0), (START, 0.0), (START - 5_000, 0.0)])
 def test_a_real_clock_says_how_long_to_wait(due: int, seconds: float) -> None:
-    """At rate two, six seconds of the sandbox are three real ones; what is past needs no waiting."""
+    """At rate two, six seconds of the sandbox are three real ones; for a past instant it is zero."""
     clock = Clock(Elapsed(), start=START, rate=2.0)
 
     assert clock.real_seconds_until(due) == seconds
@@ -82,7 +82,7 @@ moves = st.lists(st.tuples(st.sampled_from(["time", "jump"]), st.integers(-10_00
     moves=moves,
 )
 def test_no_clock_ever_goes_back(mode: str, rate: float, moves: list[tuple[str, int]]) -> None:
-    """Whatever the machine counts and wherever it jumps, each answer is at least the one before."""
+    """With any real time and any jumps, each answer is at least the previous one."""
     elapsed = Elapsed()
     clock = Clock(elapsed, mode=cast("ClockMode", mode), start=START, rate=rate)
     shown = [clock.now()]

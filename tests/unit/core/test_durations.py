@@ -1,4 +1,4 @@
-"""Lengths of time, as people write them and as the clock counts them."""
+"""Durations, as texts and as milliseconds."""
 
 import pytest
 from hypothesis import given
@@ -39,13 +39,13 @@ def test_a_duration_is_read(text: str, milliseconds: int) -> None:
 
 @given(st.integers(0, LONGEST_MS))
 def test_what_is_written_is_read_back(milliseconds: int) -> None:
-    """Every length that is written reads back as itself."""
+    """Every duration that is written is the same when read."""
     assert parse_duration(format_duration(milliseconds)) == milliseconds
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.sampled_from(list(UNITS_MS))), min_size=1, max_size=8))
 def test_parts_add_up(parts: list[tuple[int, str]]) -> None:
-    """Parts may come in any order and as often as one likes; the length is their sum."""
+    """Parts may have any order and be repeated; the duration is their sum."""
     text = "".join(f"{count}{unit}" for count, unit in parts)
 
     expected = sum(count * UNITS_MS[unit] for count, unit in parts)
@@ -54,7 +54,7 @@ def test_parts_add_up(parts: list[tuple[int, str]]) -> None:
 
 
 def test_the_largest_units_come_first() -> None:
-    """A length is written with the fewest parts, days before hours."""
+    """A duration is written with the fewest parts, days before hours."""
     assert format_duration(2 * 86_400_000 + 36 * 60_000 + 5) == "2d36m5ms"
 
 
@@ -77,11 +77,11 @@ def test_the_largest_units_come_first() -> None:
         ("1w", "'1w' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("٢s", "'٢s' is not a duration; write it like 250ms, 2s, 5m, 1h30m or 3d"),
         ("1s" * 33, "a duration is at most 64 characters long"),
-        ("36601d", "'36601d' is longer than a century; no clock here goes that far"),
+        ("36601d", "'36601d' is longer than a century, which is the longest duration"),
     ],
 )
 def test_what_is_no_duration_is_refused(wrong: object, message: str) -> None:
-    """The refusal says what was wrong and how to write it."""
+    """The error says what is wrong and how to write it."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
         parse_duration(wrong)
 
@@ -90,6 +90,6 @@ def test_what_is_no_duration_is_refused(wrong: object, message: str) -> None:
 
 @pytest.mark.parametrize("text", ["P1M", "P1Y", "P1Y2DT3H", "P1M2D"])
 def test_what_differs_in_length_is_no_duration(text: str) -> None:
-    """A year and a month of ISO 8601 have no one length, and the message says so."""
+    """Years and months of ISO 8601 differ in length, and the error says so."""
     with pytest.raises(ValueError, match=f"^'{text}' is not a duration, since years and months differ in length; "):
         parse_duration(text)

@@ -1,4 +1,4 @@
-"""Refusals: the contract's status table, and messages that help."""
+"""Exceptions: the contract's status table, and helpful messages."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_the_status_table_is_the_contracts() -> None:
 
 
 @pytest.mark.parametrize("code", sorted(STATUS))
-def test_the_edge_answers_what_no_operation_has_seen(code: str) -> None:
-    """401, 403, 429 and 5xx come from the edge, the rest from operations, unless the caller knows better."""
+def test_some_codes_come_from_the_edge(code: str) -> None:
+    """401, 403, 429 and 5xx come from the edge, the others from operations, unless the caller says otherwise."""
     edge = ApiError(code, "").edge
 
     assert edge == (code in {"UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"})
@@ -48,7 +48,7 @@ def test_a_usage_error_names_the_member() -> None:
     ],
 )
 def test_an_illegal_transition_says_what_was_possible(allowed: tuple[str, ...], because: str, message: str) -> None:
-    """The message names both states and the way out, or the reason why there is none."""
+    """The message names both states and the possible ones, or the reason."""
     error = IllegalTransition("payin", "p", "created", "succeeded", allowed, because=because)
 
     assert str(error) == message

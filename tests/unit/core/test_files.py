@@ -1,4 +1,4 @@
-"""Files from anybody."""
+"""Reading files whose paths come from users."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from paydouble.core.files import read_regular
 
 
 def test_no_more_is_read_than_was_asked_for(tmp_path: Path) -> None:
-    """The beginning of a file, or all of a short one."""
+    """The beginning of a long file is read, or all of a short one."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
 
     assert (read_regular(path, 3), read_regular(path, 9)) == (b"123", b"12345")
 
 
-def test_what_may_never_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe without a writer, a device, a socket; a link to one as well."""
+def test_files_that_may_never_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer, a device, a socket, and links to them are refused."""
     monkeypatch.chdir(tmp_path)  # the path of a socket has a hundred characters at most
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
@@ -36,8 +36,8 @@ def test_what_may_never_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert [each and each.split(",")[0] for each in said] == ["Is a pipe", "Is a pipe", "Is a socket", "Is a device"]
 
 
-def test_a_pipe_that_takes_the_place_of_a_file_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look and the opening."""
+def test_a_pipe_that_replaces_a_file_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may do so between the check and the opening."""
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr(files, "check_regular", lambda _: None)
 

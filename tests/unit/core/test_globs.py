@@ -1,4 +1,4 @@
-"""Patterns in which the star is the only character with a meaning."""
+"""Patterns in which only the star is special."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from paydouble.core.globs import fits, matcher
     ],
 )
 def test_a_star_is_any_run(value: str, pattern: str, *, expected: bool) -> None:
-    """`*` stands for any characters, also none; everything else, letter case too, stands for itself."""
+    """`*` matches any characters, or none; every other character matches itself, case included."""
     assert fits(value, pattern) is expected
     assert bool(matcher(pattern)(value)) is expected
 
 
 @given(st.text(), st.text(), st.text())
-def test_what_stands_around_a_star_must_be_there(before: str, between: str, after: str) -> None:
-    """A pattern made of a text's own head and tail fits it."""
+def test_the_parts_around_a_star_must_match(before: str, between: str, after: str) -> None:
+    """A pattern of a text's own beginning and end matches it."""
     pattern = f"{before.replace('*', '')}*{after.replace('*', '')}"
 
     assert fits(f"{before.replace('*', '')}{between}{after.replace('*', '')}", pattern)
@@ -46,11 +46,11 @@ few = st.text(st.sampled_from("ab*"), max_size=8)
 
 @given(st.text(st.sampled_from("ab"), max_size=8), few)
 def test_any_number_of_stars_is_as_in_a_shell(value: str, pattern: str) -> None:
-    """The standard library's patterns agree, as far as they have no other special characters."""
+    """`fnmatch` agrees on patterns without its other special characters."""
     assert fits(value, pattern) == fnmatchcase(value, pattern)
 
 
 def test_many_stars_take_no_longer() -> None:
-    """A text that nearly fits is refused at once, though it could be cut up in more ways than anybody can count."""
+    """A text that nearly matches is refused quickly, although there are very many ways to split it."""
     assert not fits("a" * 5_000, "a*" * 60 + "b")
     assert not fits("a" * 5_000, "*" * 60 + "b")

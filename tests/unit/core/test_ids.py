@@ -15,20 +15,20 @@ seeds = st.integers(0, 2**64 - 1)
 
 @given(seeds, st.sampled_from(["payin", "refund", "dispute", "payout", "txn", "evt", "req"]))
 def test_an_id_is_its_prefix_and_24_characters_of_base_62(seed: int, prefix: str) -> None:
-    """Assumption I1 gives the form."""
+    """The form is that of assumption I1."""
     assert re.fullmatch(f"{prefix}_[0-9A-Za-z]{{24}}", Ids(SeededRandom(seed)).make(prefix))
 
 
 @given(seeds)
 def test_a_reference_can_be_read_out(seed: int) -> None:
-    """A reference is short, in groups of four, without letters and digits that look or sound alike."""
+    """A reference is short, in groups of four, without characters that look or sound similar."""
     reference = Ids(SeededRandom(seed)).reference("PAY")
 
     assert re.fullmatch(r"PAY-[2-9A-HJ-KM-NP-TV-Z]{4}-[2-9A-HJ-KM-NP-TV-Z]{4}", reference)
 
 
 def test_no_two_are_equal() -> None:
-    """Twenty thousand ids of each of two prefixes, and as many references, are all different."""
+    """Twenty thousand ids of two prefixes, and as many references, are all different."""
     ids = Ids(SeededRandom(3))
     count = 20_000
 
@@ -40,14 +40,14 @@ def test_no_two_are_equal() -> None:
 
 @given(seeds)
 def test_references_meet_every_code_before_one_comes_again(seed: int) -> None:
-    """The step from one reference to the next shares no divisor with their number, so none repeats for 30^8 of them."""
+    """The step is coprime to the number of references, so none repeats within 30^8 of them."""
     ids = Ids(SeededRandom(seed))
 
     assert gcd(ids._step, 30**8) == 1  # noqa: SLF001 - nobody can make 656 billion references in a test
 
 
 def test_ids_are_not_in_the_order_of_time() -> None:
-    """A receiver that sorts by id does not get the order of creation, neither up nor down."""
+    """Sorting by id does not give the order of creation, in either direction."""
     ids = Ids(SeededRandom(5))
 
     made = [ids.make("evt") for _ in range(1000)]
@@ -58,7 +58,7 @@ def test_ids_are_not_in_the_order_of_time() -> None:
 
 @given(seeds, st.lists(st.sampled_from(["evt", "req", "PAY", "REF"]), max_size=20))
 def test_the_nth_of_a_prefix_is_always_the_same(seed: int, others: list[str]) -> None:
-    """What else was made in between changes no id and no reference."""
+    """Other ids made in between change no id and no reference."""
     expected = [Ids(SeededRandom(seed)).make("payin"), Ids(SeededRandom(seed)).reference("DSP")]
     ids = Ids(SeededRandom(seed))
 
@@ -69,7 +69,7 @@ def test_the_nth_of_a_prefix_is_always_the_same(seed: int, others: list[str]) ->
 
 
 def test_counting_can_go_on_from_earlier_ids() -> None:
-    """After a partial reset the named prefixes go on where they were; the others start again."""
+    """After a partial reset the named prefixes continue; the others start again."""
     earlier = Ids(SeededRandom(5))
     first = [earlier.make("evt"), earlier.make("payin")]
     ids = Ids(SeededRandom(5))
@@ -82,7 +82,7 @@ def test_counting_can_go_on_from_earlier_ids() -> None:
 
 @given(seeds, st.integers(0, 70))
 def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
-    """Ids are drawn by the block; going on in the middle of one, or at its end, skips and repeats none."""
+    """Ids are generated in blocks; continuing inside a block, or at its end, skips and repeats none."""
     whole = Ids(SeededRandom(seed))
     expected = [whole.make("evt") for _ in range(count + 3)]
     earlier = Ids(SeededRandom(seed))
@@ -96,7 +96,7 @@ def test_counting_goes_on_wherever_it_was(seed: int, count: int) -> None:
 
 @given(seeds)
 def test_references_go_in_steps_of_one_size(seed: int) -> None:
-    """Read as numbers to the base of their alphabet, each is the one before it and the step, modulo their number."""
+    """As numbers in the base of their alphabet, each is the previous one plus the step, modulo their count."""
     digits = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
     ids = Ids(SeededRandom(seed))
     made = [ids.reference("PAY").removeprefix("PAY-").replace("-", "") for _ in range(50)]
@@ -108,7 +108,7 @@ def test_references_go_in_steps_of_one_size(seed: int) -> None:
 
 
 def test_both_halves_of_a_reference_change() -> None:
-    """One that is read out in half is mistaken for no other of the same hour."""
+    """Half a reference is enough to tell it from the next ones."""
     ids = Ids(SeededRandom(1))
     made = [ids.reference("PAY").split("-") for _ in range(50)]
 

@@ -1,4 +1,4 @@
-"""Points in time, in milliseconds inside and as ISO 8601 outside."""
+"""Points in time, as milliseconds and as ISO 8601."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,13 +13,13 @@ instants = st.integers(0, LATEST_MS - 1)
 
 @given(instants)
 def test_what_is_written_is_read_back(instant: int) -> None:
-    """Every instant reads back as itself, to the millisecond."""
+    """Every instant is the same when read, to the millisecond."""
     assert parse_instant(write_instant(instant)) == instant
 
 
 @given(st.lists(instants, min_size=1, max_size=5), st.booleans())
 def test_stamps_agree_with_the_calendar(times: list[int], seconds: bool) -> None:
-    """A stamp is what the standard library's calendar says, with or without milliseconds."""
+    """A stamp is what `datetime` writes, with or without milliseconds."""
     stamps = Stamps(seconds=seconds).write
 
     for instant in times + times:
@@ -29,7 +29,7 @@ def test_stamps_agree_with_the_calendar(times: list[int], seconds: bool) -> None
 
 
 def test_seconds_make_ties() -> None:
-    """With `seconds` two instants of one second have the same stamp, which ends in no fraction."""
+    """With `seconds` all instants of one second have the same stamp, without a fraction."""
     stamps = Stamps(seconds=True).write
 
     assert [stamps(1000), stamps(1999), stamps(2000)] == [
@@ -40,7 +40,7 @@ def test_seconds_make_ties() -> None:
 
 
 def test_stamps_stay_right_when_many_seconds_pass() -> None:
-    """The cache of texts is bounded and never answers with another second's text."""
+    """The cache of texts is bounded, and never returns another second's text."""
     stamps = Stamps()
 
     texts = [stamps.write(second * 1000 + 7) for second in range(1000)]
@@ -78,7 +78,7 @@ def test_an_instant_is_read(text: str, instant: int) -> None:
     ],
 )
 def test_what_is_no_instant_is_refused(wrong: object, message: str) -> None:
-    """The refusal says what was wrong and how to write it."""
+    """The error says what is wrong and how to write it."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
         parse_instant(wrong)
 

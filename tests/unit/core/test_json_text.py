@@ -1,4 +1,4 @@
-"""Strict JSON: what the standard allows, less what two parsers could read differently."""
+"""Strict JSON: what the standard allows, without what two parsers could read differently."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
-# Bytes that are nearly JSON: mostly its own tokens, so that many of them are.
+# Bytes that are nearly JSON: mostly JSON tokens, so that many are valid.
 tokens = st.sampled_from(
     [
         *"{}[]:, \n\t\x0b\ufeff'",
@@ -39,8 +39,8 @@ tokens = st.sampled_from(
 )
 
 
-def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a member that stands twice, for the standard library's parser."""
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the standard library's parser refuse duplicate members."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError
@@ -48,13 +48,13 @@ def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse(name: str) -> None:
-    """Refuse NaN and the infinities, for the standard library's parser."""
+    """Make the standard library's parser refuse NaN and the infinities."""
     raise ValueError(name)
 
 
 @given(plain)
 def test_every_value_is_read(value: Any) -> None:  # noqa: ANN401 - JSON is any
-    """What the standard library writes is read as the same value, numbers exactly."""
+    """JSON of the standard library is read as the same value, with exact numbers."""
     text = json.dumps(value, ensure_ascii=False)
 
     assert loads(text.encode()) == json.loads(text, parse_float=Decimal, parse_int=Decimal)
@@ -62,9 +62,9 @@ def test_every_value_is_read(value: Any) -> None:  # noqa: ANN401 - JSON is any
 
 @given(st.lists(tokens, max_size=9).map("".join))
 def test_acceptance_is_the_standards(text: str) -> None:
-    """A text is taken exactly when the standard library takes it without twins and without NaN."""
+    """A text is accepted exactly when the standard library accepts it without duplicates and NaN."""
     try:
-        json.loads(text, object_pairs_hook=without_twins, parse_constant=refuse)
+        json.loads(text, object_pairs_hook=without_duplicates, parse_constant=refuse)
         expected = True
     except ValueError:
         expected = False
@@ -126,8 +126,8 @@ def test_a_number_is_exact_and_keeps_its_lexeme() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"a": 1, "b": 2, "a": 3}', 'the member "a" stands twice in one object'),
-        (b'[{"x": {"b": 1, "\\u0062": 2}}]', 'the member "b" stands twice in one object'),
+        (b'{"a": 1, "b": 2, "a": 3}', 'the member "a" is twice in one object'),
+        (b'[{"x": {"b": 1, "\\u0062": 2}}]', 'the member "b" is twice in one object'),
         (b"NaN", "NaN is not JSON"),
         (b"[-Infinity]", "-Infinity is not JSON"),
         (b'"\xff"', "byte 1 is not UTF-8"),
@@ -140,11 +140,11 @@ def test_a_number_is_exact_and_keeps_its_lexeme() -> None:
         (b'"\x01"', "Invalid control character at at line 1, column 2"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
-        (b"1e9999999999999999999", "the number 1e9999999999999999999 is out of any range"),
+        (b"1e9999999999999999999", "the number 1e9999999999999999999 is out of range"),
     ],
 )
-def test_what_is_not_our_json_is_refused(body: bytes, message: str) -> None:
-    """The refusal says what is wrong and where."""
+def test_other_json_is_refused(body: bytes, message: str) -> None:
+    """The error says what is wrong and where."""
     with pytest.raises(JsonTextError) as caught:
         loads(body)
 
@@ -154,13 +154,13 @@ def test_what_is_not_our_json_is_refused(body: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (rb'"\ud800"', "a text holds half of a surrogate pair, which is no character"),
-        (rb'{"\udc00": 1}', "a text holds half of a surrogate pair, which is no character"),
+        (rb'"\ud800"', "a text has half of a surrogate pair, which is not a character"),
+        (rb'{"\udc00": 1}', "a text has half of a surrogate pair, which is not a character"),
         (b"[" * 400 + b"]" * 400, "nested too deeply"),
     ],
 )
 def test_what_has_no_canonical_text_is_refused(body: bytes, message: str) -> None:
-    """Half a surrogate pair cannot be written again, and neither can hundreds of levels."""
+    """Half a surrogate pair cannot be written again, nor can hundreds of levels."""
     value = loads(body)
 
     with pytest.raises(JsonTextError) as caught:
@@ -170,18 +170,18 @@ def test_what_has_no_canonical_text_is_refused(body: bytes, message: str) -> Non
 
 
 def test_a_pair_of_surrogates_is_one_character() -> None:
-    """An escaped pair is the character that it stands for."""
+    """An escaped pair is the character that it encodes."""
     assert canonical(loads(rb'"\ud83d\ude00"')) == '"😀"'.encode()
 
 
 def test_what_is_no_json_value_is_refused() -> None:
-    """A value that did not come from JSON is refused rather than written somehow."""
+    """A value that cannot come from JSON is refused."""
     with pytest.raises(JsonTextError):
         canonical(object())
 
 
 def refusal(reader: Callable[[bytes], Any], body: bytes) -> str | None:
-    """Return why a reader does not take bytes, or None."""
+    """Return the error of a reader, or None."""
     try:
         reader(body)
     except JsonTextError as error:
@@ -190,12 +190,12 @@ def refusal(reader: Callable[[bytes], Any], body: bytes) -> str | None:
 
 
 def strictly(body: bytes) -> None:
-    """Take what `loads` takes and what can be written canonically."""
+    """Read with `loads`, and refuse what has no canonical text."""
     canonical(loads(body, deepest=DEEPEST))
 
 
 def spelled(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    """Return a value in which no number is spelled in one of several ways, as `read` returns it."""
+    """Return a value as `read` returns it, with numbers without lexeme."""
     if isinstance(value, dict):
         return {name: spelled(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -204,8 +204,8 @@ def spelled(value: Any) -> Any:  # noqa: ANN401 - JSON is any
 
 
 @given(plain)
-def test_the_quick_reader_reads_the_same_values(value: Any) -> None:  # noqa: ANN401 - JSON is any
-    """What `loads` reads `read` reads, with whole numbers as ints and all others as exact Decimals."""
+def test_the_fast_reader_reads_the_same_values(value: Any) -> None:  # noqa: ANN401 - JSON is any
+    """`read` returns what `loads` returns, with whole numbers as ints and others as exact Decimals."""
     body = json.dumps(value, ensure_ascii=False).encode()
 
     quick = read(body)
@@ -215,14 +215,14 @@ def test_the_quick_reader_reads_the_same_values(value: Any) -> None:  # noqa: AN
 
 
 def parts(value: Any) -> list[Any]:  # noqa: ANN401 - JSON is any
-    """Return everything that stands in a value."""
+    """Return all parts of a value."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [value, *(part for each in inner for part in parts(each))]
 
 
 @given(st.lists(tokens, max_size=9).map("".join) | plain.map(json.dumps) | texts)
-def test_the_quick_reader_takes_and_refuses_the_same(text: str) -> None:
-    """`read` takes what `loads` takes, and refuses the rest in its words."""
+def test_the_fast_reader_takes_and_refuses_the_same(text: str) -> None:
+    """`read` accepts what `loads` accepts, and refuses the rest with the same message."""
     body = text.encode()
 
     assert refusal(read, body) == refusal(strictly, body)
@@ -244,13 +244,13 @@ def test_the_quick_reader_takes_and_refuses_the_same(text: str) -> None:
         b"\xef\xbb\xbf1",
     ],
 )
-def test_the_quick_reader_is_as_strict(body: bytes) -> None:
-    """Twins, constants that are none, halves of pairs, depth: refused, with the same message."""
+def test_the_fast_reader_is_as_strict(body: bytes) -> None:
+    """Duplicates, invalid constants, half surrogate pairs and depth are refused with the same message."""
     assert refusal(read, body) == refusal(strictly, body) is not None
 
 
-def test_the_quick_reader_takes_what_only_the_other_can_read() -> None:
-    """A whole number of five thousand digits is taken as before."""
+def test_the_fast_reader_accepts_what_only_the_other_can_read() -> None:
+    """A whole number of five thousand digits is accepted."""
     digits = b"7" * 5_000
 
     assert read(b"[" + digits + b"]") == [Decimal(digits.decode())]
@@ -267,8 +267,8 @@ def test_the_quick_reader_takes_what_only_the_other_can_read() -> None:
         (b'["\\', 0, "line 1, column 1"),
     ],
 )
-def test_a_text_may_be_as_deep_as_its_reader_bears(body: bytes, deepest: int, where: str | None) -> None:
-    """Brackets in texts do not count; the place is that of the first list or object that is too deep."""
+def test_a_text_may_be_as_deep_as_its_reader_allows(body: bytes, deepest: int, where: str | None) -> None:
+    """Brackets in strings do not count; the place is that of the first list or object that is too deep."""
     if where is None:
         check_depth(body, deepest)
         return
@@ -281,6 +281,6 @@ def test_a_text_may_be_as_deep_as_its_reader_bears(body: bytes, deepest: int, wh
 
 @pytest.mark.parametrize("body", [b"[" * 255 + b"]" * 255, b"[" * 100_000])
 def test_what_could_not_be_written_again_is_not_read(body: bytes) -> None:
-    """The refusal of what is nested too deeply says where."""
+    """The error for too deep nesting says where."""
     with pytest.raises(JsonTextError, match=r"^nested more than 254 levels deep at line 1, column 255$"):
         read(body)

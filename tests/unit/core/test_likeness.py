@@ -1,4 +1,4 @@
-"""The name that a misspelt one may mean."""
+"""Suggestions for misspelt names."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from paydouble.core.likeness import hint, nearest
         ("after", ["before_commit", "after_commit"], "after_commit"),
         ("happy_path", ["happy-path", "slow"], "happy-path"),
         ("hapy-pth", ["happy-path", "slow"], "happy-path"),
-        ("card", ["card-declined", "card-expired"], ""),  # it could be either
+        ("card", ["card-declined", "card-expired"], ""),  # ambiguous
         ("a", ["after_commit"], ""),
         ("colour", ["status", "method"], ""),
         ("", ["status"], ""),
@@ -24,6 +24,6 @@ from paydouble.core.likeness import hint, nearest
     ],
 )
 def test_the_nearest_name_is_found_or_none(name: object, names: list[str], expected: str) -> None:
-    """Case, hyphens and underscores do not count, and a whole beginning is enough where it is one name's alone."""
+    """Case, hyphens and underscores do not count, and a prefix is enough if only one name has it."""
     assert nearest(name, names) == expected
     assert hint(name, names) == (f"; did you mean {expected!r}?" if expected else "")

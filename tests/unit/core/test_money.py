@@ -15,7 +15,7 @@ minors = st.integers(-(10**MOST_DIGITS) + 1, 10**MOST_DIGITS - 1)
 
 @given(minors, currencies)
 def test_what_is_written_is_read_back(minor: int, currency: str) -> None:
-    """For every currency, an amount on the wire is the amount in the books."""
+    """For every currency, the written amount is the same when read."""
     text = write_amount(minor, currency)
 
     assert to_minor(Decimal(text), MINOR_DIGITS[currency]) == minor
@@ -24,15 +24,15 @@ def test_what_is_written_is_read_back(minor: int, currency: str) -> None:
 
 @given(minors, currencies)
 def test_an_amount_has_exactly_its_currencys_digits(minor: int, currency: str) -> None:
-    """There are as many decimal places as the currency has minor digits, and a point only when there are any."""
+    """There are as many decimal places as the currency has minor digits, and no point if it has none."""
     _, point, places = write_amount(minor, currency).partition(".")
 
     assert (bool(point), len(places)) == (MINOR_DIGITS[currency] > 0, MINOR_DIGITS[currency])
 
 
 @given(minors, currencies)
-def test_no_binary_float_comes_between(minor: int, currency: str) -> None:
-    """The bytes of an event hold the digits themselves, however many there are."""
+def test_no_binary_float_is_involved(minor: int, currency: str) -> None:
+    """The bytes of an event have all the digits, however many there are."""
     body = freeze(
         event_id="evt_1",
         kind="pay-in.created",
@@ -61,7 +61,7 @@ def test_no_binary_float_comes_between(minor: int, currency: str) -> None:
     ],
 )
 def test_an_amount_is_written(minor: int, currency: str, text: str) -> None:
-    """Zeros before and after the point are there, and a sign only when it is negative."""
+    """Zeros before and after the point are written, and a sign only for a negative amount."""
     assert write_amount(minor, currency) == text
 
 
@@ -81,7 +81,7 @@ def test_an_amount_is_written(minor: int, currency: str, text: str) -> None:
     ],
 )
 def test_an_amount_is_read(text: str, digits: int, minor: int) -> None:
-    """Exponents and zeros that say nothing more are taken."""
+    """Exponents and redundant zeros are accepted."""
     assert to_minor(Decimal(text), digits) == minor
 
 
@@ -100,14 +100,14 @@ def test_an_amount_is_read(text: str, digits: int, minor: int) -> None:
     ],
 )
 def test_an_amount_that_does_not_fit_is_refused(text: str, digits: int, message: str) -> None:
-    """What the currency or the wire cannot hold is refused, at once however long it is."""
+    """An amount that does not fit the currency or 64 bits is refused, quickly even if it is long."""
     with pytest.raises(ValueError, match=f"^{message}$"):
         to_minor(Decimal(text), digits)
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.integers(0, 3))
 def test_reading_is_exact_or_refused(amount: Decimal, digits: int) -> None:
-    """No amount is ever rounded: it is what was said, or it is refused."""
+    """No amount is ever rounded: it is exact, or it is refused."""
     try:
         minor = to_minor(amount, digits)
     except ValueError:
@@ -117,7 +117,7 @@ def test_reading_is_exact_or_refused(amount: Decimal, digits: int) -> None:
 
 
 def test_the_currencies_are_those_of_iso_4217() -> None:
-    """Codes are three capitals; the yen has no minor unit, the dinars of Kuwait, Bahrain and Tunisia have three."""
+    """Codes are three capital letters; the yen has no minor digits, the dinars have three."""
     digits = [MINOR_DIGITS[currency] for currency in ("EUR", "USD", "JPY", "KRW", "CLP", "KWD", "BHD", "TND")]
 
     assert digits == [2, 2, 0, 0, 0, 3, 3, 3]

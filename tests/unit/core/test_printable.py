@@ -1,4 +1,4 @@
-"""What anybody has written, on its way to a terminal."""
+"""Untrusted text made safe to print."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
         ("\ud800\udcff", "\\ud800\\udcff"),
     ],
 )
-def test_what_a_terminal_would_obey_is_shown(text: str, shown: str) -> None:
-    """Letters of every script stay; controls are escapes."""
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
+    """Letters of every script stay; control characters become escapes."""
     assert printable(text) == shown
 
 
 @given(st.text(st.characters(categories=["Cc", "Cs", "Zl", "Zp", "L"]) | st.sampled_from(BIDI)))
 def test_no_control_is_left(text: str) -> None:
-    """Not one of C0, C1, the line separators, the bidirectional ones or the surrogates."""
+    """No character of C0, C1, the line separators, the bidirectional controls or the surrogates is left."""
     shown = printable(text)
 
     assert not {unicodedata.category(each) for each in shown} & {"Cc", "Cs", "Zl", "Zp"}
@@ -44,7 +44,7 @@ def test_no_control_is_left(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(BIDI)), st.booleans())
 def test_json_means_the_same(text: str, ascii_only: bool) -> None:
-    """Whatever writer has made it."""
+    """The escaped JSON of any serialiser has the same value."""
     safe = printable_json(orjson.dumps({"a": text}).decode(), ascii_only=ascii_only)
 
     assert json.loads(safe) == {"a": text}
@@ -53,5 +53,5 @@ def test_json_means_the_same(text: str, ascii_only: bool) -> None:
 
 
 def test_json_keeps_its_lines() -> None:
-    """A document that is indented stays so."""
+    """An indented document stays indented."""
     assert printable_json('{\n  "a": "\x9b"\n}') == '{\n  "a": "\\u009b"\n}'

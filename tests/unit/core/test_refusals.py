@@ -1,4 +1,4 @@
-"""Each kind of error that our models can meet has a plain sentence, and none of them is about types of Python."""
+"""Each error type of our models has a sentence, and none of them is about Python types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from paydouble.web.control.routes import ROUTES
 _LENGTHS = {"min_length": "string_too_short", "max_length": "string_too_long"}
 _SIZES = {"min_length": "too_short", "max_length": "too_long"}
 _BOUNDS = {"gt": "greater_than", "ge": "greater_than_equal", "lt": "less_than", "le": "less_than_equal"}
-# A type of pydantic's schemas -> the kinds of errors that it can give always, and those that it gives for a constraint.
+# A type of pydantic's schemas -> the error types that it always has, and those of its constraints.
 _GIVES: dict[str, tuple[set[str], dict[str, str]]] = {
     "bool": ({"bool_type", "bool_parsing"}, {}),
     "decimal": ({"is_instance_of", "decimal_type", "decimal_parsing", "finite_number"}, _BOUNDS),
@@ -36,7 +36,7 @@ _GIVES: dict[str, tuple[set[str], dict[str, str]]] = {
     "str": ({"string_type", "string_unicode"}, {**_LENGTHS, "pattern": "string_pattern_mismatch"}),
     "tagged-union": ({"union_tag_invalid", "union_tag_not_found"}, {}),
     "tuple": ({"tuple_type", "missing", "too_long"}, _SIZES),
-    # These bring nothing of their own, or what a validator of ours says.
+    # These have no error types of their own, or those of our validators.
     **dict.fromkeys(
         ("any", "default", "definition-ref", "definitions", "function-after", "function-before", "function-plain"),
         ({"value_error"}, {}),
@@ -69,7 +69,7 @@ def schemas_of(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
 
 
 def test_every_kind_of_error_has_a_sentence_of_ours() -> None:
-    """Whatever a model of the API, of the control API, of settings, of faults and of scenarios can refuse."""
+    """This covers the models of the API, the control API, settings, faults and scenarios."""
     found = [part for model in MODELS for part in schemas_of(model)]
     kinds = set()
     for part in found:
@@ -115,7 +115,7 @@ SENTENCES = [
         Settings,
         {"webhooks": {"timeout": "0s"}},
         "webhooks.timeout",
-        "is no time at all; send a duration of at least 1ms",
+        "is not more than 0; send a duration of at least 1ms",
     ),
     (Settings, {"webhooks": {"schedul": []}}, "webhooks.schedul", "not known; did you mean 'schedule'?"),
     (Settings, {"webhooks": {"schedule": []}}, "webhooks.schedule", "is empty; send at least 1 entry"),
@@ -124,10 +124,10 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("model", "data", "member", "said"), SENTENCES)
-def test_a_refusal_says_what_it_is_and_what_to_send(
+def test_a_message_says_what_was_sent_and_what_to_send(
     model: type[BaseModel], data: object, member: str, said: str
 ) -> None:
-    """The value is the subject of the sentence, and the member stands before it."""
+    """The value is the subject of the sentence, and the member comes before it."""
     with pytest.raises(ValidationError) as caught:
         model.model_validate(data)
 
@@ -153,17 +153,17 @@ def test_a_refusal_says_what_it_is_and_what_to_send(
     ],
 )
 def test_the_rest_of_the_kinds(kind: str, value: object, limits: dict[str, Any], said: str) -> None:
-    """What no model of today brings forth so easily."""
+    """These error types are hard to provoke with the present models."""
     assert sentence(kind, value, limits, "") == said
 
 
-def test_what_a_validator_says_is_taken_over() -> None:
-    """Without pydantic's words before it and Python's way to write a number in it, and on one line."""
+def test_the_message_of_a_validator_is_kept() -> None:
+    """It loses pydantic's prefix and Python's spelling of numbers, and is on one line."""
     assert sentence("value_error", 0, {}, "Value error, Decimal('1.5') is\nodd") == "1.5 is odd"
     assert sentence("never_heard_of", 0, {}, "Input is odd") == "input is odd"
 
 
 @pytest.mark.parametrize("build", [lambda: "é" * 39 + "𝄞x", lambda: "x" * 10_000], ids=["wide", "long"])
 def test_a_sentence_stays_short(build: Callable[[], str]) -> None:
-    """Whatever was sent, an answer can be read."""
+    """A message is short for any value."""
     assert len(sentence("string_pattern_mismatch", build(), {"pattern": r"^[A-Z]{3}$"}, "")) < 120

@@ -1,4 +1,4 @@
-"""SeededRandom that depend on nothing but what they are for."""
+"""Seeded random values, which only depend on their purpose, subject and number."""
 
 import pytest
 from hypothesis import given
@@ -12,8 +12,8 @@ calls = st.tuples(words, words, st.integers(0, 10**6))
 
 
 @given(st.integers(), calls, st.lists(calls, max_size=5))
-def test_other_draws_shift_nothing(seed: int, call: tuple[str, str, int], others: list[tuple[str, str, int]]) -> None:
-    """A draw is the same alone, after any other randomness, and in another process with the same seed."""
+def test_other_values_change_nothing(seed: int, call: tuple[str, str, int], others: list[tuple[str, str, int]]) -> None:
+    """A value is the same alone, after any others, and in another process with the same seed."""
     alone = SeededRandom(seed).digest(*call)
     randomness = SeededRandom(seed)
 
@@ -25,8 +25,10 @@ def test_other_draws_shift_nothing(seed: int, call: tuple[str, str, int], others
 
 
 @given(st.integers(), calls, calls)
-def test_different_draws_differ(seed: int, one: tuple[str, str, int], other: tuple[str, str, int]) -> None:
-    """Two draws are equal exactly when purpose, subject and number are."""
+def test_different_arguments_give_different_values(
+    seed: int, one: tuple[str, str, int], other: tuple[str, str, int]
+) -> None:
+    """Two values are equal exactly when purpose, subject and number are."""
     randomness = SeededRandom(seed)
 
     assert (randomness.digest(*one) == randomness.digest(*other)) == (one == other)
@@ -34,7 +36,7 @@ def test_different_draws_differ(seed: int, one: tuple[str, str, int], other: tup
 
 @given(st.integers(), st.integers(), calls)
 def test_seeds_differ(seed: int, another: int, call: tuple[str, str, int]) -> None:
-    """The same draw of two seeds is equal exactly when the seeds are."""
+    """The same value of two seeds is equal exactly when the seeds are."""
     assert (SeededRandom(seed).whole(*call) == SeededRandom(another).whole(*call)) == (seed == another)
 
 
@@ -48,7 +50,7 @@ def test_numbers_stay_in_their_range(seed: int, call: tuple[str, str, int]) -> N
 
 
 def test_units_are_spread_evenly() -> None:
-    """Ten thousand units fall into ten equal boxes about equally often."""
+    """Ten thousand units are spread about equally over ten equal intervals."""
     randomness = SeededRandom(7)
     boxes = [0] * 10
 
@@ -58,14 +60,16 @@ def test_units_are_spread_evenly() -> None:
     assert all(850 < count < 1150 for count in boxes)
 
 
-def test_a_seed_means_the_same_for_ever() -> None:
-    """The draw of a seed is fixed: recorded runs must still replay with the next version."""
+def test_a_seed_means_the_same_in_every_version() -> None:
+    """The values of a seed are fixed, because recorded runs must replay in later versions."""
     assert SeededRandom(1).whole("id", "payin", 1) == 8_796_877_847_812_344_788
 
 
 @given(st.integers(), calls, calls, st.integers(16, 400))
-def test_blocks_are_draws_too(seed: int, one: tuple[str, str, int], other: tuple[str, str, int], size: int) -> None:
-    """A block has the size that was asked for, begins like a longer one, and is another one for another draw."""
+def test_blocks_depend_on_their_arguments(
+    seed: int, one: tuple[str, str, int], other: tuple[str, str, int], size: int
+) -> None:
+    """A block has the requested size, is the beginning of a longer one, and differs for other arguments."""
     randomness = SeededRandom(seed)
 
     block = randomness.block(*one, size)
@@ -75,8 +79,8 @@ def test_blocks_are_draws_too(seed: int, one: tuple[str, str, int], other: tuple
 
 
 @given(st.integers(), words, st.integers(0, 10**6))
-def test_a_made_up_seed_can_be_given_back(seed: int, subject: str, n: int) -> None:
-    """It is exact in clients that keep numbers as binary floats, and one that may be given."""
+def test_a_generated_seed_can_be_sent_back(seed: int, subject: str, n: int) -> None:
+    """It is exact as a binary float, and is an allowed seed."""
     made_up = SeededRandom(seed).made_up_seed(subject, n)
 
     assert 0 <= made_up < MADE_UP_BELOW
@@ -84,8 +88,8 @@ def test_a_made_up_seed_can_be_given_back(seed: int, subject: str, n: int) -> No
 
 
 @given(st.integers(), st.integers(0, 5), st.integers(0, 5), calls)
-def test_each_generation_draws_other_values(seed: int, one: int, other: int, call: tuple[str, str, int]) -> None:
-    """The first is that of the seed alone."""
+def test_each_generation_has_other_values(seed: int, one: int, other: int, call: tuple[str, str, int]) -> None:
+    """Generation 0 is that of the seed alone."""
     first, second = SeededRandom(seed, one), SeededRandom(seed, other)
 
     assert (first.digest(*call) == second.digest(*call)) == (one == other)
@@ -94,7 +98,7 @@ def test_each_generation_draws_other_values(seed: int, one: int, other: int, cal
 
 
 @pytest.mark.parametrize("seed", [SEEDS.start - 1, SEEDS.stop])
-def test_a_seed_that_no_answer_could_show_is_refused(seed: int) -> None:
-    """The bounds are those of a signed 64-bit integer."""
+def test_a_seed_beyond_64_bits_is_refused(seed: int) -> None:
+    """The limits are those of a signed 64-bit integer."""
     with pytest.raises(UsageError, match="is too large"):
         check_seed(seed)

@@ -1,4 +1,4 @@
-"""Timers against the simplest thing that could be right: a list."""
+"""Timers compared with a simple model: a sorted list."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from paydouble.core.timers import Timer, Timers
 
 @dataclass
 class Entry:
-    """What the model knows of a timer."""
+    """A timer in the model."""
 
     due: int
     order: int
@@ -20,7 +20,7 @@ class Entry:
 
 
 class TimersAgainstAList(RuleBasedStateMachine):
-    """Every operation, with a list beside it that is sorted whenever somebody asks."""
+    """Applies every operation to the timers and to a list that is sorted when it is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,17 +30,17 @@ class TimersAgainstAList(RuleBasedStateMachine):
         self.made = 0
 
     def next(self) -> Entry:
-        """Return what the model says comes next."""
+        """Return the model's next timer."""
         return min(self.model, key=lambda entry: (entry.due, entry.order))
 
     def drop(self, entry: Entry) -> None:
-        """Remember that a timer has gone off or was taken back."""
+        """Remove a timer from the model."""
         self.model.remove(entry)
         self.gone.append(entry.timer)
 
     @rule(due=st.integers(0, 20), subject=st.sampled_from("abc"), count=st.sampled_from([1, 1, 1, 40]))
     def schedule(self, due: int, subject: str, count: int) -> None:
-        """Set one timer, or so many that the heap is worth rebuilding."""
+        """Set one timer, or enough for the heap to be rebuilt."""
         for _ in range(count):
             self.made += 1
             self.model.append(Entry(due, self.made, subject, self.timers.schedule(due, self.made, subject)))
@@ -48,7 +48,7 @@ class TimersAgainstAList(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
-        """A live timer can be taken back."""
+        """A pending timer can be cancelled."""
         entry = data.draw(st.sampled_from(self.model))
         assert self.timers.cancel(entry.timer)
         self.drop(entry)
@@ -56,12 +56,12 @@ class TimersAgainstAList(RuleBasedStateMachine):
     @precondition(lambda self: self.gone)
     @rule(data=st.data())
     def cancel_what_is_gone(self, data: st.DataObject) -> None:
-        """A timer can be taken back once."""
+        """A timer can only be cancelled once."""
         assert not self.timers.cancel(data.draw(st.sampled_from(self.gone)))
 
     @rule(subject=st.sampled_from("abcd"))
     def cancel_subject(self, subject: str) -> None:
-        """All timers of a subject go, and are counted."""
+        """All timers of a subject are cancelled and counted."""
         entries = [entry for entry in self.model if entry.subject == subject]
         assert self.timers.cancel_subject(subject) == len(entries)
         for entry in entries:
@@ -69,7 +69,7 @@ class TimersAgainstAList(RuleBasedStateMachine):
 
     @rule(now=st.integers(0, 20))
     def pop_due(self, now: int) -> None:
-        """What is due comes out, the earliest first, one at a time."""
+        """Due timers are returned one at a time, the earliest first."""
         timer = self.timers.pop_due(now)
         if not self.model or self.next().due > now:
             assert timer is None
@@ -80,7 +80,7 @@ class TimersAgainstAList(RuleBasedStateMachine):
 
     @invariant()
     def they_agree(self) -> None:
-        """Every view of the timers is the list's."""
+        """Every query of the timers agrees with the list."""
         ordered = sorted(self.model, key=lambda entry: (entry.due, entry.order))
         assert len(self.timers) == len(self.model)
         assert [timer.command for timer in self.timers.pending()] == [entry.order for entry in ordered]
@@ -95,7 +95,7 @@ TimersAgainstAList.TestCase.settings = settings(max_examples=60, stateful_step_c
 
 
 def test_timers_of_one_instant_go_off_in_the_order_in_which_they_were_set() -> None:
-    """The sequence number breaks ties, whoever the timers belong to."""
+    """The sequence number breaks ties, also between subjects."""
     timers: Timers[str] = Timers()
     for name in ("first", "second", "third"):
         timers.schedule(5, name, name)
@@ -106,15 +106,15 @@ def test_timers_of_one_instant_go_off_in_the_order_in_which_they_were_set() -> N
 
 
 def test_a_timer_is_not_due_a_moment_before() -> None:
-    """At one millisecond before its instant a timer stays where it is."""
+    """One millisecond before its instant a timer is not returned."""
     timers: Timers[str] = Timers()
     timer = timers.schedule(5, "x", "x")
 
     assert (timers.pop_due(4), timers.pop_due(5)) == (None, timer)
 
 
-def test_cancelling_most_timers_lets_their_memory_go() -> None:
-    """Ten thousand cancelled timers do not stay in the heap for the sake of one that lives."""
+def test_cancelling_most_timers_frees_their_memory() -> None:
+    """Ten thousand cancelled timers do not stay in the heap because of a pending one."""
     timers: Timers[int] = Timers()
     kept = timers.schedule(10**9, 0, "kept")
     for number in range(10_000):
