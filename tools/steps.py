@@ -28,6 +28,7 @@ CORE = (
     "inprocess",
     "rehearsal",
     "openapi",
+    "timeline",
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95

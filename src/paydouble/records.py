@@ -390,6 +390,11 @@ def show_event(event: events.Event) -> Document:
     return written(Event, _event(event))
 
 
+def summary_of(delivery: deliveries.Delivery) -> DeliverySummary:
+    """Return a delivery without its attempts."""
+    return DeliverySummary(**_delivery(delivery))
+
+
 def delivery_of(delivery: deliveries.Delivery) -> Delivery:
     """Return a delivery with its attempts."""
     return Delivery(**_delivery(delivery), attempts=tuple(map(attempt_of, delivery.attempts)))

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 
 from paydouble import testing
 from paydouble.cli.demo import demo
-from paydouble.cli.demo_timeline import offset
 from paydouble.cli.terminal import Terminal
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.scenarios.library import Library, shipped
@@ -159,23 +158,6 @@ def test_a_server_that_refuses_a_control_call_ends_the_act_with_the_reason(monke
 
     assert result.return_value == 1
     assert result.output.count("✗ the act broke off: no time today") == 5
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [
-        (0, "+0s"),
-        (2_000, "+2s"),
-        (60_000, "+1m"),
-        (210_960_000, "+58h36m"),
-        (3_600_000, "+1h"),
-        (1_500, "+1s500ms"),
-        (2_592_006_000, "+30d6s"),
-    ],
-)
-def test_times_are_read_at_a_glance(milliseconds: int, text: str) -> None:
-    """Up to 99 hours are not written as days, so that they can be compared with the contract's table."""
-    assert offset(milliseconds) == text
 
 
 class _Screen(io.StringIO):

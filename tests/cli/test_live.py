@@ -56,12 +56,12 @@ def test_a_life_reads_like_a_timeline() -> None:
     made = next(iter(double.sandbox.outbox.deliveries.values())).event.object_id
     assert lines() == [
         "2026-01-01 UTC",
-        f"00:00:00.000      pay-in.created  order-1  {made}",
-        "00:00:00.000    -> pay-in.created  order-1  500 in <1 ms  again at 00:01:00",
-        "00:01:00.000    -> pay-in.created  order-1  200 in <1 ms  attempt 2",
+        f"00:00:00.000  service     pay-in.created order-1       {made}",
+        "00:00:00.000  -> merchant pay-in.created order-1       NO 500 in <1 ms  again at 00:01:00",
+        "00:01:00.000  -> merchant pay-in.created order-1       ok 200 in <1 ms, attempt 2",
         "2026-01-02 UTC",
-        "00:00:00.000      pay-in.cancelled  order-1  49.90 EUR",
-        "00:00:00.000    -> pay-in.cancelled  order-1  200 in <1 ms",
+        "00:00:00.000  service     pay-in.cancelled order-1     49.90 EUR",
+        "00:00:00.000  -> merchant pay-in.cancelled order-1     ok 200 in <1 ms",
     ]
 
 
@@ -79,8 +79,8 @@ def test_a_request_comes_before_what_it_has_caused() -> None:
 
     assert lines() == [
         "2026-01-01 UTC  default",
-        "00:00:00.000  default  -> POST /pay-in/deposit-creation  200 (replay), fired: f  order-1  49.90 EUR",
-        f"00:00:00.000  default      pay-in.created  order-1  {made.id}  (no endpoint)",
+        "00:00:00.000  default  merchant -> POST /pay-in/deposit-creation?x=1 order-1 49.90 EUR  200 replay, fired: f",
+        f"00:00:00.000  default  service     pay-in.created order-1       no endpoint  {made.id}",
     ]
 
 
@@ -101,8 +101,8 @@ def test_a_request_that_no_sandbox_claims_has_a_line() -> None:
 
     assert stream.getvalue().splitlines() == [
         "2026-01-01 UTC  of this machine",
-        "00:00:00.000  -> GET /pay-in  401  no sandbox claims it (business key 'live_key')",
-        "00:00:00.000  -> GET /pay-in  401  no sandbox claims it (no business key)",
+        "00:00:00.000  merchant -> GET /pay-in?x=1              NO 401  no sandbox claims it (business key 'live_key')",
+        "00:00:00.000  merchant -> GET /pay-in?x=1              NO 401  no sandbox claims it (no business key)",
     ]
 
 
@@ -128,7 +128,7 @@ def test_an_order_is_named_though_its_name_is_part_of_the_path(name: str) -> Non
     entry.order = name
     box.feed.add(entry)
 
-    assert lines()[-1].endswith(f"-> POST /pay-in/deposit-creation  200  {name}")
+    assert lines()[-1].endswith(f"merchant -> POST /pay-in/deposit-creation {name}  ok 200")
 
 
 def test_what_faults_and_people_do_is_told() -> None:
@@ -155,17 +155,17 @@ def test_what_faults_and_people_do_is_told() -> None:
     box.hold(next(each for each in box.outbox.deliveries.values() if each.status == "waiting"))
     box.reset(frozenset({"requests"}))
 
-    assert [line[14:] for line in lines()[1:]] == [
-        "fault fault-1 hold added",
-        "-> POST /x  no answer",
-        f"    pay-in.created  order-1  {made.id}",
-        "    pay-in.created  order-1  held by fault-1",
-        "fault fault-1 removed",
-        "    pay-in.pending  order-1  49.90 EUR",
-        "  -> pay-in.pending  order-1  refused in <1 ms  again at 00:01:02",
-        "the clock was moved to here",
-        "    pay-in.pending  order-1  held",
-        "reset: requests",
+    assert [" ".join(line[14:].split()) for line in lines()[1:]] == [
+        "control fault fault-1 hold added",
+        "merchant -> POST /x NO no answer",
+        f"service pay-in.created order-1 {made.id}",
+        "service pay-in.created order-1 NO held (fault-1)",
+        "control fault fault-1 removed",
+        "service pay-in.pending order-1 49.90 EUR",
+        "-> merchant pay-in.pending order-1 NO refused in <1 ms again at 00:01:02",
+        "control the clock was moved to here",
+        "service pay-in.pending order-1 NO held",
+        "control reset: requests",
     ]
 
 
@@ -188,26 +188,26 @@ def test_what_faults_have_done_is_said_beside_their_ids() -> None:
 
     made = box.events[0].object_id
     _, *lines = stream.getvalue().splitlines()
-    assert [line[14:].startswith("fault fault-") for line in lines[:5]] == [True] * 4 + [False]
-    assert [line[14:] for line in lines[4:]] == [
-        "-> POST /pay-in/deposit-creation  no answer, nothing done (fault-2)  order-1",
-        "-> POST /pay-in/deposit-creation  201, reply lost (fault-1)  order-1  49.90 EUR",
-        f"    pay-in.created  order-1  {made}",
-        "    pay-in.created (copy 1)  order-1  waiting by fault-3",
-        "  -> pay-in.created  order-1  200 in <1 ms, tampered with (fault-4)",
-        "  -> pay-in.created (copy 1)  order-1  200 in <1 ms, tampered with (fault-4)",
+    assert [line[14:].startswith("control     fault fault-") for line in lines[:5]] == [True] * 4 + [False]
+    assert [" ".join(line[14:].split()) for line in lines[4:]] == [
+        "merchant -> POST /pay-in/deposit-creation order-1 NO no answer, nothing done (fault-2)",
+        "merchant -> POST /pay-in/deposit-creation order-1 49.90 EUR 201 new, reply lost (fault-1)",
+        f"service pay-in.created order-1 {made}",
+        "service pay-in.created (copy 1) order-1 due at 00:00:01, copied (fault-3)",
+        "-> merchant pay-in.created order-1 ok 200 in <1 ms, tampered with (fault-4)",
+        "-> merchant pay-in.created (copy 1) order-1 ok 200 in <1 ms, tampered with (fault-4)",
     ]
 
 
 def test_an_attempt_that_ends_a_delivery_says_how() -> None:
-    """After the last rung of the ladder the delivery is exhausted."""
+    """After the last attempt of the schedule the delivery is exhausted."""
     double, lines = logged(receiver=lambda _: 503)
     deposit(double.sandbox, scenario="abandoned")
     double.advance(by=4 * DAY)
 
     log = lines()
-    assert any(line.endswith("-> pay-in.created  order-1  503 in <1 ms  attempt 8, then exhausted") for line in log)
-    assert any(line.endswith("503 in <1 ms  attempt 6, again on 2026-01-02 at 10:36:00") for line in log)
+    assert any(line.endswith("pay-in.created order-1       NO 503 in <1 ms, attempt 8  then exhausted") for line in log)
+    assert any(line.endswith("503 in <1 ms, attempt 6  again on 2026-01-02 at 10:36:00") for line in log)
 
 
 def test_a_deposits_own_endpoint_is_an_endpoint() -> None:
@@ -215,7 +215,7 @@ def test_a_deposits_own_endpoint_is_an_endpoint() -> None:
     double, lines = logged(url=None)
     deposit(double.sandbox, notification_url="http://127.0.0.1:9/own")
 
-    assert "(no endpoint)" not in lines()[1]
+    assert "no endpoint" not in lines()[1]
 
 
 def test_json_lines_are_the_streams_documents() -> None:
@@ -403,13 +403,13 @@ def test_nothing_from_a_request_reaches_the_terminal_raw(
     log.close()
 
     lines = [click.unstyle(line) for line in screen.getvalue().removesuffix("\n").split("\n")]
-    dots = "→" if stream is _Screen else "->"
+    arrow, good, bad = ("→", "✓", "✗") if stream is _Screen else ("->", "ok", "NO")
     made = double.sandbox.journal.events.entries[0].object_id
     assert lines == [
         "2026-01-01 UTC",
-        f"00:00:00.000      pay-in.created  {SHOWN}  {made}",
-        f"00:00:00.000  {dots} GE\\x1b[1mT /x{SHOWN}  404  {SHOWN}  {SHOWN}",
-        f"00:00:00.000    {dots} pay-in.created  {SHOWN}  200 in <1 ms  to http://127.0.0.1/{SHOWN}",
+        f"00:00:00.000  service     pay-in.created {SHOWN}  {made}",
+        f"00:00:00.000  {f'merchant {arrow}':<11} GE\\x1b[1mT /x{SHOWN} {SHOWN} {SHOWN}  {bad} 404",
+        f"00:00:00.000  {f'{arrow} merchant':<11} pay-in.created {SHOWN}  {good} 200 in <1 ms  to http://127.0.0.1/{SHOWN}",
         SHOWN,
     ]
     raw = screen.getvalue()
@@ -455,15 +455,16 @@ def test_the_day_is_that_of_each_sandbox() -> None:
     boxes[0].handle("GET", "/pay-in")
     log.close()
 
+    call = f"merchant -> {'GET /pay-in':<27}  ok 200"
     assert stream.getvalue().splitlines() == [
         "2026-01-01 UTC",
-        "23:59:59.000  -> GET /pay-in  200",
+        f"23:59:59.000  {call}",
         "2026-01-05 UTC  other",
-        "23:59:59.000  other  -> GET /pay-in  200",
-        "23:59:59.000  -> GET /pay-in  200",
-        "23:59:59.000  other  -> GET /pay-in  200",
+        f"23:59:59.000  other  {call}",
+        f"23:59:59.000  {call}",
+        f"23:59:59.000  other  {call}",
         "2026-01-02 UTC",
-        "00:00:00.000  -> GET /pay-in  200",
+        f"00:00:00.000  {call}",
     ]
 
 
@@ -478,8 +479,8 @@ def test_a_line_is_folded_where_a_terminal_is_narrow(monkeypatch: pytest.MonkeyP
     log.close()
 
     assert [click.unstyle(line) for line in stream.getvalue().splitlines()][1:] == [
-        "00:00:00.000      pay-in.created  order-1",
-        f"{'':18}{made.id}",
+        "00:00:00.000  service     pay-in.created order-1",
+        f"{'':26}{made.id}",
     ]
 
 
@@ -508,10 +509,10 @@ def test_some_events_can_be_shown_alone(log_format: LogFormat) -> None:
             ("attempt", created),
         ]
         return
-    assert [line[14:].split("  200")[0] for line in lines[1:]] == [
-        "-> POST /pay-in/deposit-creation",
-        f"    pay-in.created  order-1  {box.events[0].object_id}",
-        "    pay-in.created (copy 1)  order-1  waiting by fault-1",
-        "  -> pay-in.created  order-1",
-        "  -> pay-in.created (copy 1)  order-1",
+    assert [" ".join(line[14:].split()).split(" ok 200")[0] for line in lines[1:]] == [
+        "merchant -> POST /pay-in/deposit-creation order-1 49.90 EUR",
+        f"service pay-in.created order-1 {box.events[0].object_id}",
+        "service pay-in.created (copy 1) order-1 due at 00:00:01, copied (fault-1)",
+        "-> merchant pay-in.created order-1",
+        "-> merchant pay-in.created (copy 1) order-1",
     ]

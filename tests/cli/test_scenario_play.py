@@ -64,8 +64,8 @@ def test_what_differs_is_shown_side_by_side_with_what_happened(capsys: pytest.Ca
             "    because the pay-in ended as failed; after that comes nothing, and succeeded only with force: true",
             "    what happened:",
             "  +0s        merchant →  deposit-creation 49.90 EUR   ✓ 200 created",
-            "  +0s        → merchant  pay-in.created               ✓ 200",
-            "  +2s        → merchant  pay-in.failed                ✓ 200",
+            "  +0s        → merchant  pay-in.created 49.90 EUR     ✓ 200",
+            "  +2s        → merchant  pay-in.failed 49.90 EUR      ✓ 200",
             "✗ 1 scenario and 0 cases played twice: 1 wrong.",
         ],
     )

@@ -302,7 +302,7 @@ async def test_a_request_that_no_sandbox_claims_is_told() -> None:
         served.process.send_signal(signal.SIGTERM)
         _, errors = await served.process.communicate()
 
-    assert "GET /pay-in  401  no sandbox claims it (business key 'live_key')" in errors.decode()
+    assert "GET /pay-in ✗ 401 no sandbox claims it (business key 'live_key')" in " ".join(errors.decode().split())
     assert "live_secret" not in errors.decode()
 
 

@@ -180,10 +180,12 @@ async def test_what_never_leaves_is_told(client: Client, tmp_path: Path, capsys:
 
     assert lines[6:-1] == [
         "+0s merchant → deposit-creation 49.90 EUR ✓ 200 created",
-        "+0s → merchant pay-in.created 49.90 EUR ✗ reset",
-        "+2s service pay-in.pending 49.90 EUR ✗ dropped",
-        "+3s service pay-in.processing 49.90 EUR ✗ held",
-        "+6s → merchant pay-in.succeeded 49.90 EUR ✓ 200",
+        "+0s → merchant pay-in.created 49.90 EUR",
+        "✗ reset, broken off half-way (tried-1.3)",
+        "+2s service pay-in.pending 49.90 EUR ✗ dropped (tried-1.1)",
+        "+3s service pay-in.processing 49.90 EUR ✗ held (tried-1.2)",
+        "+6s → merchant pay-in.succeeded 49.90 EUR",
+        "✓ 200, payload invalid_json (tried-1.4)",
         "+1m → merchant pay-in.created 49.90 EUR ✓ 200, attempt 2",
     ]
     assert status == 0

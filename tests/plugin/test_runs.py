@@ -80,20 +80,20 @@ def test_a_failure_shows_what_happened(child: Child) -> None:
     assert "expected exactly 3 of the requests, found 2" in run.text
     assert "seed 11; repeat it with --paydouble-seed=11" in report
     steps = (
-        r"00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 502, nothing done \(proxy\)\n"
-        r".*00:00:00\.000  request  POST /api/v1/pay-in/deposit-creation: 200 new\n"
-        r".*00:00:00\.000  event    pay-in\.created payin_\w+\n"
-        r".*00:00:00\.000  attempt  1 of pay-in\.created to http://127\.0\.0\.1:\d+/: 500\n"
-        r".*00:00:02\.000  event    pay-in\.pending payin_\w+\n"
+        r"00:00:00\.000  merchant →  POST /pay-in/deposit-creation order-1  ✗ 502, nothing done \(proxy\)\n"
+        r"00:00:00\.000  merchant →  POST /pay-in/deposit-creation order-1 10\.00 EUR  ✓ 200 new\n"
+        r"00:00:00\.000  service     pay-in\.created order-1 +payin_\w+\n"
+        r"00:00:00\.000  → merchant  pay-in\.created order-1 +✗ 500 in .* ms  to http://127\.0\.0\.1:\d+/\n"
+        r"00:00:02\.000  service     pay-in\.pending order-1 +10\.00 EUR\n"
     )
     assert re.search(steps, report), report
-    assert "fault proxy (html_error) struck once" in report
+    assert "fault proxy (html_error) fired once" in report
     assert (
-        "fault late (connection_reset) never struck: 2 requests came, none matched operation=refund-creation" in report
+        "fault late (connection_reset) never fired: 2 requests came, none matched operation=refund-creation" in report
     )
     assert "the test's own receiver function has raised ZeroDivisionError" in report
     assert "nothing has happened: no request came with its business key, and no event was made" in report
-    assert "fault waiting (html_error) never struck: no request came" in report
+    assert "fault waiting (html_error) never fired: no request came" in report
 
 
 def test_a_failure_shows_what_no_sandbox_has_claimed(child: Child) -> None:
@@ -124,10 +124,11 @@ def test_a_failure_shows_what_no_sandbox_has_claimed(child: Child) -> None:
     assert run.counts == {"passed": 1, "failed": 1}, run.text
     assert "6 requests came meanwhile that no sandbox claims; this one's business key is 'key_sandbox-2_" in report
     assert (
-        "GET /api/v1/pay-in?key=live_4, business key 'live_4': 401: unauthorized: "
+        "GET /pay-in?key=live_4  ✗ 401  no sandbox claims it (business key 'live_4')  unauthorized: "
         "The business key or the business secret is wrong." in report
     )
-    assert "GET /api/v1/pay-in?key=None, no business key: 401: unauthorized: The Authorization header is" in report
+    stranger = "GET /pay-in?key=None  ✗ 401  no sandbox claims it (no business key)"
+    assert f"{stranger}  unauthorized: The Authorization header is" in report
     assert "earlier" not in report
     assert "live_0" not in report
 
@@ -144,7 +145,7 @@ def test_a_long_story_is_shortened(child: Child) -> None:
     )
 
     assert "50 earlier lines are left out" in run.text
-    assert run.text.count("event    pay-in.succeeded") == 200
+    assert run.text.count("service     pay-in.succeeded") == 200
 
 
 def test_a_passing_test_says_nothing(child: Child) -> None:
@@ -167,7 +168,7 @@ def test_a_passing_test_says_nothing(child: Child) -> None:
 
     assert run.counts == {"passed": 1, "error": 1}, run.text
     assert run.text.count("paydouble timeline") == 1
-    assert "request  POST" in run.text
+    assert "merchant →  POST" in run.text
 
 
 ASYNC = """
@@ -256,7 +257,7 @@ def test_unittest_is_at_ease(child: Child) -> None:
     )
 
     assert run.counts == {"passed": 1, "failed": 1}, run.text
-    assert run.text.count("request  POST") == 1
+    assert run.text.count("merchant →  POST") == 1
 
 
 def test_workers_and_random_order_meet_nobody(child: Child) -> None:

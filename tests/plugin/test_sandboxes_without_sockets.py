@@ -40,14 +40,14 @@ def test_passes():
     assert run.counts == {"failed": 1, "passed": 1}, run.text
     assert "sandbox without sockets, seed 5" in report
     for line in (
-        "00:00:00.000  request  POST /api/v1/pay-in/deposit-creation: 502, nothing done (fault-1)",
-        "00:00:00.000  request  POST /api/v1/pay-in/deposit-creation: 200 new",
-        "00:00:00.000  event    pay-in.created payin_",
-        "00:00:00.000  attempt  1 of pay-in.created to http://receiver.test/webhooks: 500",
-        "fault fault-1 (html_error) struck once",
-        "fault fault-2 (drop) never struck: 1 event was made, none matched event_type=refund.*",
+        "00:00:00.000  merchant →  POST /pay-in/deposit-creation order-1  ✗ 502, nothing done (fault-1)",
+        "00:00:00.000  merchant →  POST /pay-in/deposit-creation order-1 10.00 EUR  ✓ 200 new",
+        "00:00:00.000  service     pay-in.created order-1       payin_",
+        "00:00:00.000  → merchant  pay-in.created order-1       ✗ 500 in <1 ms  to http://receiver.test/webhooks",
+        "fault fault-1 (html_error) fired once",
+        "fault fault-2 (drop) never fired: 1 event was made, none matched event_type=refund.*",
         "1 request came meanwhile that no sandbox claims; this one's business key is 'sandbox_key'",
-        "GET /api/v1/pay-in, business key 'live': 401",
+        "GET /pay-in  ✗ 401  no sandbox claims it (business key 'live')",
         "the test's own receiver function has raised ZeroDivisionError",
     ):
         assert line in report, report

@@ -112,13 +112,17 @@ def test_what_a_fault_keeps_back_is_in_the_timeline() -> None:
         )
     )
 
-    told = [(moment.what, moment.result, moment.good) for moment in rehearsal.timeline if moment.who[0] == "service"]
-    assert told == [
-        ("pay-in.created", "reset", False),
-        ("pay-in.pending", "dropped", False),
-        ("pay-in.processing", "200", True),
-        ("pay-in.succeeded", "200", True),
-        ("pay-in.created", "200, attempt 2", True),
+    rows = [row for row in rehearsal.timeline if row.who[0] == "service"]
+    assert [(row.what, row.result, row.attempt, row.good) for row in rows] == [
+        ("pay-in.created 49.90 EUR", "reset", 1, False),
+        ("pay-in.pending 49.90 EUR", "", 0, False),
+        ("pay-in.processing 49.90 EUR", "200", 1, True),
+        ("pay-in.succeeded 49.90 EUR", "200", 1, True),
+        ("pay-in.created 49.90 EUR", "200", 2, True),
+    ]
+    assert [row.faults for row in rows if row.faults] == [
+        ", broken off half-way (tried-1.2)",
+        ", dropped (tried-1.1)",
     ]
 
 
@@ -126,7 +130,10 @@ def test_a_webhook_that_overtakes_the_reply_is_told_before_it() -> None:
     """The timeline has the order in which the merchant meets things."""
     rehearsal = rehearse(scenario(faults=[fault("before_response", on="webhooks", lead="50ms")]))
 
-    assert [moment.what for moment in rehearsal.timeline][:2] == ["pay-in.created", "deposit-creation 49.90 EUR"]
+    assert [moment.what for moment in rehearsal.timeline][:2] == [
+        "pay-in.created 49.90 EUR",
+        "deposit-creation 49.90 EUR",
+    ]
 
 
 def test_settings_of_the_scenario_hold() -> None:

@@ -1,9 +1,10 @@
-"""What a failed test's report says of its sandbox: what faults have done, and why others never struck."""
+"""What a failed test's report says of its sandbox: what faults have done, and why others never fired."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,9 +27,10 @@ def box(server: Paydouble) -> Iterator[Box]:
         yield made
 
 
-def told(box: Box, kind: str) -> list[str]:
-    """Return the lines of a kind, without their times."""
-    return [line.partition("  ")[2] for line in timeline(box) if line.partition("  ")[2].startswith(kind)]
+def lines_of(box: Box, who: str) -> list[str]:
+    """Return what stands after the time and after who acted, in lines of one kind; columns are not padded."""
+    lines = [line.partition("  ")[2] for line in timeline(box)]
+    return [re.sub("   +", "  ", line.removeprefix(who).strip()) for line in lines if line.startswith(who)]
 
 
 def fates(box: Box) -> list[str]:
@@ -49,16 +51,15 @@ def test_a_lost_reply_is_no_plain_status(box: Box) -> None:
             deposit(box, number)
     box.faults.remove(gone.id)
 
-    path = "request  POST /api/v1/pay-in/deposit-creation: "
-    assert [line.removeprefix(path) for line in told(box, "request")] == [
-        "201 new, reply lost (fault-1)",
-        "no answer, nothing done (fault-2)",
-        "201 new, reply cut short (fault-3)",
-        "503 new, reply replaced (busy): internal_error: A fault answers 503.",
-        "201 new, fired: fault-5",
-        "201 new",
+    assert [line.removeprefix("POST /pay-in/deposit-creation ") for line in lines_of(box, "merchant →")] == [
+        "order-1 49.90 EUR  201 new, reply lost (fault-1)",
+        "order-1  ✗ no answer, nothing done (fault-2)",
+        "order-1 49.90 EUR  201 new, reply cut short (fault-3)",
+        "order-1  ✗ 503 new, reply replaced (busy)  internal_error: A fault answers 503.",
+        "order-1 49.90 EUR  201 new, fired: fault-5",
+        "order-1 49.90 EUR  ✓ 201 new",
     ]
-    assert fates(box)[0] == "fault fault-1 (connection_reset) struck once"
+    assert fates(box)[0] == "fault fault-1 (connection_reset) fired once"
 
 
 def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
@@ -70,14 +71,16 @@ def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
         deposit(box)
         box.clock.advance("1s")
 
-        attempts = [line.replace(receiver.url, "URL") for line in told(box, "attempt")]
+        attempts = [
+            re.sub(r" in \S+ ms", "", line.replace(receiver.url, "URL")) for line in lines_of(box, "→ merchant")
+        ]
 
     assert attempts == [
-        "attempt  1 of pay-in.created to URL: 400, signature stale (fault-2)",
-        "attempt  1 of pay-in.created (copy 1) to URL: 200",
-        "attempt  1 of pay-in.created (copy 2) to URL: 200",
+        "pay-in.created order-1  ✗ 400, signature stale (fault-2)  to URL",
+        "pay-in.created (copy 1) order-1  ✓ 200  to URL",
+        "pay-in.created (copy 2) order-1  ✓ 200  to URL",
     ]
-    assert fates(box) == ["fault fault-1 (duplicate) struck once", "fault fault-2 (signature) struck once"]
+    assert fates(box) == ["fault fault-1 (duplicate) fired once", "fault fault-2 (signature) fired once"]
 
 
 def test_attempts_stand_in_the_order_in_which_they_were_sent(box: Box) -> None:
@@ -94,11 +97,12 @@ def test_attempts_stand_in_the_order_in_which_they_were_sent(box: Box) -> None:
         attempts = sorted(
             (attempt.sequence, names[each.object_id]) for each in box.deliveries.list() for attempt in each.attempts
         )
-        kinds = [line.partition("  ")[2].split()[0] for line in timeline(box) if line.startswith("2026")]
+        kinds = [line.partition("  ")[2].split("  ")[0] for line in timeline(box) if line.startswith("00:")]
 
     assert seen == ["2", "1", "3"]
     assert [name for _, name in attempts] == seen
-    assert kinds == ["request", "event", "request", "event", "attempt", "attempt", "request", "event", "attempt"]
+    call, event, attempt = "merchant →", "service", "→ merchant"
+    assert kinds == [call, event, call, event, attempt, attempt, call, event, attempt]
 
 
 def test_a_refusal_says_why(box: Box) -> None:
@@ -110,11 +114,11 @@ def test_a_refusal_says_why(box: Box) -> None:
     _get(box, "/pay-in")
     _get(box, f"/pay-in/{'x' * 300}")
 
-    lines = [line.partition(": ")[2] for line in told(box, "request")]
+    lines = [line.partition("  ")[2] for line in lines_of(box, "merchant →")]
     assert lines[:3] == [
-        "404: not_found: There is no payin 'payin_unknown'.",
-        "404: NOT_FOUND: There is no payin 'payin_unknown'.",
-        "503, nothing done (fault-1)",
+        "✗ 404  not_found: There is no payin 'payin_unknown'.",
+        "✗ 404  NOT_FOUND: There is no payin 'payin_unknown'.",
+        "✗ 503, nothing done (fault-1)",
     ]
 
 
@@ -136,16 +140,16 @@ def test_an_event_that_did_not_leave_at_once_says_why(box: Box) -> None:
         (late,) = box.deliveries.list(status="waiting")[1:]
         box.deliveries.hold(late.id)
 
-        lines = [line.rpartition(" payin_")[2].partition(",")[2].strip() for line in told(box, "event")]
+        lines = [line.split("  ")[1] for line in lines_of(box, "service")]
 
     assert lines == [
         "no endpoint",
-        "held (fault-1)",
-        "dropped (fault-2)",
-        "due at 2026-01-01 00:01:00.000, fired: fault-3",
-        "held, reordered (fault-4)",
+        "✗ held (fault-1)",
+        "✗ dropped (fault-2)",
+        "due at 00:01:00, fired: fault-3",
+        "✗ held, reordered (fault-4)",
         "copied (fault-5)",
-        "held, delayed (fault-6)",
+        "✗ held, delayed (fault-6)",
     ]
 
 
@@ -167,13 +171,13 @@ API_FAULTS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("members", "reason"), API_FAULTS, ids=str)
-def test_a_fault_that_never_struck_says_why(box: Box, members: dict[str, Any], reason: str) -> None:
+def test_a_fault_that_never_fired_says_why(box: Box, members: dict[str, Any], reason: str) -> None:
     """Often that is why the test fails."""
     box.faults.add("html_error", **members)
     deposit(box, 1)
     deposit(box, 2)
 
-    assert fates(box) == [f"fault fault-1 (html_error) never struck: {reason}"]
+    assert fates(box) == [f"fault fault-1 (html_error) never fired: {reason}"]
 
 
 def test_members_that_were_met_but_never_together(box: Box) -> None:
@@ -195,7 +199,7 @@ def test_what_came_before_a_fault_was_armed(box: Box) -> None:
     _get(box, "/pay-in")
     box.clock.advance("1h")
 
-    assert late == ["fault fault-1 (html_error) never struck: 1 request came, before it was armed"]
+    assert late == ["fault fault-1 (html_error) never fired: 1 request came, before it was armed"]
     assert [line.partition(": ")[2] for line in fates(box)] == [
         "2 requests came, those with operation=deposit-creation before it was armed, and its ttl is over"
     ]
@@ -225,9 +229,9 @@ def test_a_fault_that_nothing_came_for(box: Box) -> None:
     box.clock.advance("1h")
 
     assert fates(box) == [
-        "fault fault-1 (html_error) never struck: no request came, and its ttl is over",
-        "fault fault-2 (drop) never struck: no event was made",
-        "fault fault-3 (tamper) never struck: no attempt was made",
+        "fault fault-1 (html_error) never fired: no request came, and its ttl is over",
+        "fault fault-2 (drop) never fired: no event was made",
+        "fault fault-3 (tamper) never fired: no attempt was made",
     ]
 
 
@@ -238,7 +242,7 @@ def test_a_fault_behind_another_one(box: Box) -> None:
     deposit(box)
 
     assert fates(box)[1] == (
-        "fault second (redirect) never struck: 1 request came, "
+        "fault second (redirect) never fired: 1 request came, "
         "but each was refused, met another fault first, or gave redirect nothing to act on"
     )
 
@@ -259,17 +263,17 @@ def test_faults_on_webhooks_are_asked_about_events_and_attempts(box: Box) -> Non
     box.clock.advance("0s")
 
     assert first == [
-        "fault fault-1 (drop) never struck: 1 event was made, none matched event_type=refund.*",
-        "fault nowhere (hold) never struck: 1 event was made, none with an endpoint to go to",
-        "fault never-sent (tamper) never struck: no attempt was made: the events had no endpoint to go to",
+        "fault fault-1 (drop) never fired: 1 event was made, none matched event_type=refund.*",
+        "fault nowhere (hold) never fired: 1 event was made, none with an endpoint to go to",
+        "fault never-sent (tamper) never fired: no attempt was made: the events had no endpoint to go to",
     ]
     assert fates(box)[1:] == [
-        "fault fault-4 (tamper) never struck: 1 attempt was made, none matched attempt=3",
-        "fault fault-5 (tamper) never struck: 1 attempt was made, none matched object_id=payin_other",
+        "fault fault-4 (tamper) never fired: 1 attempt was made, none matched attempt=3",
+        "fault fault-5 (tamper) never fired: 1 attempt was made, none matched object_id=payin_other",
     ]
 
 
-def test_many_faults_that_never_struck_stay_short(box: Box) -> None:
+def test_many_faults_that_never_fired_stay_short(box: Box) -> None:
     """A report is read for its reason, not for its length."""
     for _ in range(13):
         box.faults.add("html_error")
@@ -277,7 +281,7 @@ def test_many_faults_that_never_struck_stay_short(box: Box) -> None:
     lines = fates(box)
 
     assert len(lines) == 11
-    assert lines[-1] == "… 3 more faults never struck"
+    assert lines[-1] == "… 3 more faults never fired"
 
 
 def _get(box: Box, path: str) -> None:
@@ -294,4 +298,4 @@ def test_nothing_of_a_request_is_shown_raw(box: Box) -> None:
     """A message quotes what was sent, which may hold what a terminal obeys."""
     assert deposit(box, 1, payment_method={"type": "CREDIT_CARD", "code": "\x1b[2J\u202e"})[0] == 422
 
-    assert "CREDIT_CARD \\x1b[2J\\u202e" in timeline(box)[0]
+    assert "CREDIT_CARD \\x1b[2J\\u202e" in timeline(box)[1]

@@ -16,12 +16,12 @@ import click
 from paydouble.cli.options import SEED
 
 if TYPE_CHECKING:
-    from paydouble.cli.demo_timeline import Row
     from paydouble.cli.terminal import Terminal
     from paydouble.cli.trigger_server import Box
     from paydouble.cli.trigger_stage import LiveStage
     from paydouble.rehearsal import Difference
     from paydouble.testing import WebhookReceiver
+    from paydouble.timeline import Row
 
 _START: Final = "2026-01-01T00:00:00Z"
 _OUTAGE_MS: Final = 50 * 3_600_000
@@ -99,10 +99,10 @@ def _play(number: int, act: Act, box: Box, receiver: WebhookReceiver, out: Termi
     """Play an act, print its rows and what came of it; returns whether all of it was right."""
     from contextlib import closing
 
-    from paydouble.cli.demo_timeline import print_row
     from paydouble.cli.differences import count, print_difference
     from paydouble.cli.trigger_stage import LiveStage
     from paydouble.core.errors import UsageError
+    from paydouble.timeline import Renderer
 
     out.say()
     out.say(f"{out.bold(f'{number}. {act.title}')} {out.dim(f'({act.scenario})')}")
@@ -116,8 +116,10 @@ def _play(number: int, act: Act, box: Box, receiver: WebhookReceiver, out: Termi
         except UsageError as error:
             problems.append(f"the act broke off: {error}")
         problems += _problems(act, rows, stage, receiver)
+        renderer = Renderer(out, began=stage.began)
         for row in _folded(rows, out, brief=act.brief):
-            print_row(row, stage.began, out)
+            for line in renderer.lines(row):
+                out.say(line)
         events = len(stage.events)
     for difference in differences:
         print_difference(difference, "", out)
@@ -160,7 +162,7 @@ def _perform(act: Act, number: int, stage: LiveStage, receiver: WebhookReceiver)
 
 def _problems(act: Act, rows: Sequence[Row], stage: LiveStage, receiver: WebhookReceiver) -> Iterator[str]:
     """Yield what no scenario can expect and yet is wrong: signatures, bytes, and the instants of attempts."""
-    from paydouble.cli.demo_timeline import offset
+    from paydouble.timeline import offset
 
     received = receiver.received
     unverified = [each for each in received if not each.verified]
@@ -198,7 +200,7 @@ def _folded(rows: Sequence[Row], out: Terminal, *, brief: bool) -> Iterator[Row]
     kept = [merged.get(row, row) for row in rows if row.good or not row.attempt or row in merged]
     # A schedule that several rows share is printed under the last of them.
     shown = [
-        replace(row, note="" if after is not None and row.note == after.note else row.note, latency_ms=None)
+        replace(row, notes=() if after is not None and row.notes == after.notes else row.notes, latency_ms=None)
         for row, after in zip_longest(kept, kept[1:])
     ]
     for at_once, group in groupby(shown, lambda row: row.good and row.attempt == 1 and row.what.partition(".")[0]):
@@ -213,11 +215,13 @@ def _folded(rows: Sequence[Row], out: Terminal, *, brief: bool) -> Iterator[Row]
 
 def _merged(failed: Sequence[Row], out: Terminal) -> Row:
     """Return one row for the failed attempts of a delivery."""
-    from paydouble.cli.demo_timeline import offset
+    from paydouble.timeline import offset
 
     first, last = failed[0], failed[-1]
     if first is last:
         return first
     numbers = f"{first.attempt}{out.dash}{last.attempt}"
     schedule = " ".join(offset(each.at - first.at) for each in failed)
-    return replace(first, result=f"{first.result}, attempts {numbers}", attempt=1, note=f"{schedule} after the event")
+    return replace(
+        first, result=f"{first.result}, attempts {numbers}", attempt=1, notes=(f"{schedule} after the event",)
+    )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from paydouble.cli.options import event_filter, events_option
-from paydouble.cli.phrases import money, payment, resource_of, word
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.writing import LineWriter
+from paydouble.timeline import money, payment, resource_of, word
 
 if TYPE_CHECKING:
     from paydouble.testing.receiver import Received, Receiver

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from paydouble.cli.demo_timeline import Row, print_row
 from paydouble.cli.differences import count, print_difference
 from paydouble.cli.terminal import Terminal
 from paydouble.core.durations import format_duration
@@ -13,6 +12,7 @@ from paydouble.core.errors import UsageError
 from paydouble.rehearsal import Difference, Rehearsal, compare, rehearse
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Case
+from paydouble.timeline import Renderer
 
 
 def play_files(files: Iterable[tuple[Path, Scenario]], terminal: Terminal | None = None, *, seed: int = 0) -> int:
@@ -69,8 +69,10 @@ def _report(path: Path, differences: Iterable[Difference], rehearsal: Rehearsal,
     for each in differences:
         print_difference(each, f"{path}: ", out)
     out.say(out.dim("    what happened:"))
-    for moment in rehearsal.timeline:
-        print_row(Row(moment.at, moment.who, moment.what, moment.result, moment.good), rehearsal.began, out)
+    renderer = Renderer(out, began=rehearsal.began)
+    for row in rehearsal.timeline:
+        for line in renderer.lines(row):
+            out.say(line)
 
 
 def _place(case: Case | None) -> str:

@@ -7,18 +7,20 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
+from urllib.parse import quote
 
-from paydouble.cli.demo_timeline import Row, print_row, succeeded
-from paydouble.cli.phrases import money, resource_of
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.trigger_server import Box, Document, Refused
+from paydouble.core.documents import load
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
 from paydouble.core.instants import parse_instant, write_instant
 from paydouble.core.json_text import loads
+from paydouble.records import Attempt, DeliverySummary
 from paydouble.rehearsal import Arrival
 from paydouble.rehearsal.calls import Answer, Call, Heard
-from paydouble.rehearsal.rehearsing import moment_of
+from paydouble.rehearsal.rehearsing import call_row
+from paydouble.timeline import MERCHANT, Renderer, Row, attempt_row, delivery_row, money, resource_of
 
 # Longer than a server under load takes to send what has happened already.
 _PATIENCE_SECONDS: Final = 20.0
@@ -43,12 +45,14 @@ class LiveStage:
         self._disputes: dict[str, str] = {}
         self._made: dict[str, int] = {}
         self._amounts: dict[str, str] = {}
+        self._faults: dict[str, Document | None] = {}
         self._announced: int | None = None
         self._idle = False
         clock = box.control("GET", "/clock")
         self.mode: str = clock["mode"]
         self.rate = float(clock["rate"])
         self.now = self.began = parse_instant(clock["now"])
+        self._renderer = Renderer(terminal, began=self.began)
         self.pending: int = clock["pending"]
         """Timers that were there before."""
         self.arrivals: list[Arrival] = []
@@ -77,8 +81,7 @@ class LiveStage:
         """Print what a call got, and let arrive what it has set in motion."""
         if answer.data is not None and "id" in answer.data:
             self._ours.add(answer.data["id"])
-        moment = moment_of(answer, self.now)
-        self._add(Row(moment.at, moment.who, moment.what, moment.result, moment.good))
+        self._add(call_row(answer, self.now))
         if self.mode == "real":
             self._drain(0.0)
         else:
@@ -104,7 +107,7 @@ class LiveStage:
 
     def remark(self, text: str, *, good: bool | None = False) -> None:
         """Add a row about the merchant: what it could not do, or with another `good` what else is to be known."""
-        self._add(Row(self.now, ("merchant",), text, good=good))
+        self._add(Row(self.now, MERCHANT, text, good=good))
 
     def finish(self) -> None:
         """Let everything come to its end."""
@@ -182,41 +185,34 @@ class LiveStage:
         self.events.append(Arrival(at, told["type"], (), body))
 
     def _attempt(self, told: Document) -> None:
-        attempt = told["attempt"]
-        good = succeeded(attempt)
-        at = parse_instant(attempt["due_at"])
-        if good:
-            self.arrivals.append(Arrival(at, told["event_type"], (), _bytes(attempt["body"])))
-        result = attempt["error"]["kind"] if attempt["error"] else str(attempt["status"])
-        self._add(
-            Row(
-                at,
-                ("service", "merchant"),
-                self._told(told),
-                result,
-                good,
-                delivery=told["id"],
-                attempt=attempt["number"],
-                latency_ms=float(attempt["latency_ms"]),
-            )
-        )
+        row = attempt_row(load(DeliverySummary, told), load(Attempt, told["attempt"]), self._amount(told), self._fault)
+        if row.good:
+            self.arrivals.append(Arrival(row.at, told["event_type"], (), _bytes(told["attempt"]["body"])))
+        self._add(row)
 
     def _delivery(self, told: Document) -> None:
-        status = told["status"]
-        if status in {"held", "dropped", "no_endpoint"}:
+        if told["status"] in {"held", "dropped", "no_endpoint"}:
             at = self._made.get(told["event_id"], self.now)
-            good = None if status == "no_endpoint" else False
-            self._add(Row(at, ("service",), self._told(told), status.replace("_", " "), good))
+            self._add(delivery_row(load(DeliverySummary, told), at, self._amount(told), self._fault))
 
-    def _told(self, delivery: Document) -> str:
-        """Return the type of a delivery's event, and the amount that it is about."""
-        return f"{delivery['event_type']} {self._amounts.get(delivery['event_id'], '')}".rstrip()
+    def _amount(self, delivery: Document) -> str:
+        return self._amounts.get(delivery["event_id"], "")
+
+    def _fault(self, fault_id: str) -> Document | None:
+        """Return the declaration of a fault, asked for once; None when there is no such fault any more."""
+        if fault_id not in self._faults:
+            try:
+                self._faults[fault_id] = self._box.control("GET", f"/faults/{quote(fault_id, safe='')}")
+            except Refused:
+                self._faults[fault_id] = None
+        return self._faults[fault_id]
 
     def _add(self, row: Row) -> None:
         self._show(replace(row, at=self.began + self.since(row.at)))
 
     def _print(self, row: Row) -> None:
-        print_row(row, self.began, self._out)
+        for line in self._renderer.lines(row):
+            self._out.say(line)
 
 
 def _bytes(told: str | Document) -> bytes:

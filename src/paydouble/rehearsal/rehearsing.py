@@ -6,7 +6,7 @@ to the byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -16,25 +16,16 @@ from paydouble.faults.wire import Lost, TimedOut, client_outcome
 from paydouble.feed import Note
 from paydouble.inprocess import START_MS, InProcess, Webhook
 from paydouble.payments.resources import Dispute
+from paydouble.records import attempt_of, summary_of
 from paydouble.rehearsal.calls import Answer, Call, Heard
 from paydouble.rehearsal.merchant import Merchant
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Case
+from paydouble.timeline import CALL, MERCHANT, Row, attempt_row, delivery_row, faults_of, money, resource_of
 
 MOST_TIMERS: Final = 20_000
 """After so many timers a life that has not ended never will."""
-
-
-@dataclass(slots=True, frozen=True)
-class Moment:
-    """One thing that happened; `at` is on the sandbox's clock, `good` whether it went well where it could go wrong."""
-
-    at: int
-    who: tuple[str, ...]
-    what: str
-    result: str = ""
-    good: bool | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,7 +45,7 @@ class Rehearsal:
 
     arrivals: tuple[Arrival, ...]
     answers: tuple[Answer, ...]
-    timeline: tuple[Moment, ...]
+    timeline: tuple[Row, ...]
     idle: bool
     """Whether the life came to its end."""
     began: int
@@ -89,7 +80,7 @@ class _Rehearsing:
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.arrivals: list[Arrival] = []
-        self.timeline: list[Moment] = []
+        self.timeline: list[Row] = []
         self.house = InProcess(seed=seed, receiver=self._receive)
         box = self.house.sandbox
         box.scenarios.upload(scenario)
@@ -101,7 +92,7 @@ class _Rehearsing:
         return heard(self.house.handle(self.house.request(call.method, call.path, call.body, key=call.key)))
 
     def answered(self, answer: Answer) -> None:
-        self.timeline.append(moment_of(answer, self.house.sandbox.now))
+        self.timeline.append(call_row(answer, self.house.sandbox.now))
         self.house.deliver()
 
     def wait(self, milliseconds: int) -> None:
@@ -112,7 +103,7 @@ class _Rehearsing:
         return next((dispute.id for dispute in newest if dispute.payin_id == pay_in_id), None)
 
     def remark(self, text: str) -> None:
-        self.timeline.append(Moment(self.house.sandbox.now, ("merchant",), text, good=False))
+        self.timeline.append(Row(self.house.sandbox.now, MERCHANT, text, good=False))
 
     def _receive(self, webhook: Webhook) -> int:
         kind = webhook.delivery.event.type
@@ -123,29 +114,28 @@ class _Rehearsing:
         box = self.house.sandbox
         for note in box.feed.since(self._seen)[0]:
             self._seen = note.sequence
-            self.timeline.extend(_told(note, box.now))
+            self.timeline.extend(_rows(note, box))
 
 
-def _told(note: Note, now: int) -> list[Moment]:
-    """Return what of the sandbox's feed belongs into a timeline; requests are told by the merchant."""
+def _rows(note: Note, box: Sandbox) -> list[Row]:
+    """Return what of the sandbox's feed belongs into a timeline; requests are shown as the merchant's calls."""
+    find = faults_of(box)
     match note.kind:
         case "attempt":
-            outcome, number = note.detail.outcome, note.detail.number
-            result = outcome.error.kind if outcome.error else str(outcome.status)
-            again = f", attempt {number}" if number > 1 else ""
-            good = outcome.error is None
-            return [Moment(now, ("service", "merchant"), note.record.event.type, result + again, good)]
+            about = money(resource_of(note.record.event.body))
+            row = attempt_row(summary_of(note.record), attempt_of(note.detail), about, find)
+            return [replace(row, at=box.now, latency_ms=None)]
         case "delivery" if note.record.status in {"held", "dropped"}:
-            return [Moment(now, ("service",), note.record.event.type, note.record.status, good=False)]
+            return [delivery_row(summary_of(note.record), box.now, money(resource_of(note.record.event.body)), find)]
         case _:
             return []
 
 
-def moment_of(answer: Answer, at: int) -> Moment:
-    """Return a call and what it got as a line of a timeline."""
+def call_row(answer: Answer, at: int) -> Row:
+    """Return a call and what it got as a row of a timeline."""
     call = answer.call
     result = f"{answer.status} {answer.told}".rstrip()
-    return Moment(at, ("merchant", "service"), f"{call.operation} {call.about}".rstrip(), result, answer.good)
+    return Row(at, CALL, f"{call.operation} {call.about}".rstrip(), result, answer.good)
 
 
 def heard(reply: Reply) -> Heard:

@@ -17,7 +17,7 @@ from paydouble.testing.errors import ControlRefused, ServerGone
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.testing.servers import Paydouble
 from paydouble.testing.socketless import Sandbox, holding, made_last
-from paydouble.testing.timeline import happened, never_fired, strangers, timeline
+from paydouble.testing.timeline import happened, never_fired, timeline, unclaimed
 from paydouble.testing.webhook_receiver import WebhookReceiver
 
 _SANDBOX: Final = pytest.StashKey[SandboxHandle[Sync]]()
@@ -138,7 +138,7 @@ def explain(item: pytest.Item, report: pytest.TestReport) -> None:
         _explain_sandbox(item, report, box)
     for local in _used(item):
         lines = [f"sandbox without sockets, seed {local.seed}", *timeline(local)]
-        lines += strangers(local.unclaimed_requests, local.auth.key)
+        lines += unclaimed(local.unclaimed_requests, local.auth.key)
         lines += _raised(local.failures)
         report.sections.append((_TITLE, "\n".join(map(printable, lines))))
 
@@ -152,7 +152,7 @@ def _explain_sandbox(item: pytest.Item, report: pytest.TestReport, box: SandboxH
     try:
         lines += timeline(box)
         server, since = item.stash[_SERVER]
-        lines += strangers([each for each in server.unclaimed_requests() if each.at >= since], box.business_key)
+        lines += unclaimed([each for each in server.unclaimed_requests() if each.at >= since], box.business_key)
     except (ServerGone, ControlRefused) as error:
         lines.append(f"what happened cannot be shown: {error}")
     listening = item.stash.get(_RECEIVER, None)
