@@ -11,8 +11,8 @@ from receivers import closed_port
 from servers import CONTROL, Box, Client, running
 
 from paydouble.server import ServerOptions
+from paydouble.web.control.calls import ControlRoute
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.control.values import ControlRoute
 
 BY_NAME = {route.name: route for route in ROUTES}
 BOXED = [route for route in ROUTES if "{s}" in route.path]

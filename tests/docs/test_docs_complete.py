@@ -23,8 +23,8 @@ from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.payments.catalogue import catalogue_of
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.schema import build
+from paydouble.web.control.calls import ControlRoute
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.control.values import ControlRoute
 
 REFERENCE = DOCS / "reference"
 SOURCE = ROOT / "src" / "paydouble"

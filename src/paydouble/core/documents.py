@@ -288,13 +288,17 @@ def schema(kind: type[Any]) -> Schema:
     return _schema(_plan(kind).steps)
 
 
-def schemas_inside(kind: type[Any]) -> dict[str, Schema]:
-    """Return the schemas of the objects that hold several fields of a kind, by the names of their components."""
-    return {
-        step.place.inside.component: _schema(step.inner)
-        for step in _plan(kind).steps
-        if step.place.inside is not None and step.inner
-    }
+def components_of(*kinds: type[Any]) -> dict[str, Schema]:
+    """Return the schemas of kinds and of the objects inside them, by the names of their components."""
+    found: dict[str, Schema] = {}
+    for kind in kinds:
+        found[component(kind)] = schema(kind)
+        found |= {
+            step.place.inside.component: _schema(step.inner)
+            for step in _plan(kind).steps
+            if step.place.inside is not None and step.inner
+        }
+    return found
 
 
 def _schema(steps: tuple[_Step, ...]) -> Schema:

@@ -27,7 +27,7 @@ from paydouble.faults.table import FaultTable
 from paydouble.guards.credentials import parse_basic
 from paydouble.inprocess import InProcess
 from paydouble.scenarios.reading import parse_scenario, parse_text
-from paydouble.web.control.models import CreateSandbox
+from paydouble.web.control.sandboxes import CreateSandbox
 
 Work = Callable[[], object]
 Clock = Callable[[], float]

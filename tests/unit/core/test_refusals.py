@@ -16,8 +16,11 @@ from paydouble.core.json_text import Number
 from paydouble.core.refusals import FITTING, KINDS, sentence
 from paydouble.faults.model import ApiFault, WebhookFault
 from paydouble.scenarios.model import Scenario
-from paydouble.web.control.models import CreateSandbox, DeliveryQuestion, NewDispute, RequestQuestion
+from paydouble.web.control.deliveries import DeliveryQuestion
+from paydouble.web.control.journal import RequestQuestion
+from paydouble.web.control.objects import NewDispute
 from paydouble.web.control.routes import ROUTES
+from paydouble.web.control.sandboxes import CreateSandbox
 
 _LENGTHS = {"min_length": "string_too_short", "max_length": "string_too_long"}
 _SIZES = {"min_length": "too_short", "max_length": "too_long"}

@@ -49,7 +49,7 @@ from paydouble.records import (
     unclaimed_of,
 )
 from paydouble.testing.calls import encode
-from paydouble.web.control.answers import COMPONENTS
+from paydouble.web.control.openapi import COMPONENTS
 
 KINDS = [
     *(Request, UnclaimedRequest, Event, Attempt, DeliverySummary, Delivery),

@@ -13,14 +13,14 @@ from pydantic import BaseModel, ValidationError
 from paydouble.api.routes import Routes
 from paydouble.config import explain
 from paydouble.core import json_text
+from paydouble.core.documents import Document
 from paydouble.core.errors import ApiError, IllegalTransition, UnknownThing, UsageError
 from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX, Addresses, Reached
 from paydouble.web.bodies import read_body
 from paydouble.web.control.access import Access
-from paydouble.web.control.rendering import reply
+from paydouble.web.control.calls import Answer, ControlCall, ControlError, ControlRoute, reply
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.control.values import Answer, ControlCall, ControlError, ControlRoute, Document
 from paydouble.web.targets import origin_form, parse_query
 
 FindPage = Callable[[str, str, str | None, str], web.Response | None]

@@ -1,16 +1,30 @@
-"""Control calls about faults and quotas."""
+"""Control calls about faults and about the rate limit."""
 
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Final, Literal
 
-from paydouble.config import RateLimit
+from pydantic import Field
+
+from paydouble.config import RateLimit, SomeDuration, Whole
+from paydouble.core.documents import Document, components_of
 from paydouble.core.errors import UsageError
-from paydouble.records import show_fault
+from paydouble.core.json_schema import COUNT, TEXT, object_of
+from paydouble.records import Fault, show_fault
 from paydouble.sandbox import Sandbox
-from paydouble.web.control import views
-from paydouble.web.control.models import Quota
-from paydouble.web.control.values import ControlCall, Document
+from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Noun, listed, listing, shown
+from paydouble.web.control.calls import ControlRoute as Row
+
+
+class Quota(Body):
+    """A real quota."""
+
+    limit: Whole = Field(ge=0, le=1_000_000_000)
+    window: SomeDuration = 60_000
+    reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
+    clock: Literal["wall_clock", "sandbox_clock"] | None = None
+    headers: Literal["on_429", "always"] | None = None
 
 
 def fault_models() -> ModuleType:
@@ -28,7 +42,7 @@ def _note(box: Sandbox, action: str, document: Document) -> Document:
 def list_all(call: ControlCall) -> Document:
     """Show the faults, in the order in which they are asked."""
     now = call.sandbox.tick()
-    return views.listing(call.sandbox.faults, lambda armed: show_fault(armed, now), call.queries)
+    return listing(call.sandbox.faults, lambda armed: show_fault(armed, now), call.queries)
 
 
 def add(call: ControlCall) -> Document:
@@ -83,3 +97,80 @@ def clear_quota(call: ControlCall) -> Document:
     """Take the quota away."""
     call.sandbox.apply(call.sandbox.settings.model_copy(update={"rate_limit": None}))
     return {"deleted": "rate-limit"}
+
+
+NOUN: Final = Noun(
+    routes=(
+        Row(
+            "fault-list",
+            "GET",
+            f"{SANDBOX}/faults",
+            "The faults, with how often they fired.",
+            list_all,
+            listed(shown(Fault)),
+            queries=PAGE,
+        ),
+        Row(
+            "fault-add",
+            "POST",
+            f"{SANDBOX}/faults",
+            "Arm a fault.",
+            add,
+            shown(Fault),
+            dict,
+            status=201,
+            body="NewFault",
+            advice=(
+                "Without `on` an effect that only one side has chooses that side; one that both have "
+                "is on the API. The first enabled fault that matches and fires decides; with `compose` "
+                "the next may act too."
+            ),
+        ),
+        Row("fault-clear", "DELETE", f"{SANDBOX}/faults", "Disarm all faults.", clear, object_of({"deleted": COUNT})),
+        Row("fault-read", "GET", f"{SANDBOX}/faults/{{id}}", "One fault.", read, shown(Fault)),
+        Row(
+            "fault-change",
+            "PATCH",
+            f"{SANDBOX}/faults/{{id}}",
+            "Lay members over a fault.",
+            change,
+            shown(Fault),
+            dict,
+            body="FaultChange",
+            advice=(
+                "Any members of a fault; `match` and `effect` are replaced whole, null takes a member "
+                "back to its default, and the counts stay."
+            ),
+        ),
+        Row(
+            "fault-remove",
+            "DELETE",
+            f"{SANDBOX}/faults/{{id}}",
+            "Disarm a fault.",
+            remove,
+            object_of({"deleted": TEXT, "times_fired": COUNT}),
+        ),
+        Row(
+            "quota-set",
+            "PUT",
+            f"{SANDBOX}/rate-limit",
+            "Put a real quota in place.",
+            set_quota,
+            object_of({"limit": COUNT, "window": TEXT, "reset_unit": TEXT, "clock": TEXT, "headers": TEXT}),
+            Quota,
+        ),
+        Row(
+            "quota-clear",
+            "DELETE",
+            f"{SANDBOX}/rate-limit",
+            "Take the quota away.",
+            clear_quota,
+            object_of({"deleted": TEXT}),
+        ),
+    ),
+    tags={
+        "fault": "What goes wrong on purpose.",
+        "quota": "A real rate limit.",
+    },
+    components=components_of(Fault),
+)

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from pydantic import BaseModel
 
-from paydouble.core.json_schema import REF
+from paydouble.core.documents import BYTES_COMPONENTS, Document
+from paydouble.core.json_schema import REF, Schema
 from paydouble.faults.model import ApiFault, WebhookFault
-from paydouble.openapi.dialect import components
+from paydouble.openapi.dialect import components, portable
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.schema import attribute_docs, with_members
 from paydouble.version import __version__
 from paydouble.web.addresses import CONTROL_PREFIX
-from paydouble.web.control.answers import ANSWERS, COMPONENTS, OTHER_TYPES
-from paydouble.web.control.routes import ROUTES
-from paydouble.web.control.scenario_bodies import ScenarioText
-from paydouble.web.control.values import ControlRoute
+from paydouble.web.control.calls import REFUSAL, ControlRoute
+from paydouble.web.control.routes import NOUNS, ROUTES
+from paydouble.web.control.scenarios import ScenarioText
+from paydouble.web.control.verification import COMPONENTS as VERDICT_COMPONENTS
 from paydouble.webhooks.deliveries import DELIVERY_STATUSES
 
-Document = dict[str, Any]
 _INTRODUCTION: Final = """\
 What a test, in any language, makes the double do, and what it then asks. No call here is journalled, faulted or rate
 limited. Unknown members are refused; a refusal names the member and changes nothing. Reads answer 200 with a verdict
 inside; 4xx is a bad control call."""
+_SERVER: Final = "server"
 _PARAMETERS: Final = {
     "s": "The sandbox's id.",
     "id": "The id of the object, within the sandbox.",
@@ -38,47 +40,19 @@ _PARAMETERS: Final = {
     "external_identifier": "Only those about this order: its pay-in, and refunds and disputes of that.",
     "status": "Only deliveries in this state.",
 }
-_ADVICE: Final = {
-    "clock-advance": "Exactly one of `by`, `to` and `until_idle`. A second advance waits for the first.",
-    "fault-add": (
-        "Without `on` an effect that only one side has chooses that side; one that both have is on the API. "
-        "The first enabled fault that matches and fires decides; with `compose` the next may act too."
-    ),
-    "fault-change": (
-        "Any members of a fault; `match` and `effect` are replaced whole, null takes a member back to its default, "
-        "and the counts stay."
-    ),
-    "scenario-add": (
-        "A scenario as an object, or its file as `yaml` text. It stands over any other of its name, for the pay-ins to "
-        "come; those that there are keep the life that they began."
-    ),
-    "scenario-activate": "It goes before the e-mail of a deposit's customer and before the setting `scenario`.",
-    "scenario-play": "Of the `deposit` only what matters need be given. Its events have no request.",
-    "request-wait": "`timeout` is real time. When it is over the answer says so, with the same explanation.",
-    "delivery-wait": "`timeout` is real time. When it is over the answer says so, with the same explanation.",
-    "stream": (
-        "Each event has the number of what happened as its `id` and its kind as its `event`: request, event, attempt, "
-        "delivery, clock, fault or reset. With `Last-Event-ID` it goes on after that number (0: all that is kept); "
-        "what is no longer kept is told by an event `gap` with the count. The stream ends with the sandbox."
-    ),
+_TAGS: Final = {**{tag: text for noun in NOUNS for tag, text in noun.tags.items()}, _SERVER: "The server itself."}
+COMPONENTS: Final[Mapping[str, Schema]] = {
+    name: portable(schema)
+    for name, schema in sorted(
+        {
+            **BYTES_COMPONENTS,
+            **REFUSAL,
+            **VERDICT_COMPONENTS,
+            **{name: schema for noun in NOUNS for name, schema in noun.components.items()},
+        }.items()
+    )
 }
-_TAGS: Final = {
-    "sandbox": "Isolated businesses.",
-    "clock": "The time of a sandbox.",
-    "fault": "What goes wrong on purpose.",
-    "quota": "A real rate limit.",
-    "request": "The journal of the API's requests.",
-    "event": "What has happened to objects.",
-    "delivery": "Events on their way to a receiver.",
-    "webhook": "Where events go, and the secret that signs them.",
-    "pay-in": "Pay-ins, forced on.",
-    "refund": "Refunds, forced on.",
-    "dispute": "Disputes, opened and forced on.",
-    "payout": "Payouts, forced on.",
-    "scenario": "Scenarios, and which is played.",
-    "stream": "Everything that happens, as it happens.",
-    "server": "The server itself.",
-}
+"""The schemas that answers refer to."""
 # What may come besides the answer; 403 is about Host and Origin, 401 about the token.
 _REFUSALS: Final = {"400": "Bad call.", "401": "No token, or a wrong one.", "403": "Foreign Host or Origin."}
 
@@ -107,8 +81,8 @@ def document(*, server_url: str = "/") -> Document:
 def _operation(route: ControlRoute) -> Document:
     variables = re.findall(r"\{(\w+)\}", route.path)
     described: Document = {"operationId": route.name, "summary": route.summary, "tags": [_tag(route)]}
-    if route.name in _ADVICE:
-        described["description"] = _ADVICE[route.name]
+    if route.advice:
+        described["description"] = route.advice
     described["parameters"] = [
         *(_parameter(name, "path", {"type": "string", "minLength": 1}) for name in variables),
         *(_parameter(name, "query", _query_schema(name)) for name in route.queries),
@@ -132,7 +106,7 @@ def _operation(route: ControlRoute) -> Document:
 
 
 def _tag(route: ControlRoute) -> str:
-    return next((tag for tag in _TAGS if f"{route.name}-".startswith(f"{tag}-")), "server")
+    return next((tag for tag in _TAGS if f"{route.name}-".startswith(f"{tag}-")), _SERVER)
 
 
 def _parameter(name: str, place: str, schema: Document) -> Document:
@@ -161,16 +135,11 @@ def _is_required(route: ControlRoute) -> bool:
 def _body(route: ControlRoute) -> Document:
     if route.payload is not None and issubclass(route.payload, BaseModel):
         return {"$ref": REF + route.payload.__name__}
-    return {
-        "$ref": REF
-        + {"fault-add": "NewFault", "fault-change": "FaultChange", "scenario-add": "NewScenario"}[route.name]
-    }
+    return {"$ref": REF + route.body}
 
 
 def _answer(route: ControlRoute) -> Document:
-    if route.name in OTHER_TYPES:
-        return {OTHER_TYPES[route.name]: {"schema": {"type": "string"}}}
-    return {"application/json": {"schema": ANSWERS[route.name]}}
+    return {route.media: {"schema": portable(route.answer)}}
 
 
 def _refusal(text: str) -> Document:

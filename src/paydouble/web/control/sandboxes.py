@@ -2,16 +2,88 @@
 
 from __future__ import annotations
 
-from paydouble.config import load_settings
-from paydouble.core.documents import dump, instant
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from paydouble.api.schemas import WebUrl
+from paydouble.config import Duration, Flag, Real, Whole, load_settings
+from paydouble.core.clock import ClockMode
+from paydouble.core.documents import Document, components_of, dump, instant, schema
 from paydouble.core.errors import UsageError
-from paydouble.records import Advanced, clock_of, sandbox_of
+from paydouble.core.json_schema import COUNT, TEXT, list_of, object_of
+from paydouble.core.seeded_random import SEEDS
+from paydouble.records import Advanced, ClockState, SandboxState, clock_of, sandbox_of
 from paydouble.runtime.host import ClockSpec, SandboxSpec
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import RESET_SCOPES
-from paydouble.web.control import views
-from paydouble.web.control.models import Advance, ChangeSandbox, ClockBody, ClockChoice, CreateSandbox, Reset
-from paydouble.web.control.values import ControlCall, ControlError, Document
+from paydouble.web.control.calls import (
+    PAGE,
+    SANDBOX,
+    Body,
+    ControlCall,
+    ControlError,
+    Instant,
+    Noun,
+    Secret,
+    listed,
+    listing,
+    shown,
+)
+from paydouble.web.control.calls import ControlRoute as Row
+
+
+class ClockBody(Body):
+    """How a clock runs."""
+
+    mode: ClockMode
+    start: Instant | None = None
+    rate: Real | None = Field(None, gt=0, le=1_000_000, allow_inf_nan=False)
+
+
+ClockChoice = ClockMode | ClockBody
+
+
+SandboxId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Credential = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x39\x3b-\x7e]+$")]
+
+
+class CreateSandbox(Body):
+    """A new, isolated business."""
+
+    id: SandboxId | None = None
+    seed: Whole | None = Field(None, ge=SEEDS.start, lt=SEEDS.stop)
+    clock: ClockChoice | None = None
+    notification_url: WebUrl | None = None
+    scenario: str | None = None
+    settings: dict[str, Any] | None = None
+    business_key: Credential | None = None
+    business_secret: Credential | None = None
+    webhook_secret: Secret | None = None
+
+
+class ChangeSandbox(Body):
+    """What changes on a living sandbox; settings are laid over the present ones, member by member."""
+
+    notification_url: WebUrl | None = None
+    scenario: str | None = None
+    settings: dict[str, Any] | None = None
+
+
+class Reset(Body):
+    """What to forget; everything when absent. Ids go on as new ones, unless the same ones are asked for."""
+
+    scope: tuple[Literal["state", "faults", "requests", "deliveries", "clock", "scenarios"], ...] | None = None
+    same_ids: Flag = False
+
+
+class Advance(Body):
+    """How far to move the clock: exactly one of the three."""
+
+    by: Duration | None = None
+    to: Instant | None = None
+    until_idle: Literal[True] | None = None
+    limit: Whole = Field(1_000_000, ge=1, le=100_000_000)
 
 
 def create(call: ControlCall) -> Document:
@@ -35,7 +107,7 @@ def create(call: ControlCall) -> Document:
 
 def list_all(call: ControlCall) -> Document:
     """List the sandboxes."""
-    return views.listing(call.host.registry, lambda box: _show(call, box), call.queries)
+    return listing(call.host.registry, lambda box: _show(call, box), call.queries)
 
 
 def read(call: ControlCall) -> Document:
@@ -112,3 +184,57 @@ def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate", start: int
         raise UsageError(f"only a real clock has a rate, not a {choice.mode} one", member=rate_member)
     begin = start if choice.start is None else choice.start
     return ClockSpec(choice.mode, begin, 1.0 if choice.rate is None else choice.rate)
+
+
+NOUN: Final = Noun(
+    routes=(
+        Row(
+            "sandbox-create",
+            "POST",
+            "/sandboxes",
+            "Make an isolated business.",
+            create,
+            shown(SandboxState),
+            CreateSandbox,
+            status=201,
+        ),
+        Row(
+            "sandbox-list",
+            "GET",
+            "/sandboxes",
+            "List the sandboxes.",
+            list_all,
+            listed(shown(SandboxState)),
+            queries=PAGE,
+        ),
+        Row("sandbox-read", "GET", SANDBOX, "Show a sandbox.", read, shown(SandboxState)),
+        Row("sandbox-change", "PATCH", SANDBOX, "Change a living sandbox.", change, shown(SandboxState), ChangeSandbox),
+        Row("sandbox-delete", "DELETE", SANDBOX, "Let a sandbox go.", delete, object_of({"deleted": TEXT})),
+        Row(
+            "sandbox-reset",
+            "POST",
+            f"{SANDBOX}/reset",
+            "Forget what happened; cancel what is pending.",
+            reset,
+            object_of({"scope": list_of(TEXT), "removed": {"type": "object", "additionalProperties": COUNT}}),
+            Reset,
+        ),
+        Row("clock-read", "GET", f"{SANDBOX}/clock", "Show the clock.", read_clock, shown(ClockState)),
+        Row("clock-set", "PUT", f"{SANDBOX}/clock", "Put another clock in.", set_clock, shown(ClockState), ClockBody),
+        Row(
+            "clock-advance",
+            "POST",
+            f"{SANDBOX}/clock/advance",
+            "Move the clock; returns when all is settled.",
+            advance,
+            schema(Advanced),
+            Advance,
+            advice="Exactly one of `by`, `to` and `until_idle`. A second advance waits for the first.",
+        ),
+    ),
+    tags={
+        "sandbox": "Isolated businesses.",
+        "clock": "The time of a sandbox.",
+    },
+    components=components_of(SandboxState, ClockState),
+)

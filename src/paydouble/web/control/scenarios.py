@@ -1,25 +1,99 @@
-"""Control calls about scenarios: upload, make the default, play."""
+"""Control calls about scenarios."""
 
 from __future__ import annotations
 
-from paydouble.core.documents import dump
+from decimal import Decimal
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from paydouble import records
+from paydouble.api.schemas import (
+    Amount,
+    CurrencyCode,
+    CustomerInput,
+    DepositRequest,
+    Email,
+    Identifier,
+    Name,
+    PaymentMethodChoice,
+)
+from paydouble.core.documents import Document, dump, open_schema, schema
 from paydouble.core.errors import ApiError, UnknownThing, UsageError
+from paydouble.core.json_schema import TEXT, described, object_of, or_null, reference
 from paydouble.core.likeness import hint
-from paydouble.payments.resources import Document, PayIn
+from paydouble.core.refusals import sentence
+from paydouble.payments.resources import PayIn
 from paydouble.records import scenario_of
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text, validated
 from paydouble.scenarios.writing import plain
-from paydouble.web.control import views
-from paydouble.web.control.scenario_bodies import ActiveScenario, PlayedDeposit, PlayScenario, ScenarioText
-from paydouble.web.control.values import ControlCall
+from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Noun, listed, listing
+from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.objects import show_pay_in
+
+
+def _exact(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        message = sentence("decimal_type", value, {}, "")
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError, not TypeError, into a located error
+    # Control bodies have whole numbers as int, and a strict Decimal takes none.
+    return Decimal(value) if isinstance(value, int) else value
+
+
+class ScenarioText(Body):
+    """A scenario as the text of its YAML file; one document, without aliases, at most 1 MiB."""
+
+    yaml: str
+
+
+class ActiveScenario(Body):
+    """Which scenario every new pay-in plays."""
+
+    name: str = Field(min_length=1, max_length=64)
+
+
+class PlayedCustomer(CustomerInput):
+    """Who pays."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    first_name: Name = "Ada"
+    last_name: Name = "Lovelace"
+    email: Email = "ada@example.test"
+
+
+class PlayedMethod(PaymentMethodChoice):
+    """How the payer pays."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    type: str = Field("CREDIT_CARD", min_length=1, max_length=64)
+
+
+class PlayedDeposit(DepositRequest):
+    """The members of a deposit, each with a default; `external_identifier` then is `scenario-NAME-N`."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    amount: Annotated[Amount, BeforeValidator(_exact)] = Field(Decimal("49.90"), json_schema_extra={"default": 49.9})
+    currency: CurrencyCode = "EUR"
+    external_identifier: Identifier = Field(default_factory=str)
+    payment_method: PlayedMethod = Field(default_factory=PlayedMethod)
+    customer: PlayedCustomer = Field(default_factory=PlayedCustomer)
+
+
+class PlayScenario(Body):
+    """The pay-in that plays a scenario."""
+
+    deposit: PlayedDeposit = Field(default_factory=PlayedDeposit)
 
 
 def list_all(call: ControlCall) -> Document:
     """Show the scenarios, by name."""
     box = call.sandbox
-    return views.listing(box.scenarios.names(), lambda name: dump(scenario_of(box, name)), call.queries)
+    return listing(box.scenarios.names(), lambda name: dump(scenario_of(box, name)), call.queries)
 
 
 def upload(call: ControlCall) -> Document:
@@ -76,7 +150,7 @@ def play(call: ControlCall) -> Document:
         member, _, message = error.message.partition(": ")
         raise UsageError(message, member=f"deposit.{member}") from None
     box.scenarios.plays = number
-    return views.pay_in(box, box.ledger.get(PayIn, document["id"]), call.reached)
+    return show_pay_in(box, box.ledger.get(PayIn, document["id"]), call.reached)
 
 
 def _known(call: ControlCall) -> str:
@@ -90,3 +164,85 @@ def _known(call: ControlCall) -> str:
 
 def _whole(box: Sandbox, scenario: Scenario) -> Document:
     return {**dump(scenario_of(box, scenario.name)), **plain(scenario)}
+
+
+NOUN: Final = Noun(
+    routes=(
+        Row(
+            "scenario-list",
+            "GET",
+            f"{SANDBOX}/scenarios",
+            "The scenarios, shipped and uploaded.",
+            list_all,
+            listed(reference("ScenarioSummary")),
+            queries=PAGE,
+        ),
+        Row(
+            "scenario-add",
+            "POST",
+            f"{SANDBOX}/scenarios",
+            "Upload a scenario.",
+            upload,
+            reference("WholeScenario"),
+            dict,
+            status=201,
+            body="NewScenario",
+            advice=(
+                "A scenario as an object, or its file as `yaml` text. It stands over any other of its "
+                "name, for the pay-ins to come; those that there are keep the life that they began."
+            ),
+        ),
+        Row(
+            "scenario-active",
+            "GET",
+            f"{SANDBOX}/scenarios/active",
+            "Which scenario is active.",
+            read_active,
+            object_of({"name": or_null(TEXT)}),
+        ),
+        Row(
+            "scenario-activate",
+            "PUT",
+            f"{SANDBOX}/scenarios/active",
+            "Let every new pay-in play a scenario.",
+            activate,
+            reference("ScenarioSummary"),
+            ActiveScenario,
+            advice="It goes before the e-mail of a deposit's customer and before the setting `scenario`.",
+        ),
+        Row(
+            "scenario-deactivate",
+            "DELETE",
+            f"{SANDBOX}/scenarios/active",
+            "Let the e-mail and the setting choose again.",
+            deactivate,
+            object_of({"deleted": or_null(TEXT)}),
+        ),
+        Row(
+            "scenario-read",
+            "GET",
+            f"{SANDBOX}/scenarios/{{name}}",
+            "One scenario, with its steps.",
+            read,
+            reference("WholeScenario"),
+        ),
+        Row(
+            "scenario-play",
+            "POST",
+            f"{SANDBOX}/scenarios/{{name}}/play",
+            "Make a pay-in that plays a scenario.",
+            play,
+            reference("PayIn"),
+            PlayScenario,
+            status=201,
+            advice="Of the `deposit` only what matters need be given. Its events have no request.",
+        ),
+    ),
+    tags={"scenario": "Scenarios, and which is played."},
+    components={
+        "ScenarioSummary": schema(records.Scenario),
+        "WholeScenario": described(
+            "What it is, where it is from, and every member of its file that is given.", open_schema(records.Scenario)
+        ),
+    },
+)

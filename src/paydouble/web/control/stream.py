@@ -9,11 +9,14 @@ from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
 from paydouble.core import json_text
+from paydouble.core.documents import Document
 from paydouble.core.instants import write_instant
+from paydouble.core.json_schema import TEXT
 from paydouble.feed import Note
 from paydouble.records import show_attempt, show_event, show_request, show_summary
 from paydouble.sandbox import Sandbox
-from paydouble.web.control.values import ControlCall, ControlError, Document
+from paydouble.web.control.calls import SANDBOX, ControlCall, ControlError, Noun
+from paydouble.web.control.calls import ControlRoute as Row
 
 # A line now and then, so that a proxy does not take a quiet stream for a dead one.
 PING_SECONDS = 15.0
@@ -88,3 +91,25 @@ def document(note: Note) -> Document:
             return {"now": write_instant(record)}
         case "fault" | "reset":
             return dict(record)
+
+
+NOUN: Final = Noun(
+    routes=(
+        Row(
+            "stream",
+            "GET",
+            f"{SANDBOX}/stream",
+            "Everything that happens, as Server-Sent Events.",
+            follow,
+            TEXT,
+            media="text/event-stream",
+            advice=(
+                "Each event has the number of what happened as its `id` and its kind as its `event`: "
+                "request, event, attempt, delivery, clock, fault or reset. With `Last-Event-ID` it "
+                "goes on after that number (0: all that is kept); what is no longer kept is told by an "
+                "event `gap` with the count. The stream ends with the sandbox."
+            ),
+        ),
+    ),
+    tags={"stream": "Everything that happens, as it happens."},
+)

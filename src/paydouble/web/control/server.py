@@ -1,16 +1,27 @@
-"""Prometheus metrics, when the extra `metrics` is installed."""
+"""Control calls about the server itself: its health, and its metrics when the extra `metrics` is installed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from aiohttp import web
 
-from paydouble.web.control.values import ControlCall, ControlError
+from paydouble.core.documents import Document, schema
+from paydouble.core.json_schema import TEXT
+from paydouble.records import Health
+from paydouble.web.control.calls import ControlCall, ControlError, Noun
+from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.health import health_of
 
 
-def exposition(call: ControlCall) -> web.Response:
-    """Return the exposition text; counted anew from the journals on each call."""
+def health(call: ControlCall) -> Document:
+    """Say that the server is well."""
+    return health_of(call.host)
+
+
+def metrics(call: ControlCall) -> web.Response:
+    """Return the metrics text; counted anew from the journals on each call."""
     host = call.host
     try:
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - an extra
@@ -48,3 +59,19 @@ def exposition(call: ControlCall) -> web.Response:
         body=generate_latest(registry),
         headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4, "Server": "paydouble", "Cache-Control": "no-store"},
     )
+
+
+NOUN: Final = Noun(
+    routes=(
+        Row("health", "GET", "/health", "Whether the server is well.", health, schema(Health), open_to_all=True),
+        Row(
+            "metrics",
+            "GET",
+            "/metrics",
+            "Prometheus text, with the extra `metrics`.",
+            metrics,
+            TEXT,
+            media="text/plain",
+        ),
+    ),
+)

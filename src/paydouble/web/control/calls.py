@@ -1,0 +1,183 @@
+"""What every control call is made of: the call and its route, the base of bodies, answers, pages and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar
+
+from aiohttp import web
+from multidict import CIMultiDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from paydouble.core import json_text
+from paydouble.core.documents import Document, component
+from paydouble.core.errors import PaydoubleError
+from paydouble.core.instants import parse_instant
+from paydouble.core.json_schema import COUNT, TEXT, Schema, described, list_of, object_of, or_null, reference
+from paydouble.web.addresses import Reached
+
+if TYPE_CHECKING:
+    from paydouble.runtime.host import Host
+    from paydouble.sandbox import Sandbox
+
+T = TypeVar("T")
+Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+# The pattern: nothing can be signed with a blank secret.
+Secret = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
+Answer = Document | web.StreamResponse
+"""What a handler returns: a document, or a response of its own when the answer is not a JSON document."""
+SANDBOX: Final = "/sandboxes/{s}"
+"""The path of a sandbox."""
+PAGE: Final = ("limit", "cursor")
+"""The query parameters of a list."""
+LARGEST_PAGE: Final = 1000
+DEFAULT_PAGE: Final = 100
+
+
+class ControlError(PaydoubleError):
+    """A refused control call: status, a stable code, a sentence, and the member that it speaks of."""
+
+    def __init__(self, status: int, code: str, message: str, member: str = "") -> None:
+        """Take what the answer says."""
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.member = member
+
+    def document(self) -> Document:
+        """Return the answer's body."""
+        error = {"code": self.code, "message": str(self)}
+        return {"error": {**error, "member": self.member} if self.member else error}
+
+
+REFUSAL: Final[Mapping[str, Schema]] = {
+    "Refusal": object_of({"error": reference("RefusalReason")}),
+    "RefusalReason": object_of(
+        {
+            "code": described("A stable name.", TEXT),
+            "message": described("For a person: what is wrong, and how to fix it.", TEXT),
+        },
+        member=described("The member that it is about.", TEXT),
+    ),
+}
+"""The schemas of `ControlError.document`."""
+
+
+def reply(status: int, document: Document) -> web.Response:
+    """Return a JSON answer; nobody may keep it, since the next one may differ.
+
+    It ends with a newline, so that a shell's prompt stands on a line of its own.
+    """
+    headers = CIMultiDict(
+        (("Content-Type", "application/json"), ("Server", "paydouble"), ("Cache-Control", "no-store"))
+    )
+    if status == 401:  # noqa: PLR2004 - HTTP
+        headers["WWW-Authenticate"] = "Bearer"
+    return web.Response(body=json_text.dumps(document) + b"\n", status=status, headers=headers)
+
+
+class Body(BaseModel):
+    """Base of control bodies. Unknown members are refused with the path of the member."""
+
+    # Built when first used, so that a server starts without them.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+@dataclass(slots=True)
+class ControlCall:
+    """One control call, checked: its sandbox (if its path names one), path variables, query, body, and as it came."""
+
+    host: Host
+    params: Mapping[str, str]
+    queries: Mapping[str, str]
+    body: Any
+    request: web.BaseRequest | None
+    """The HTTP request that it came by, if it came by one."""
+    reached: Reached
+    """Where the caller reaches the server."""
+    named: Sandbox | None = None
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Return the sandbox of a path that names one."""
+        if self.named is None:
+            message = "this call's path names no sandbox"
+            raise RuntimeError(message)
+        return self.named
+
+    @property
+    def http(self) -> web.BaseRequest:
+        """Return the HTTP request, of a call whose answer is a stream."""
+        if self.request is None:
+            raise ControlError(400, "invalid", "A stream is followed over HTTP; here read events and deliveries.")
+        return self.request
+
+
+class ControlRoute(NamedTuple):
+    """One row of the control table."""
+
+    name: str
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    summary: str
+    handler: Callable[[ControlCall], Answer | Awaitable[Answer]]
+    answer: Schema
+    """The JSON Schema of the answer."""
+    payload: type[BaseModel | Document] | None = None
+    """The body's model; `dict` where the handler reads the object itself."""
+    status: int = 200
+    queries: tuple[str, ...] = ()
+    body: str = ""
+    """The component that describes the body, where `payload` is `dict`."""
+    advice: str = ""
+    """What the OpenAPI document says besides the summary."""
+    media: str = "application/json"
+    """The media type of the answer."""
+    open_to_all: bool = False
+
+
+class Noun(NamedTuple):
+    """The calls about one kind of thing."""
+
+    routes: tuple[ControlRoute, ...]
+    tags: Mapping[str, str] = {}
+    """Under which headings the OpenAPI document lists the calls: the beginning of their names, and a sentence."""
+    components: Mapping[str, Schema] = {}
+    """The schemas that the answers refer to."""
+
+
+def shown(kind: type[Any]) -> Schema:
+    """Return the schema of an answer that is a record."""
+    return reference(component(kind))
+
+
+def listed(items: Schema) -> Schema:
+    """Return the schema of a page of a list."""
+    return object_of({"items": list_of(items), "next_cursor": or_null(TEXT), "evicted": COUNT})
+
+
+def listing(
+    items: Iterable[T], show: Callable[[T], Document], queries: Mapping[str, str], *, evicted: int = 0
+) -> Document:
+    """Return one page, oldest first; the cursor counts from the first entry ever, so that eviction shifts nothing."""
+    limit = _whole(queries, "limit", DEFAULT_PAGE, 1, LARGEST_PAGE)
+    start = _whole(queries, "cursor", 0, 0, 10**15)
+    everything = list(items)
+    first = max(0, start - evicted)
+    chosen = everything[first : first + limit]
+    more = first + limit < len(everything)
+    return {
+        "items": [show(item) for item in chosen],
+        "next_cursor": str(evicted + first + limit) if more else None,
+        "evicted": evicted,
+    }
+
+
+def _whole(queries: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    text = queries.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) <= 16 and low <= int(text) <= high):  # noqa: PLR2004
+        raise ControlError(400, "invalid", f"{name}: must be a whole number from {low} to {high}.", name)
+    return int(text)
