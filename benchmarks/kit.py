@@ -15,7 +15,7 @@ from paydouble.testing import Paydouble, Sandbox
 
 SOCKETLESS = "create a deposit without sockets"
 AGAINST_BARE = "create a deposit without sockets, time against a bare validation"
-FIXTURE = "a test's fresh sandbox over HTTP (make and let go)"
+FIXTURE = "a test's fresh sandbox over HTTP (create and delete)"
 _PATH = "/pay-in/deposit-creation"
 
 

@@ -1,8 +1,8 @@
 """Known vulnerabilities in the locked dependencies, through pip-audit.
 
-A registry that does not serve advisories makes pip-audit say "no known vulnerabilities" with status 0 and a
-`skip_reason` at every package; that is no audit, so the report itself is read. Being unable to ask is a skip with its
-reason, a vulnerability is a failure.
+With a registry that has no advisories, pip-audit says "no known vulnerabilities" with status 0 and a `skip_reason` for
+every package. That is not an audit, so the report itself is read. If advisories cannot be read the step is skipped with
+the reason; a vulnerability is a failure.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 from outcome import Outcome, failed, ok, skipped
 
 LOCKS = ("requirements-runtime.lock", "requirements.lock")
-# How pip-audit's last line looks when its service does not answer; anything else that ends it is a failure.
+# pip-audit's last line when its service does not answer; any other error is a failure.
 UNREACHABLE = ("ConnectionError", "Could not connect", "Max retries", "Server Error", "timed out")
 
 
 def audit_locks() -> Outcome:
-    """Audit both locks; the graver verdict counts, and verdicts are numbered by gravity."""
+    """Audit both locks; the more severe verdict counts (verdicts are ordered by severity)."""
     outcomes = [audit(lock) for lock in LOCKS]
     return max(outcomes, key=lambda outcome: outcome.verdict.value)
 
 
 def audit(lock: str) -> Outcome:
-    """Audit one lock, whose hashes make resolving needless."""
+    """Audit one lock; with its hashes nothing has to be resolved."""
     command = [
         "pip-audit",
         "--requirement",
@@ -56,7 +56,7 @@ def audit(lock: str) -> Outcome:
 
 
 def without_report(done: subprocess.CompletedProcess[str]) -> Outcome:
-    """Return a skip when the service was out of reach, else a failure."""
+    """Return a skip if the service could not be reached, otherwise a failure."""
     last = (done.stderr.strip().splitlines() or ["no output"])[-1]
     if any(sign in last for sign in UNREACHABLE):
         return skipped(f"the advisory service cannot be reached ({last.partition(':')[0]})")
@@ -64,7 +64,7 @@ def without_report(done: subprocess.CompletedProcess[str]) -> Outcome:
 
 
 def judge(lock: str, dependencies: list[dict[str, Any]]) -> Outcome:
-    """Return what a report says about a lock."""
+    """Return the outcome of a report about a lock."""
     audited = [dependency for dependency in dependencies if "skip_reason" not in dependency]
     vulnerable = [
         f"{dependency['name']} {dependency['version']}: {finding['id']}, mended in {finding['fix_versions'] or 'none'}"

@@ -1,7 +1,8 @@
-"""Sends the Bruno collection to a server of its own, with Bruno's runner from npm.
+"""Runs the Bruno collection against its own server, with Bruno's runner from npm.
 
-The runner is installed once into `.cache/bruno`. Its own dependencies are those of one day (npm's `--before`), which is
-as good as a lock and 190 KB smaller; no script of theirs is run. Without Node, or npm's registry, the step is skipped.
+The runner is installed once into `.cache/bruno`. Its dependencies are those of a fixed day (npm's `--before`), which is
+as good as a lock and 190 KB smaller; their install scripts are not run. Without Node or npm's registry the step is
+skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ INSTALL_SECONDS = 300
 
 
 def check_bruno() -> Outcome:
-    """Run the whole collection, in its order, on a fresh server."""
+    """Run the whole collection, in order, against a new server."""
     if (installed := install()).verdict is not Verdict.OK:
         return installed
     report = CACHE / "report.json"
@@ -35,9 +36,9 @@ def check_bruno() -> Outcome:
 
 
 async def send(report: Path) -> tuple[int, str]:
-    """Send the collection to a server at a free port; the runner's status and what it printed."""
+    """Run the collection against a server on a free port; return the runner's status and output."""
     async with Server(ServerOptions(port=0)) as server:
-        # Bruno's own sandbox for scripts is not always ready for the first request; the collection is ours, so that
+        # Bruno's own sandbox for scripts is not always ready for the first request; the collection is ours, so
         # Node's is safe enough.
         options = ["--env=local", f"--env-var=server={server.base_url}", "--sandbox=developer", "--noproxy"]
         runner = await asyncio.create_subprocess_exec(
@@ -52,7 +53,7 @@ async def send(report: Path) -> tuple[int, str]:
 
 
 def install() -> Outcome:
-    """Install the runner unless it is there; a skip says what is missing."""
+    """Install the runner if necessary; a skip says what is missing."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         return skipped("node and npm are not installed here; Bruno's runner comes from npm")

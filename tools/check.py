@@ -22,13 +22,13 @@ MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "skipped"}
 
 
 def main(names: list[str]) -> int:
-    """Run the named steps, or all; the exit status."""
+    """Run the named steps, or all; return the exit status."""
     known = {step.name: step for step in STEPS}
     if unknown := [name for name in names if name not in known]:
         print(f"check: no step named {', '.join(unknown)}; there are: {' '.join(known)}", file=sys.stderr)
         return 2
     os.chdir(ROOT)
-    # The tools of this virtual environment come first, whatever the caller's PATH holds.
+    # The tools of this virtual environment come before those of the caller's PATH.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     chosen = [known[name] for name in names] or list(STEPS)
     began = time.monotonic()
@@ -37,7 +37,7 @@ def main(names: list[str]) -> int:
 
 
 def run(step: Step, place: str) -> Outcome:
-    """Run one step and print its line, and its output when it failed."""
+    """Run one step and print its line, and its output if it failed."""
     if step.shows_itself:
         print(f"[{place}] {step.name}: {step.what}", flush=True)
     began = time.monotonic()
@@ -50,7 +50,7 @@ def run(step: Step, place: str) -> Outcome:
 
 
 def summarise(outcomes: list[tuple[Step, Outcome]], seconds: float) -> int:
-    """Print what came out of it all; 1 when anything failed."""
+    """Print a summary; return 1 if any step failed."""
     counts = {verdict: [step.name for step, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
     parts = [f"{len(names)} {MARKS[verdict]}" for verdict, names in counts.items() if names]
     print(f"checks: {', '.join(parts)} in {seconds:.0f} s", flush=True)

@@ -1,4 +1,4 @@
-"""What a user gets: the distributions as a release builds them, and an environment that holds nothing but the wheel."""
+"""What a user gets: distributions built like a release, and an environment with nothing but the wheel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from outcome import Outcome, Verdict, failed, ok, run_command, skipped
 
 RUNTIME_LOCK = "requirements-runtime.lock"
-# How uv's output looks when a registry cannot be reached; anything else that ends it is a failure.
+# uv's output when a registry cannot be reached; any other error is a failure.
 UNREACHABLE = ("Failed to fetch", "error sending request", "dns error", "Network connectivity")
 
 
 def build(folder: Path) -> Outcome:
-    """Build the sdist, and from it the wheel, into a folder, with the locked build backend."""
+    """Build the sdist, and the wheel from it, in a folder, with the locked build backend."""
     done = run_command(
         ["uv", "build", "--quiet", "--no-build-isolation", "--python", sys.executable, f"--out-dir={folder}"]
     )
@@ -31,7 +31,7 @@ def wheel_in(folder: Path) -> Path:
 
 
 def install(wheel: Path, folder: Path) -> Outcome:
-    """Make an environment in a folder with the locked dependencies and the wheel, and nothing else."""
+    """Create an environment in a folder with the locked dependencies and the wheel, and nothing else."""
     python = f"--python={interpreter(folder)}"
     for command in (
         ["venv", f"--python={sys.executable}", str(folder)],
@@ -45,7 +45,7 @@ def install(wheel: Path, folder: Path) -> Outcome:
 
 
 def run_uv(*command: str) -> Outcome:
-    """Run uv with what its cache holds, which after `make setup` is enough, else with the network; a skip without."""
+    """Run uv from its cache, which is enough after `make setup`, otherwise with the network; a skip without either."""
     if run_command(["uv", "--quiet", "--offline", *command]).verdict is Verdict.OK:
         return ok()
     done = run_command(["uv", "--quiet", *command])
@@ -60,7 +60,7 @@ def interpreter(folder: Path) -> Path:
 
 
 def run_in(folder: Path, *arguments: str) -> Outcome:
-    """Run the environment's `paydouble` away from the repository, without anything of the caller's environment."""
+    """Run the environment's `paydouble` outside the repository, without the caller's environment variables."""
     command = [str(interpreter(folder)), "-I", "-m", "paydouble", *arguments]
     done = subprocess.run(
         command,

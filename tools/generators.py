@@ -1,8 +1,8 @@
-"""Gives both OpenAPI documents to linters and to generators of clients, and lets each client steer a live server.
+"""Runs linters and client generators on both OpenAPI documents, and each generated client against a running server.
 
-The clients' programs stand in `tools/clients`: each makes a sandbox, arms a fault, meets it in a deposit, tries again,
-and asks the journal. What they need is pinned there and installed once into `.cache`; without a toolchain, or without
-the packages, its part is skipped and says why.
+The clients' programs are in `tools/clients`: each creates a sandbox, adds a fault, meets it in a deposit, tries again,
+and reads the journal. Their dependencies are pinned there and installed once into `.cache`; without a toolchain or its
+packages that part is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SOURCES = Path(__file__).resolve().with_name("clients")
 CACHE = Path(__file__).resolve().parents[1] / ".cache"
 SECONDS = 600
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# What each client must have sent, to the digit.
+# What each client must have sent, digit by digit.
 AMOUNT = '"amount":131072.99'
-# How the output of a package manager looks when it cannot reach its registry.
+# Output of package managers that cannot reach their registry.
 UNREACHABLE = (
     "ENOTFOUND",
     "ECONNREFUSED",
@@ -47,7 +47,7 @@ UNREACHABLE = (
 
 
 def check_generators() -> Outcome:
-    """Lint, generate, compile and run, one toolchain beside the other; the graver verdict counts."""
+    """Lint, generate, compile and run, all toolchains in parallel; the more severe verdict counts."""
     outcomes = asyncio.run(run_all())
     reasons = "; ".join(f"{name}: {outcome.reason}" for name, outcome in outcomes.items())
     worst = max((outcome.verdict for outcome in outcomes.values()), key=lambda verdict: verdict.value)
@@ -56,7 +56,7 @@ def check_generators() -> Outcome:
 
 
 async def run_all() -> dict[str, Outcome]:
-    """Return what came out of each toolchain."""
+    """Return the outcome of each toolchain."""
     async with Server(ServerOptions(port=0)) as server:
         outcomes = await asyncio.gather(*(each.check(server.base_url) for each in TOOLCHAINS))
         return {each.name: outcome for each, outcome in zip(TOOLCHAINS, outcomes, strict=True)}
@@ -64,7 +64,7 @@ async def run_all() -> dict[str, Outcome]:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What makes clients in one language, and how they are called; a client's name is that of its generator."""
+    """Makes clients in one language and runs them; a client has the name of its generator."""
 
     name: str
     programs: tuple[str, ...]
@@ -72,7 +72,7 @@ class Toolchain:
     clients: Mapping[str, tuple[str, ...]]
 
     async def check(self, server: str) -> Outcome:
-        """Make the clients, unless nothing has changed since they were made, and let them steer a server."""
+        """Make the clients, unless they are up to date, and run them against a server."""
         if missing := [program for program in self.programs if shutil.which(program) is None]:
             return skipped(f"{' and '.join(missing)} not installed here")
         folder = CACHE / "generators" / self.name
@@ -89,7 +89,7 @@ class Toolchain:
         return ok(" and ".join(self.clients))
 
     def write_sources(self, folder: Path) -> str:
-        """Write the programs and both documents into a folder; returns what tells this state of them from another."""
+        """Write the programs and both documents into a folder; return a digest of them."""
         sources = SOURCES / self.name
         texts = {path.relative_to(sources): path.read_text("utf-8") for path in sources.rglob("*.*") if path.is_file()}
         texts |= {Path(f"{name}.json"): text for name, text in documents().items()}
@@ -101,7 +101,7 @@ class Toolchain:
 
 @cache
 def documents() -> dict[str, str]:
-    """Return both documents, without an address that would change from run to run."""
+    """Return both documents, without the address, which changes with every run."""
     return {
         "api": json.dumps(openapi.document(OPERATIONS, server_url="/")),
         "control": json.dumps(control_openapi.document()),
@@ -130,7 +130,7 @@ async def with_node(folder: Path) -> Outcome:
 
 async def with_go(folder: Path) -> Outcome:
     """Compile what oapi-codegen makes."""
-    # The toolchain that is there, or none; nothing outside of the clone is written.
+    # The installed toolchain, or none; nothing outside the clone is written.
     own = {
         "GOTOOLCHAIN": "local",
         "GOFLAGS": "-mod=readonly -modcacherw",
@@ -154,7 +154,7 @@ async def with_maven(folder: Path) -> Outcome:
 
 
 MAVEN = ("mvn", "--batch-mode", "--quiet", f"-Dmaven.repo.local={CACHE / 'm2'}")
-# In the arguments of a client, these stand for the server's address and the name of its own sandbox.
+# In the arguments of a client, these are replaced by the server's address and the name of its sandbox.
 STEERED = ("{server}", "{sandbox}")
 TOOLCHAINS = (
     Toolchain(
@@ -174,13 +174,13 @@ TOOLCHAINS = (
 
 
 async def steer(folder: Path, server: str, client: str, command: Sequence[str]) -> Outcome:
-    """Let a client steer the server: it must meet its fault once, and send its amount to the digit."""
+    """Run a client against the server: it must meet its fault once, and send its amount with exact digits."""
     arguments = [each.format(server=server, sandbox=client) for each in command]
-    # Maven fetches what runs a program when it runs the first.
+    # Maven fetches its exec plugin at the first run.
     outcome = await run(folder, *arguments, fetches=True)
     if outcome.verdict is not Verdict.OK:
         return outcome
-    # Maven ends with the escape codes of a colour, whatever it is asked for.
+    # Maven ends its output with colour escape codes, with any options.
     if re.sub("\x1b\\[[0-9;]*m", "", outcome.output).split() != ["503", "200"]:
         return failed(f"{client} should meet 503 and 200", outcome.output)
     here = f"{server}/_paydouble/sandboxes/{client}"
@@ -192,14 +192,14 @@ async def steer(folder: Path, server: str, client: str, command: Sequence[str]) 
 
 
 async def items(url: str) -> list[dict[str, Any]]:
-    """Return what a list of the control API holds."""
+    """Return the items of a list of the control API."""
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         found: list[dict[str, Any]] = (await response.json())["items"]
         return found
 
 
 async def run(folder: Path, *command: str, fetches: bool = False, environment: Mapping[str, str] = NOTHING) -> Outcome:
-    """Run a command in a folder. Its output is always there; being unable to fetch packages is a skip."""
+    """Run a command in a folder and capture its output; if packages cannot be fetched it is a skip."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,

@@ -1,11 +1,11 @@
-"""Proves a built image by running it: what a container does and a checkout cannot show.
+"""Tests a built image by running it: what only a container can show.
 
     python tools/image_proof.py ENGINE IMAGE        ENGINE is docker, or podman
 
 The container has a read-only root, no capabilities and a mounted folder of scenarios, and takes its options from the
-environment. A deposit is made in it, its webhook arrives at a receiver on this machine by way of
-`host.docker.internal`, the control API asks for its token, and SIGTERM ends it within a second with status 0.
-Ends with status 1 and one line when any of that does not hold.
+environment. A deposit is made in it, its webhook arrives at a receiver on this machine through
+`host.docker.internal`, the control API requires its token, and SIGTERM ends it within a second with status 0.
+The exit status is 1, with one line, if any of that fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLL_SECONDS = 0.05
 
 
 class Disproved(Exception):
-    """The image does not do what it should; the text says what."""
+    """The image does not behave as it should; the text says how."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Engine:
     image: str
 
     def __call__(self, *arguments: str, check: bool = True) -> str:
-        """Run a command of the engine and return what it printed; `Disproved` when it fails."""
+        """Run a command of the engine and return its output; `Disproved` if it fails."""
         done = subprocess.run([self.program, *arguments], check=False, capture_output=True, text=True)
         if check and done.returncode:
             said = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
@@ -59,7 +59,7 @@ class Engine:
 
     @contextmanager
     def container(self, *flags: str) -> Iterator[str]:
-        """Run the image with its own command, hardened, and remove it afterwards; gives the container's id."""
+        """Run the image with its own command, hardened; yield the container's id, and remove it at the end."""
         name = self("run", "--detach", *HARDENED, *flags, self.image).split()[0]
         try:
             yield name
@@ -71,25 +71,25 @@ class Engine:
         return f"http://{self('port', name, '8080/tcp').split()[0]}"
 
     def gateway(self) -> str:
-        """Return what `--add-host` calls this machine; podman has known docker's word for it only since 4.7."""
+        """Return the name of this machine for `--add-host`; podman only knows docker's name since 4.7."""
         if self.program != "podman":
             return "host-gateway"
         gateway: str = json.loads(self("network", "inspect", "podman"))[0]["subnets"][0]["gateway"]
         return gateway
 
     def status(self, name: str) -> int:
-        """Return the status that a container ended with, once it has."""
+        """Wait for a container to end and return its exit status."""
         return int(self("wait", name).split()[-1])
 
     def ended_at(self, name: str) -> float:
         """Return when a container ended, in Unix seconds."""
         told = json.loads(self("inspect", name))[0]["State"]["FinishedAt"]
-        # Both engines write nanoseconds, which Python reads since 3.11.
+        # Both engines write nanoseconds, which Python parses since 3.11.
         return datetime.fromisoformat(told).timestamp()
 
 
 async def prove(engine: Engine) -> None:
-    """Prove it all; `Disproved` tells what does not hold."""
+    """Run all checks; `Disproved` says which one failed."""
     refused(engine)
     await as_pasted(engine)
     async with Receiver(WEBHOOK_SECRET, host="0.0.0.0") as receiver:  # noqa: S104 - containers come from outside
@@ -113,7 +113,7 @@ async def prove(engine: Engine) -> None:
             async with aiohttp.ClientSession(engine.url(name)) as session:
                 await healthy(session, engine, name)
                 engine("exec", name, "paydouble", "healthcheck")
-                told("healthy by its own check")
+                report("healthy by its own check")
                 await deposit_and_webhooks(session, receiver)
             stops(engine, name)
 
@@ -125,16 +125,16 @@ def refused(engine: Engine) -> None:
     expect(status == 2, f"a wrong PAYDOUBLE_CLOCK ended it with {status}, not 2")  # noqa: PLR2004 - as documented
     expect("PAYDOUBLE_CLOCK" in said or "--clock" in said, f"a wrong PAYDOUBLE_CLOCK is not named: {said!r}")
     expect("Traceback" not in said, f"a wrong PAYDOUBLE_CLOCK shows a traceback: {said!r}")
-    told("a wrong option is one line and status 2")
+    report("a wrong option is one line and status 2")
 
 
 async def as_pasted(engine: Engine) -> None:
-    """With a published port and nothing else it can be steered at once, and its folder of scenarios is empty."""
+    """With only a published port the control API can be used, and the folder of scenarios is empty."""
     with engine.container("--publish", "127.0.0.1::8080") as name:
         async with aiohttp.ClientSession(engine.url(name)) as session:
             await healthy(session, engine, name)
             await answered(session, "/_paydouble/sandboxes/default/clock/advance", {"by": "1s"})
-    told("without any option it is steered at once")
+    report("without any option it is steered at once")
 
 
 async def healthy(session: aiohttp.ClientSession, engine: Engine, name: str) -> None:
@@ -152,7 +152,7 @@ async def healthy(session: aiohttp.ClientSession, engine: Engine, name: str) -> 
 
 
 async def deposit_and_webhooks(session: aiohttp.ClientSession, receiver: Receiver) -> None:
-    """A deposit lives the life that the mounted file tells, and its webhooks verify on this machine."""
+    """A deposit plays the scenario of the mounted file, and its webhooks verify on this machine."""
     sandbox = "/_paydouble/sandboxes/default"
     async with session.get(sandbox) as response:
         expect(response.status == 401, f"a control call without the token got {response.status}")  # noqa: PLR2004
@@ -169,14 +169,14 @@ async def deposit_and_webhooks(session: aiohttp.ClientSession, receiver: Receive
         body,
         {"Authorization": aiohttp.encode_basic_auth(KEY, SECRET), "Idempotency-Key": str(uuid4())},
     )
-    told(f"deposit {made['data']['id']} by a business of the environment's")
+    report(f"deposit {made['data']['id']} by a business of the environment's")
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     now = (await answered(session, f"{sandbox}/clock/advance", {"by": "2h"}, bearer))["now"]
     expect(now == "2026-01-01T02:00:00.000Z", f"the clock of the environment shows {now} after two hours")
     got = [(received.event.get("type"), received.verified) for received in receiver.received]
     wanted = [(f"pay-in.{state}", True) for state in ("created", "pending", "processing", "succeeded")]
     expect(got == wanted, f"the receiver at host.docker.internal got {got}, not {wanted}")
-    told(f"{len(got)} webhooks verified by way of host.docker.internal, in the life of the mounted {SCENARIO}")
+    report(f"{len(got)} webhooks verified by way of host.docker.internal, in the life of the mounted {SCENARIO}")
 
 
 async def answered(
@@ -190,24 +190,24 @@ async def answered(
 
 
 def stops(engine: Engine, name: str) -> None:
-    """SIGTERM ends it soon and well."""
+    """SIGTERM ends it quickly with status 0."""
     asked = time.time()
     engine("kill", "--signal", "TERM", name)
     status = engine.status(name)
     seconds = engine.ended_at(name) - asked
     expect(status == 0, f"SIGTERM ended it with {status}: {engine('logs', name).strip()}")
     expect(seconds < STOPS_WITHIN_SECONDS, f"SIGTERM took {seconds:.2f} s")
-    told(f"SIGTERM ended it with status 0 in {seconds:.2f} s")
+    report(f"SIGTERM ended it with status 0 in {seconds:.2f} s")
 
 
 def expect(holds: bool, what: str) -> None:  # noqa: FBT001 - reads as an assertion
-    """Raise `Disproved` unless something holds."""
+    """Raise `Disproved` unless a condition is true."""
     if not holds:
         raise Disproved(what)
 
 
-def told(what: str) -> None:
-    """Print a step that is proved."""
+def report(what: str) -> None:
+    """Print a step that succeeded."""
     print(f"  {what}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How a step of `check.py` came out, and how to get that from a command."""
+"""The outcome of a step of `check.py`, and how to get it from a command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class Verdict(enum.Enum):
-    """What a step says about the repository, the graver the higher; a skipped one says nothing."""
+    """The verdict of a step, ordered by severity."""
 
     OK = enum.auto()
     SKIPPED = enum.auto()
@@ -18,7 +18,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, its reason in a few words, and the output to show when it is a failure."""
+    """A verdict, a short reason, and the output to show for a failure."""
 
     verdict: Verdict
     reason: str = ""
@@ -41,9 +41,9 @@ def failed(reason: str, output: str = "") -> Outcome:
 
 
 def run_command(arguments: Sequence[str], *, captured: bool = True) -> Outcome:
-    """Run a program from the repository's root; it fails when its status is not 0.
+    """Run a program in the repository's root; it fails if its status is not 0.
 
-    Its output is captured for a failure's sake, or goes straight to the terminal.
+    Its output is captured, to be shown after a failure, or goes directly to the terminal.
     """
     try:
         done = subprocess.run(

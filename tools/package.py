@@ -1,4 +1,4 @@
-"""What we ship: the wheel holds what it must and works alone, and the image builds, runs, turns healthy and stops."""
+"""Checks of the release: the wheel is complete and works alone; the image builds, runs, becomes healthy and stops."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from outcome import Outcome, Verdict, failed, ok, run_command, skipped
 from paydouble.version import __version__
 
 IMAGE = "paydouble:proof"
-# Builds and runs the image without a daemon, where the repository is checked out beside it.
+# Builds and runs the image without a daemon, if the repository is checked out beside it.
 PROOF = Path("../shared/tools/prove-image")
-# What a user's type checker makes of the installed package: an error, unless the package is typed.
+# With a user's type checker, this is an error unless the installed package is typed.
 TYPED = "import paydouble\nheader: str = paydouble.sign(b'', 'whsec')\nwrong: int = paydouble.sign(b'', 'whsec')\n"
 
 
 def check_wheel() -> Outcome:
-    """Build what a release builds, look inside, and use the wheel where there is nothing else."""
+    """Build the release, check its contents, and use the wheel in an empty environment."""
     with tempfile.TemporaryDirectory(dir=".cache") as name:
         folder = Path(name)
         if (built := clean_room.build(folder)).verdict is Verdict.FAILED:
@@ -51,7 +51,7 @@ def check_contents(wheel: Path) -> Outcome:
 
 
 def check_alone(wheel: Path, environment: Path) -> Outcome:
-    """Install the wheel into an empty environment: its version, its demonstration, its scenarios and its types."""
+    """Install the wheel into an empty environment, and check its version, demo, scenarios and types."""
     if (installed := clean_room.install(wheel, environment)).verdict is not Verdict.OK:
         return installed
     version = clean_room.run_in(environment, "version")
@@ -64,7 +64,7 @@ def check_alone(wheel: Path, environment: Path) -> Outcome:
 
 
 def check_typed(environment: Path) -> Outcome:
-    """A type checker knows the installed package: it accepts what is right and finds what is wrong."""
+    """A type checker knows the installed package: it accepts correct code and finds an error."""
     source = environment / "typed.py"
     source.write_text(TYPED)
     python = clean_room.interpreter(environment)
@@ -76,9 +76,9 @@ def check_typed(environment: Path) -> Outcome:
 
 
 def check_image() -> Outcome:
-    """Prove the image with the tool for that, or build it with a container daemon, or say why neither is possible."""
+    """Test the image with its tool, or build it with a container daemon, or say why neither is possible."""
     if PROOF.is_file():
-        # The tool brings podman, and storage of its own, which what runs inside of it inherits.
+        # The tool has podman and its own storage, which the processes inside inherit.
         proof = f"{sys.executable} tools/image_proof.py podman localhost/{IMAGE}"
         return run_command(["env", f"PROVE_RUN={proof}", "bash", str(PROOF), ".", IMAGE])
     if not shutil.which("docker"):

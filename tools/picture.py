@@ -1,9 +1,8 @@
-"""SeededRandom the picture of the README: `paydouble demo` as a terminal shows it. `python tools/picture.py` writes it.
+"""Draws the picture of the README: `paydouble demo` in a terminal. `python tools/picture.py` writes it.
 
     python tools/picture.py [--check]
 
-With `--check` it only says whether the picture still shows what the demo prints; the time that a run took is left out
-of the comparison, and out of the picture.
+With `--check` it only compares the picture with the demo's output; the duration of the run is left out of both.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rich.text import Text
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "demo.svg"
 WIDTH = 80
-# The template would fetch its font from a server of somebody else's; the reader's own monospace font does.
+# The template would fetch its font from a third-party server; the reader's monospace font is used instead.
 _TEMPLATE: str = inspect.signature(Console.export_svg).parameters["code_format"].default
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", _TEMPLATE, flags=re.DOTALL).replace(
     "Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono"
@@ -30,7 +29,7 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", _TEMPLATE, flags
 
 
 def record() -> str:
-    """Return what the demo writes to a terminal, colours included."""
+    """Return the demo's output to a terminal, with colours."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(WIDTH)}
     environment.pop("NO_COLOR", None)
@@ -41,7 +40,7 @@ def record() -> str:
         while True:
             try:
                 part = os.read(ours, 65_536)
-            except OSError:  # the other side of a terminal is gone
+            except OSError:  # the process has closed its terminal
                 break
             if not part:
                 break
@@ -54,7 +53,7 @@ def record() -> str:
 
 
 def draw(text: str) -> str:
-    """Return an SVG of what a terminal shows."""
+    """Return an SVG of terminal output."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi(text))
     return console.export_svg(title="paydouble demo", code_format=FORMAT, unique_id="demo")

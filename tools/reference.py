@@ -1,6 +1,6 @@
 """Writes the reference pages that are made from the code: `python tools/reference.py` (`--check` only compares).
 
-A setting's description is the text under it in the source, so the page cannot say anything else than the code.
+A setting's description is the docstring under it in the source, so the page always agrees with the code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from reference_errors import errors_page
 from reference_faults import faults_page
 from reference_scenarios import scenarios_page
 
-# Heading -> component; what these refer to stands in the same table.
+# Heading -> component; the members of nested components are in the same table.
 RECORDS = {"A request": "Request", "An event": "Event", "A delivery": "Delivery", "An attempt": "Attempt"}
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -39,7 +39,7 @@ def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
     """Return a table row for each setting, those of nested models under their path."""
     docs = attribute_docs(model)
     schema = model.model_json_schema(mode="serialization")
-    # A model with required members (a quota's limit) is shown with some value for them, which is then not printed.
+    # A model with required members (a quota's limit) needs some value for them, which is not printed.
     example = model(**{name: 1 for name, field in model.model_fields.items() if field.is_required()})
     values = example.model_dump(mode="json")
     rows = []
@@ -279,7 +279,7 @@ def _record(heading: str, name: str) -> str:
 
 
 def _members_of(component: dict[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield members with their schemas; those of an object that has no table of its own under its name."""
+    """Yield members with their schemas; those of an object without its own table are under its name."""
     for member, schema in component["properties"].items():
         inner = COMPONENTS.get(_referred(schema), {})
         yield f"{above}{member}", schema
@@ -332,7 +332,7 @@ def _members(payload: type[BaseModel | dict[str, Any]] | None, name: str) -> str
 
 
 def main() -> int:
-    """Write the pages and the schema of scenarios, or with `--check` say which are out of date."""
+    """Write the pages and the schema of scenarios, or with `--check` report which are out of date."""
     stale = []
     for path, text in {
         PAGES / "command-line.md": command_line_page(),

@@ -1,4 +1,4 @@
-"""What the double assumes where the service's contract is silent, and the settings that say otherwise."""
+"""The assumptions where the service's contract is silent, and the settings that change them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _HOME: Final = {name: heading for heading, rows in ASSUMPTIONS.items() for row i
 
 
 def link(setting: str) -> str:
-    """Return the link from a setting to what it decides; `KeyError` when nobody has said what that is."""
+    """Return the link from a setting to its assumption; `KeyError` if there is none."""
     heading = _HOME[setting]
     return f"[{heading.lower()}](#{heading.lower().replace(' ', '-').replace(chr(39), '')})"
 

@@ -37,7 +37,7 @@ there; in the environment blanks separate them, and folders colons. A flag is `1
 
 
 def commands(group: click.Group = cli, above: str = "paydouble") -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with the words that call it, those of groups behind their group."""
+    """Yield every command with its full name; a group's commands follow it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -69,7 +69,7 @@ def _argument(argument: click.Argument) -> str:
 def _prose(command: click.Command) -> str:
     parts = []
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        if paragraph.startswith("\b"):  # lines that are kept as they are
+        if paragraph.startswith("\b"):  # preformatted lines
             parts.append("```text\n" + textwrap.dedent(paragraph.removeprefix("\b\n")) + "\n```")
         else:
             parts.append(" ".join(paragraph.split()))
@@ -80,7 +80,7 @@ def _row(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in option.opts)
     several = "; may be repeated" if option.multiple else ""
     meaning = " ".join((option.help or _untold(option)).split())
-    # A default that is computed stands in the help, since click cannot know it.
+    # A computed default is part of the help text, because click does not know it.
     told, _, computed = meaning.partition("  [default: ")
     told, _, computed = meaning.partition(" [default: ") if not computed else (told, "", computed)
     default = computed.rstrip("]") or _default(option)

@@ -1,4 +1,4 @@
-"""The page of our own errors, made from the code where that knows them; `tools/reference.py` writes it."""
+"""The page of errors, made from the code where possible; `tools/reference.py` writes it."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from paydouble.webhooks.trials import BODY_TRIALS, HEADER_SHAPES, HEADER_TRIALS,
 _CONTROL: Final = (
     (400, "invalid", "the call, its body or one of its members cannot be used; `member` is the path of the member"),
     (401, "unauthorized", "the control token is missing or wrong"),
-    (403, "foreign_host", "the `Host` of the call is none of this server's; see [access](control-api.md#access)"),
-    (403, "foreign_origin", "a page of another origin has made the call"),
+    (403, "foreign_host", "the `Host` of the call is not one of this server's; see [access](control-api.md#access)"),
+    (403, "foreign_origin", "the call comes from a page of another origin"),
     (404, "not_found", "there is no such call, sandbox, object, event, delivery, fault or scenario"),
     (404, "not_installed", "the extra that the call needs is not installed"),
-    (405, "wrong_method", "the call exists, under another method; `Allow` has those that it takes"),
-    (409, "illegal_transition", "the object cannot go there from where it is; `force: true` does it all the same"),
-    (409, "validation_error", "a rule of the business forbids it, such as a dispute about more than was paid"),
-    (500, "internal", "the double itself has failed; its log says why"),
+    (405, "wrong_method", "the call exists with another method; `Allow` lists them"),
+    (409, "illegal_transition", "the object's status does not allow this transition; `force: true` makes it anyway"),
+    (409, "validation_error", "a business rule forbids it, such as a dispute about more than was paid"),
+    (500, "internal", "an error in the double itself; see its log"),
 )
-# How an attempt can end without an answer; `error.kind` of an attempt in the list of deliveries.
+# `error.kind` of an attempt without an answer.
 _ATTEMPTS: Final = (
-    ("refused", "nobody listens at the target"),
+    ("refused", "nothing listens at the target"),
     ("timeout", "no answer within `webhooks.timeout`"),
     ("reset", "the connection was closed or reset before an answer, by the receiver or by a fault"),
     ("tls", "no TLS connection: a certificate that is not trusted, or a version before 1.2"),
     ("dns", "the target's name cannot be resolved"),
     ("unreachable", "the target cannot be reached"),
     ("protocol", "the answer is not HTTP"),
-    ("policy", "the target is none that the double may send to; see [limits](../explanation/limits.md)"),
+    ("policy", "the double does not send to this target; see [limits](../explanation/limits.md)"),
     ("bad_url", "the target is not a URL that can be posted to"),
-    ("internal", "the double itself has failed; its log says why"),
+    ("internal", "an error in the double itself; see its log"),
 )
 
 
@@ -43,15 +43,15 @@ def errors_page() -> str:
     """Return the page."""
     return f"""# Errors
 
-What the double says when something cannot be: as a command, as a control call, as the service, about a webhook that does not
-arrive, about a signature that does not verify. Codes and kinds stay the same between versions; the sentences beside them may become clearer.
+The errors of commands, of control calls, of the API, of webhooks that do not arrive, and of signatures that do not verify. Codes and
+kinds stay the same between versions; the sentences may change.
 
 ## Exit statuses of commands
 
 | status | meaning |
 |---|---|
 | 0 | Done. |
-| 1 | What was asked about does not hold: a scenario is wrong or plays otherwise, a server is not well, a signature does not verify, an act of the demo went wrong, a test webhook was not delivered. |
+| 1 | The answer is negative: a scenario has errors or plays differently, a server is not healthy, a signature does not verify, an act of the demo failed, a test webhook was not delivered. |
 | 2 | Arguments, options, environment, files or a server cannot be used, or the output cannot be written (to a full disk, for instance). |
 | 130 | Stopped with Ctrl-C in the middle (`serve` and `receive` end with 0: they run until they are stopped). |
 

@@ -16,7 +16,7 @@ from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import read_scenario
 from reference_scenario_keys import SECTIONS, keys_of
 
-# Folders of the library, in the order in which a person meets them.
+# Folders of the library, in the order of the page.
 GROUPS: Final = MappingProxyType(
     {
         "happy-paths": "Happy paths",
@@ -130,7 +130,7 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> str:
 
 
 def _under(first: str, end: str, tables: Mapping[str, str]) -> str:
-    """Return the sections from one heading to another, which is not among them."""
+    """Return the sections from one heading up to another one."""
     headings = list(tables)
     last = headings.index(end) if end else len(headings)
     return "\n\n".join(tables[heading] for heading in headings[headings.index(first) : last])
@@ -146,7 +146,7 @@ def _default(value: object) -> str:
 
 
 def _kind(part: dict[str, Any], key: str = "") -> str:
-    """Return what a key holds, in words; `part` is its JSON Schema."""
+    """Return the type of a key in words; `part` is its JSON Schema."""
     special = {"faults": "list of [faults](faults.md)", "settings": "[settings](settings.md)"}
     if key in special:
         return special[key]
@@ -181,7 +181,7 @@ def _plain(part: dict[str, Any]) -> str:
 
 def _linked(name: str) -> str:
     heading = next(heading for heading, _, model in SECTIONS if model.__name__ == name)
-    # As GitHub makes an anchor of a heading: small letters, words joined, nothing but letters and digits.
+    # The anchor that GitHub makes of a heading: lower case, words joined, only letters and digits.
     anchor = "".join(char for char in heading.lower().replace(" ", "-") if char.isalnum() or char in "-_")
     return f"[{heading.removeprefix('An ').removeprefix('A ')}](#{anchor})"
 

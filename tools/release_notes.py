@@ -1,6 +1,6 @@
-"""Prints what CHANGELOG.md says of a release: `python tools/release_notes.py TAG`, with a tag such as `v1.2.3`.
+"""Prints the section of CHANGELOG.md about a release: `python tools/release_notes.py TAG`, with a tag such as `v1.2.3`.
 
-Refuses, with status 1 and one line, a tag that is not the version of the code, and a changelog that is not gathered.
+The exit status is 1, with one line, if the tag is not the version of the code, or the changelog has no section for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FRAGMENTS = Path("changelog.d")
 
 
 def notes(tag: str, changelog: str, waiting: list[str]) -> str:
-    """Return the section of a tag's version; `ValueError` says what has to be done first."""
+    """Return the section of a tag's version; `ValueError` says what to do first."""
     if tag != f"v{__version__}":
         raise ValueError(f"the tag {tag} is not v{__version__}, the version in src/paydouble/version.py; tag that")
     gather = f"run: .venv/bin/towncrier build --version {__version__}"

@@ -1,7 +1,7 @@
 """Writes the bill of materials of what a release installs, as CycloneDX JSON: `python tools/sbom.py FILE`.
 
-It is read off an environment that holds the wheel and its locked dependencies alone, so it lists what runs, with
-licences, and not what was meant to run. The tool that reads it is fetched for the moment by uv.
+It is made from an environment with only the wheel and its locked dependencies, so it lists what is really installed,
+with licences. uv fetches the tool for this temporarily.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOOL = "cyclonedx-bom==7.5.0"
 
 
 def write(target: Path) -> Outcome:
-    """Build the wheel, install it into an empty environment, and write what is there."""
+    """Build the wheel, install it into an empty environment, and write its packages."""
     with tempfile.TemporaryDirectory(dir=".cache") as name:
         folder = Path(name)
         built = clean_room.build(folder)
@@ -38,7 +38,7 @@ def write(target: Path) -> Outcome:
     if told.verdict is not Verdict.OK:
         return told
     bill = json.loads(target.read_text("utf-8"))
-    # The version is no literal in pyproject.toml, where the tool looks for it.
+    # The version is not a literal in pyproject.toml, where the tool reads it.
     bill["metadata"]["component"]["version"] = __version__
     target.write_text(json.dumps(bill, indent=2, ensure_ascii=False) + "\n", "utf-8")
     return compare(bill, Path(clean_room.RUNTIME_LOCK).read_text("utf-8"))
@@ -50,7 +50,7 @@ def compare(bill: dict[str, Any], lock: str) -> Outcome:
     locked = {(normal(name), version) for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)}
     if strange := sorted(name for name, _ in listed - locked):
         return failed(f"the bill lists what the lock does not: {', '.join(strange)}")
-    # The other way round, a lock for all platforms may hold what this one does not install.
+    # The lock may have more packages, because it is for all platforms.
     unmarked = {(normal(name), version) for name, version in re.findall(r"^([\w.-]+)==(\S+) \\$", lock, re.MULTILINE)}
     if missing := sorted(name for name, _ in unmarked - listed):
         return failed(f"the bill lacks {', '.join(missing)}")
@@ -60,12 +60,12 @@ def compare(bill: dict[str, Any], lock: str) -> Outcome:
 
 
 def normal(name: str) -> str:
-    """Return a package's name as registries compare it."""
+    """Return the normalised name of a package."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def check_sbom() -> Outcome:
-    """Write the bill where nobody keeps it."""
+    """Write the bill to a temporary folder."""
     return write(Path(".cache/sbom.cdx.json"))
 
 

@@ -1,4 +1,4 @@
-"""The table of what `check.py` runs, quick ones first: each a command or a function that gives an Outcome."""
+"""The steps of `check.py`, fast ones first: each is a command or a function that returns an Outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outcome import Outcome, Verdict, failed, ok, run_command
 from package import check_image, check_wheel
 from sbom import check_sbom
 
-# The synchronous core: it can be tested without a socket, so every branch of it is.
+# The synchronous core: it can be tested without sockets, so every branch of it must be.
 CORE = (
     "core",
     "config",
@@ -49,7 +49,7 @@ UNTRACED = (
 
 @dataclass(frozen=True)
 class Step:
-    """A check with a name to choose it by; one that shows itself prints as it goes."""
+    """A check and its name; `shows_itself` if it prints while it runs."""
 
     name: str
     what: str
@@ -58,19 +58,19 @@ class Step:
 
 
 def command(line: str) -> Callable[[], Outcome]:
-    """Return a step's function that runs a program; no argument of ours holds a space."""
+    """Return a step's function that runs a program; its arguments have no spaces."""
     return partial(run_command, line.split())
 
 
 def check_types() -> Outcome:
-    """Run mypy over the folders that exist; naming a missing one would end it."""
+    """Run mypy on the folders that exist; a missing one would be an error."""
     return run_command(
         ["mypy", *(folder for folder in ("src", "tests", "benchmarks", "tools") if Path(folder).is_dir())]
     )
 
 
 def run_tests() -> Outcome:
-    """Run the tests of the package in random order and measure their branches; only this run's data is left behind."""
+    """Run the tests of the package in random order and measure branch coverage of this run only."""
     for old in Path(".cache").glob("coverage*"):
         old.unlink()
     others = [f"--ignore={path}" for path in UNTRACED]
@@ -78,12 +78,12 @@ def run_tests() -> Outcome:
 
 
 def run_outer_tests() -> Outcome:
-    """Run the tests that look from outside, in random order, untraced."""
+    """Run the tests of the outside, in random order, without tracing."""
     return run_command([*PYTEST, *UNTRACED], captured=False)
 
 
 def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:
-    """Compare the branches that the tests took with a floor, in some packages or in all."""
+    """Compare the branch coverage of some packages, or all, with a minimum."""
     if not Path(".cache/coverage").is_file():
         return failed("no coverage data; run the step pytest first")
     files = [f"src/paydouble/{name}{end}" for name in packages for end in (".py", "/*")]

@@ -2,8 +2,8 @@
 
     python tools/structure.py [ROOT]
 
-ROOT is a checkout (default: this one), so that two states can be compared. Imports inside functions and those for the
-type checker alone count like any other: a circle through them is one for the reader.
+ROOT is a checkout (default: this one), so two states can be compared. Imports inside functions, and those for the type
+checker only, count like any other, because a circle through them is a circle for the reader.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _module(path: Path, source: Path) -> str:
 
 
 def _imported(tree: ast.Module, importer: str, files: Mapping[str, Path]) -> Iterator[str]:
-    """Yield the modules of the package that a module imports; a package's name stands for its `__init__`."""
+    """Yield the modules of the package that a module imports; a package's name is its `__init__`."""
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -58,7 +58,7 @@ def _imported(tree: ast.Module, importer: str, files: Mapping[str, Path]) -> Ite
 
 
 def _by_package(imports: Imports) -> Imports:
-    """Return the imports between the packages (and single modules) right below the root."""
+    """Return the imports between the packages (and single modules) directly below the root."""
     found: dict[str, set[str]] = defaultdict(set)
     for importer, imported in imports.items():
         found[_package(importer)] |= {_package(name) for name in imported} - {_package(importer)}
