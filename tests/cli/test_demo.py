@@ -152,7 +152,7 @@ def test_a_server_that_refuses_a_control_call_ends_the_act_with_the_reason(monke
     def refuse(*_: Any) -> None:  # noqa: ANN401 - whatever it is called with
         raise UsageError("no time today")
 
-    monkeypatch.setattr("paydouble.cli.trigger_stage.LiveStage.finish", refuse)
+    monkeypatch.setattr("paydouble.cli.stage.LiveStage.finish", refuse)
 
     result = _run()
 

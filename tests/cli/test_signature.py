@@ -65,7 +65,7 @@ def test_check_names_the_cause_and_the_remedy(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout.splitlines() == [
         "does not verify: trailing-newline-added",
-        "  found: the body has gained a line end (or white space) at its end that was not signed",
+        "  found: a line end (or white space) was added at the end of the body after it was signed",
         "  to do: Write the body without a final newline: `printf %s` and not `echo`, and an editor that adds none",
     ]
 

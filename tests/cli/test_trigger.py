@@ -14,10 +14,11 @@ import receivers
 from rehearsals import PAID, PAID_EVENTS, fault, scenario
 from servers import Box, Client, running
 
-from paydouble.cli import trigger_server, trigger_stage, trigger_time
+from paydouble.cli import remote, stage
+from paydouble.cli import trigger as trigger_command
 from paydouble.cli.main import run
+from paydouble.cli.stage import LiveStage
 from paydouble.cli.terminal import Terminal
-from paydouble.cli.trigger_stage import LiveStage
 from paydouble.core.errors import UsageError
 from paydouble.runtime.host import HostOptions
 from paydouble.scenarios.library import Library
@@ -211,7 +212,7 @@ async def test_a_lost_answer_is_told_with_its_cause(  # noqa: PLR0917 - fixtures
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The merchant tries again with the same key, and in the end there is one pay-in."""
-    monkeypatch.setattr(trigger_server, "_API_SECONDS", 0.3)
+    monkeypatch.setattr(remote, "_API_SECONDS", 0.3)
     path = saved(tmp_path, faults=[{**effect, "times": 1}], expect=PAID_EVENTS, answers=["lost", 200])
     async with business(client) as (box, _):
         status, lines, _ = await triggered(box, capsys, path)
@@ -282,7 +283,7 @@ async def test_a_real_clock_is_waited_for(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How long it takes is said beforehand, and times are told without the milliseconds that nobody asked for."""
-    monkeypatch.setattr(trigger_stage, "_TELLING_SECONDS", 0.0)
+    monkeypatch.setattr(stage, "_TELLING_SECONDS", 0.0)
     path = saved(tmp_path, merchant=[{"after": "3500ms", "retrieve": True}], expect=PAID_EVENTS)
     async with business(client, clock={"mode": "real", "rate": 20}) as (box, _):
         status, lines, _ = await triggered(box, capsys, path)
@@ -339,9 +340,9 @@ def test_how_long_it_takes_is_that_of_the_case() -> None:
     told = scenario(cases=[{"name": "late", "merchant": [{"after": "2d", "retrieve": True}], "expect": PAID_EVENTS}])
     endless = scenario(merchant=[{"after": "36500d", "retrieve": True}] * 90)
 
-    assert trigger_time.length_of(told, None, sends=True) == 6_000
-    assert trigger_time.length_of(told, told.cases[0], sends=True) == 2 * 86_400_000
-    assert trigger_time.length_of(endless, None, sends=True) == 90 * 36_500 * 86_400_000
+    assert trigger_command.length_of(told, None, sends=True) == 6_000
+    assert trigger_command.length_of(told, told.cases[0], sends=True) == 2 * 86_400_000
+    assert trigger_command.length_of(endless, None, sends=True) == 90 * 36_500 * 86_400_000
 
 
 async def test_an_automatic_clock_is_moved_on_too(
@@ -495,7 +496,7 @@ def test_nobody_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_the_way_out_leads_to_that_address(url: str, advice: str) -> None:
     """With the port where it is not the usual one; no server of ours speaks TLS."""
-    assert trigger_server.Connections(url).way_out().startswith(advice)
+    assert remote.Connections(url).way_out().startswith(advice)
 
 
 async def test_the_server_can_stand_in_the_environment(
@@ -538,7 +539,7 @@ async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pyt
 async def test_a_server_that_ends_in_the_middle_is_a_line(client: Client) -> None:
     """Whoever follows its stream is told, as often as it asks."""
     made = await client.sandbox()
-    box = await asyncio.to_thread(trigger_server.Box, client.server.base_url, None, made.id)
+    box = await asyncio.to_thread(remote.Box, client.server.base_url, None, made.id)
     stream = await asyncio.to_thread(box.follow)
     await made.control("DELETE", "")
 

@@ -16,9 +16,9 @@ import click
 from paydouble.cli.options import SEED
 
 if TYPE_CHECKING:
+    from paydouble.cli.remote import Box
+    from paydouble.cli.stage import LiveStage
     from paydouble.cli.terminal import Terminal
-    from paydouble.cli.trigger_server import Box
-    from paydouble.cli.trigger_stage import LiveStage
     from paydouble.rehearsal import Difference
     from paydouble.testing import WebhookReceiver
     from paydouble.timeline import Row
@@ -68,8 +68,8 @@ def demo(seed: int, no_color: bool) -> int:
     """
     import time
 
+    from paydouble.cli.remote import Box
     from paydouble.cli.terminal import Terminal
-    from paydouble.cli.trigger_server import Box
     from paydouble.core.durations import format_duration
     from paydouble.core.instants import parse_instant
     from paydouble.testing import Paydouble, WebhookReceiver
@@ -99,8 +99,9 @@ def _play(number: int, act: Act, box: Box, receiver: WebhookReceiver, out: Termi
     """Play an act, print its rows and what came of it; returns whether all of it was right."""
     from contextlib import closing
 
-    from paydouble.cli.differences import count, print_difference
-    from paydouble.cli.trigger_stage import LiveStage
+    from paydouble.cli.differences import print_difference
+    from paydouble.cli.stage import LiveStage
+    from paydouble.cli.terminal import count
     from paydouble.core.errors import UsageError
     from paydouble.timeline import Renderer
 

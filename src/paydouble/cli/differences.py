@@ -22,8 +22,3 @@ def print_difference(difference: Difference, place: str, out: Terminal) -> None:
         out.say(row if pair.same else out.red(row))
     for reason in difference.why:
         out.say(f"{_INDENT}because {reason}")
-
-
-def count(number: int, what: str) -> str:
-    """Return `1 event` or `2 events`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

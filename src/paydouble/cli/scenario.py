@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import SEED
 from paydouble.cli.terminal import say, say_exactly, say_json
 from paydouble.core.errors import UsageError

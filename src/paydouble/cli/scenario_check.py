@@ -9,7 +9,7 @@ from typing import Final
 import click
 import orjson
 
-from paydouble.cli.terminal import Terminal
+from paydouble.cli.terminal import Terminal, count
 from paydouble.scenarios.diagnostics import Diagnostic, render
 from paydouble.scenarios.explaining import MOST_DIAGNOSTICS
 from paydouble.scenarios.reading import Reading, check_file
@@ -55,14 +55,14 @@ def report(readings: Sequence[Reading], out: Terminal) -> None:
             _show(found, out)
         if len(reading.diagnostics) == MOST_DIAGNOSTICS:
             out.say(out.dim(f"{reading.path}: there may be more; these are the first {MOST_DIAGNOSTICS}"))
-    files = _counted(len(readings), "file")
+    files = count(len(readings), "file")
     every = [found for reading in readings for found in reading.diagnostics]
     warnings = sum(found.warning for found in every)
-    told = f", {_counted(warnings, 'warning')}" if warnings else ""
+    told = f", {count(warnings, 'warning')}" if warnings else ""
     errors = len(every) - warnings
     if errors:
         wrong = sum(reading.wrong for reading in readings)
-        out.say(out.red(f"{out.bad} {files}: {_counted(errors, 'error')} in {wrong}{told}."))
+        out.say(out.red(f"{out.bad} {files}: {count(errors, 'error')} in {wrong}{told}."))
     else:
         out.say(out.green(f"{out.good} {files}: no errors{told}."))
 
@@ -93,7 +93,3 @@ def _show(found: Diagnostic, out: Terminal) -> None:
     for line in others:
         mark = line.lstrip(" |")
         out.say(out.red(line) if mark and not mark.strip("^") else line)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

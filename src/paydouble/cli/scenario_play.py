@@ -1,12 +1,15 @@
-"""`scenario check --play`: each scenario and each of its cases is played twice, and compared with its file."""
+"""`scenario check --play`: each scenario and each of its cases is played twice, and compared with its file.
+
+Apart from `scenario_check`, which does not load what plays a scenario.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from paydouble.cli.differences import count, print_difference
-from paydouble.cli.terminal import Terminal
+from paydouble.cli.differences import print_difference
+from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
 from paydouble.rehearsal import Difference, Rehearsal, compare, rehearse

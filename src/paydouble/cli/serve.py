@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import SEED, event_filter, events_option, load_config, option, parse_settings, place_in
 from paydouble.cli.terminal import Unwritable, say
 

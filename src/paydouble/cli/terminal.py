@@ -126,6 +126,11 @@ def say_exactly(text: str) -> None:
     _echo(text)
 
 
+def count(number: int, what: str) -> str:
+    """Return `1 event` or `2 events`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _echo(text: str, *, err: bool = False, color: bool | None = None) -> None:
     try:
         click.echo(text, err=err, color=color)

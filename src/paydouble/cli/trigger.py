@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from paydouble.cli.completing import complete_scenarios
+from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import control_token_option, server_option
 
 if TYPE_CHECKING:
+    from paydouble.cli.remote import Box, Document
+    from paydouble.cli.stage import LiveStage
     from paydouble.cli.terminal import Terminal
-    from paydouble.cli.trigger_server import Box
-    from paydouble.cli.trigger_stage import LiveStage
     from paydouble.rehearsal.merchant import Merchant
     from paydouble.scenarios.model import Scenario
     from paydouble.scenarios.play import Case
+
+# What the server says about a scenario beyond what its file says.
+_NOT_IN_THE_FILE: Final = frozenset({"source", "active"})
+_GRAIN_MS: Final = 100
+# Longer than a person waits at a terminal where nothing moves.
+_LONG_MS: Final = 60_000
 
 
 @click.command()
@@ -44,10 +51,9 @@ def trigger(
     from contextlib import closing
     from uuid import uuid4
 
+    from paydouble.cli.remote import Box
+    from paydouble.cli.stage import LiveStage
     from paydouble.cli.terminal import Terminal, say
-    from paydouble.cli.trigger_scenario import find_case, find_scenario
-    from paydouble.cli.trigger_server import Box
-    from paydouble.cli.trigger_stage import LiveStage
     from paydouble.rehearsal.merchant import Merchant
     from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
@@ -82,7 +88,6 @@ def _introduce(  # noqa: PLR0917 - what a play is made of
     box: Box, scenario: Scenario, case: Case | None, order: str, stage: LiveStage, out: Terminal
 ) -> bool:
     """Say what is about to happen; returns whether events are sent anywhere."""
-    from paydouble.cli.trigger_time import length_of, tell_wait
     from paydouble.core.instants import write_instant
 
     out.say_prose(f"{scenario.name}: {scenario.summary}", style=out.bold)
@@ -121,7 +126,8 @@ def _judge(
     scenario: Scenario, case: Case | None, merchant: Merchant, stage: LiveStage, out: Terminal, *, sends: bool
 ) -> int:
     """Compare what came with what the file expects, and say so; returns the exit status."""
-    from paydouble.cli.differences import count, print_difference
+    from paydouble.cli.differences import print_difference
+    from paydouble.cli.terminal import count
     from paydouble.core.durations import format_duration
     from paydouble.rehearsal.comparing import compare_play
 
@@ -143,3 +149,81 @@ def _judge(
         ending = f"{ended}{', as its file expects' if expects else ''}."
         out.say_prose(ending, first=f"{out.good} ", style=out.green)
     return 0
+
+
+def find_scenario(box: Box, wanted: str) -> Scenario:
+    """Return a scenario by name or path, which a deposit in the sandbox can choose by its e-mail from now on.
+
+    `UsageError` when there is none, when its file is wrong, or when the sandbox would play another one anyway.
+    """
+    from paydouble.core.errors import UsageError
+    from paydouble.scenarios.reading import read_file, read_scenario
+
+    known: dict[str, Document] = {each["name"]: each for each in box.control("GET", "/scenarios?limit=1000")["items"]}
+    path = Path(wanted)
+    named = path.suffix not in {".yaml", ".yml"} and path.name == wanted
+    scenario = _named(box, wanted, known) if named else read_scenario(path)
+    active = next((name for name, each in known.items() if each["active"]), scenario.name)
+    if active != scenario.name:
+        raise UsageError(
+            f"sandbox {box.id} plays {active} for every new pay-in; deactivate it first: "
+            f"DELETE /_paydouble/sandboxes/{box.id}/scenarios/active"
+        )
+    if not named:
+        box.control("POST", "/scenarios", {"yaml": read_file(path).text})
+    return scenario
+
+
+def find_case(scenario: Scenario, name: str | None) -> Case | None:
+    """Return a case by name, or None for the scenario itself."""
+    found = next((case for case in scenario.cases if case.name == name), None)
+    if name is not None and found is None:
+        there = ", ".join(repr(case.name) for case in scenario.cases) or "none"
+        raise click.UsageError(f"--case: {scenario.name} has no case {name!r}; there are: {there}.")
+    return found
+
+
+def _named(box: Box, name: str, known: dict[str, Document]) -> Scenario:
+    from paydouble.core.errors import UsageError
+    from paydouble.core.likeness import nearest
+    from paydouble.scenarios.reading import parse_scenario
+
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else "list them with: paydouble scenario list"
+        raise UsageError(f"the server knows no scenario {name!r}; {hint}")
+    told = box.control("GET", f"/scenarios/{name}")
+    return parse_scenario({member: value for member, value in told.items() if member not in _NOT_IN_THE_FILE})
+
+
+def length_of(scenario: Scenario, case: Case | None, *, sends: bool) -> int:
+    """Return how many milliseconds of a sandbox's time a play takes; `sends` when there is a receiver, a good one.
+
+    It is tried out: what faults do to deliveries, and what becomes of refunds and disputes, stands in no single line.
+    """
+    from paydouble.core.errors import UsageError
+    from paydouble.rehearsal import rehearse
+    from paydouble.scenarios.drawing import usual_length
+
+    if not sends:
+        kept = tuple(fault for fault in scenario.faults if fault.on != "webhooks")
+        scenario = scenario.model_copy(update={"faults": kept})
+    try:
+        tried = rehearse(scenario, case=case)
+    except UsageError:  # it ends so late that no clock gets there
+        return usual_length(scenario)
+    return tried.ended - tried.began
+
+
+def tell_wait(box: Box, length: int, rate: float) -> tuple[str, list[str]]:
+    """Return how long a length takes on a real clock, and the lines that say how not to wait for a long one."""
+    from paydouble.core.durations import format_duration
+
+    real = int(length / rate / _GRAIN_MS) * _GRAIN_MS
+    if real < _LONG_MS:
+        return format_duration(real), []
+    return format_duration(real), [
+        "  That is long to wait for. Stop it with Ctrl-C, start the server with",
+        "  --clock manual or give this sandbox such a clock, and play it again:",
+        f"""  curl -X PUT --json '{{"mode": "manual"}}' {box.url}/clock""",
+    ]

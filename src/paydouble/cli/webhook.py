@@ -14,8 +14,8 @@ from paydouble.cli.options import control_token_option, server_option
 from paydouble.payments.events import EVENT_TYPES
 
 if TYPE_CHECKING:
+    from paydouble.cli.remote import Box, Document, Stream
     from paydouble.cli.terminal import Terminal
-    from paydouble.cli.trigger_server import Box, Document, Stream
 
 # What a server needs beside the time that the receiver may take.
 _SPARE_SECONDS: Final = 5.0
@@ -54,8 +54,8 @@ def test(*, url: str, token: str | None, sandbox: str, kind: str, no_color: bool
     """
     from contextlib import closing
 
+    from paydouble.cli.remote import Box
     from paydouble.cli.terminal import Terminal
-    from paydouble.cli.trigger_server import Box
 
     out = Terminal(no_color=no_color)
     box = Box(url, token, sandbox)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
+from paydouble.cli.remote import Box, Document, Refused
 from paydouble.cli.terminal import Terminal
-from paydouble.cli.trigger_server import Box, Document, Refused
 from paydouble.core.documents import load
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
