@@ -28,7 +28,7 @@ _START: Final = 1_767_225_600_000
 # A dispute can be updated for ever.
 _LONGEST: Final = 8
 # Those that emit events.
-_KINDS: Final = ("payin", "refund", "dispute")
+_KINDS: Final = tuple(kind.OBJECT for kind in frozen.FAMILIES.values())
 _names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).filter(str.strip)
 
 

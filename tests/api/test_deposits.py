@@ -41,6 +41,36 @@ def test_a_deposit_is_answered_with_its_pay_in() -> None:
     assert len(reference) == len("PAY-7Q4M-2KXD")
 
 
+# Each member of a deposit, with a value that nothing else would give it.
+WANTED: dict[str, Any] = {
+    "amount": 12.34,
+    "currency": "USD",
+    "external_identifier": "order-77",
+    "payment_method": {"type": "CREDIT_CARD", "code": "card"},
+    "customer": {"first_name": "Grace", "last_name": "Hopper", "email": "grace@example.test"},
+    "country": "DE",
+    "notification_url": "http://127.0.0.1:9/own",
+    "return_url": "https://shop.test/thanks",
+    "expires_in": 7_200,
+    "metadata": {"cart": "77"},
+}
+# Not shown under these names: a country chooses the method, a URL is for deliveries, a time becomes `expires_at`.
+NOT_SHOWN = {"country", "notification_url", "expires_in"}
+
+
+def test_a_deposit_shows_what_was_asked_for() -> None:
+    """Every member of a request reaches the pay-in; one that is dropped on the way would be null without a word."""
+    assert set(WANTED) == set(schemas.DepositRequest.model_fields), "a member of deposits is missing in WANTED"
+
+    created = data(Business().post(DEPOSITS, WANTED))
+
+    created["payment_method"].pop("name")
+    assert {name: created.get(name) for name in WANTED if name not in NOT_SHOWN} == {
+        name: value for name, value in WANTED.items() if name not in NOT_SHOWN
+    }
+    assert created["expires_at"] == "2026-01-01T02:00:00.000Z"
+
+
 def test_the_event_of_a_deposit_has_the_documented_members_alone() -> None:
     """`data.object` of a pay-in event has the members of contract section 2.2 and no assumed one (principle P1)."""
     business = Business()

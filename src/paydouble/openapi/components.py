@@ -19,7 +19,8 @@ from paydouble.api.schemas import Answer, DisputeView, PayInObject, RefundView, 
 from paydouble.core.errors import STATUS
 from paydouble.core.json_schema import REF, Schema
 from paydouble.openapi.dialect import components, not_null
-from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.events import EVENT_TYPES, FAMILIES
+from paydouble.payments.resources import Dispute, PayIn, Refund
 
 Status = Annotated[int, Field(ge=400, le=599)]
 
@@ -112,13 +113,19 @@ class _TypesOf:
         return core_schema.literal_schema(self.types)
 
 
-def _event(family: str, name: str, described: str, shown: type[Answer]) -> type[Event]:
-    """Return the model of the events of a family, which are about objects that are `shown` like this."""
+_SHOWN: Final[Mapping[type, type[Answer]]] = MappingProxyType(
+    {PayIn: PayInObject, Refund: RefundView, Dispute: DisputeView}
+)
+
+
+def _event(family: str, kind: type[PayIn | Refund | Dispute]) -> type[Event]:
+    """Return the model of the events of a family, which are about objects of a kind."""
+    name, described = kind.__name__, f"a {family}"
     data = create_model(
         f"{name}EventData",
         __base__=EventData,
         __doc__=f"{described.capitalize()}, and what changed.",
-        object=(shown, documented()),
+        object=(_SHOWN[kind], documented()),
     )
     return create_model(
         f"{name}Event",
@@ -130,13 +137,9 @@ def _event(family: str, name: str, described: str, shown: type[Answer]) -> type[
 
 
 EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
-    {
-        "pay-in": _event("pay-in", "PayIn", "a pay-in", PayInObject),
-        "refund": _event("refund", "Refund", "a refund", RefundView),
-        "dispute": _event("dispute", "Dispute", "a dispute", DisputeView),
-    }
+    {family: _event(family, kind) for family, kind in FAMILIES.items()}
 )
-"""By family, which is what the type of an event begins with."""
+"""By family, as `payments.events` has them."""
 
 
 def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:

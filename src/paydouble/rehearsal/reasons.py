@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from paydouble.payments.events import FAMILIES
 from paydouble.payments.lifecycle import TABLES
-from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+from paydouble.payments.resources import Resource
 from paydouble.rehearsal.calls import Answer
 from paydouble.rehearsal.rehearsing import Rehearsal
 from paydouble.sandbox import Sandbox
 
-_KINDS = {"pay-in": PayIn, "refund": Refund, "dispute": Dispute}
 _UNSENT = ("held", "dropped", "exhausted", "no_endpoint")
 
 
@@ -25,7 +25,7 @@ def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[
             yield remark.what
     for event_type in dict.fromkeys(missing):
         name, _, state = event_type.partition(".")
-        if name in _KINDS:
+        if name in FAMILIES:
             yield from _of_event(name, state, event_type, rehearsal.sandbox)
 
 
@@ -43,7 +43,7 @@ def _of_event(name: str, state: str, event_type: str, box: Sandbox) -> Iterator[
         yield f"{event_type} was made, but its delivery is {status.replace('_', ' ')}"
     if unsent:
         return
-    resources: list[Resource] = list(box.ledger.newest_first(_KINDS[name]))
+    resources: list[Resource] = list(box.ledger.newest_first(FAMILIES[name]))
     if not resources:
         yield f"there was no {name} at all"
     for resource in resources:

@@ -1,7 +1,8 @@
 """Event bodies: the documented members, exact amounts, the exact difference, and bytes that never change."""
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from paydouble.core.money import json_amount
 from paydouble.journal import RequestEntry
-from paydouble.payments.events import EVENT_TYPES, changes
+from paydouble.openapi.components import EVENTS
+from paydouble.payments.events import EVENT_TYPES, FAMILIES, changes, event_type
+from paydouble.payments.lifecycle import first
 from paydouble.payments.resources import Failure
 from paydouble.sandbox import Sandbox
 
@@ -58,6 +61,24 @@ def test_there_are_the_thirteen_types_of_the_contract() -> None:
     seen = {body["type"] for body in bodies(box)}
     assert seen == set(EVENT_TYPES)
     assert len(seen) == 13
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_state_has_an_event_and_every_event_a_state(family: str) -> None:
+    """A state without a documented type could not be told, and a type without a state would never be sent."""
+    kind = FAMILIES[family]
+
+    def type_in(state: str, *, opened: bool = False) -> str | None:
+        return event_type(cast("Any", SimpleNamespace(OBJECT=kind.OBJECT, status=state)), opened=opened)
+
+    types = {type_in(first(kind.TABLE), opened=True), *map(type_in, kind.TABLE)}
+
+    assert types == {each for each in EVENT_TYPES if each.startswith(f"{family}.")}
+
+
+def test_every_type_is_of_a_family() -> None:
+    """What has a type has an object, whose model the documents show."""
+    assert {each.partition(".")[0] for each in EVENT_TYPES} == set(FAMILIES) == set(EVENTS)
 
 
 def test_an_event_has_the_documented_members_alone() -> None:

@@ -16,7 +16,7 @@ from paydouble.core.json_schema import COUNT, described, object_of
 from paydouble.faults.names import OperationPattern, misspelt
 from paydouble.journal import RequestEntry, Verdict
 from paydouble.payments.events import EVENT_TYPES
-from paydouble.payments.resources import Dispute, PayIn, Refund, Resource
+from paydouble.payments.events import FAMILIES
 from paydouble.records import Event, Request, UnclaimedRequest, show_event, show_request, show_unclaimed
 from paydouble.sandbox import Sandbox
 from paydouble.verification import Criterion
@@ -24,7 +24,6 @@ from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Contro
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.verification import VERDICT, Journal, Members, Question, alone, given
 
-_FAMILY: Final[Mapping[str, type[Resource]]] = {"pay-in": PayIn, "refund": Refund, "dispute": Dispute}
 
 
 def _documented(value: str) -> str:
@@ -158,7 +157,7 @@ def emit(call: ControlCall) -> Document:
     resource = box.ledger.find(wanted.object_id)
     if resource is None:
         raise UnknownThing(f"There is no object {wanted.object_id!r} in sandbox {box.identity.id}.")
-    if not isinstance(resource, _FAMILY[name]):
+    if not isinstance(resource, FAMILIES[name]):
         raise UsageError(f"{wanted.object_id} is no {name}, which {wanted.type} is about", member="object_id")
     return show_event(call.host.act(box, lambda: box.emit_event(wanted.type, resource)))
 
