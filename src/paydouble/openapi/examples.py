@@ -18,6 +18,7 @@ from paydouble.api.values import Request
 from paydouble.config import RateLimit, Settings
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
+from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.resources import PayIn
 from paydouble.webhooks.signing import sign
 
@@ -131,10 +132,16 @@ def _answers(made: Examples) -> None:
     call("refund-retrieval", of=refund)
     call("refund-list")
     _disputes(shop, call, paid)
-    for event in shop.sandbox.journal.events.entries:
-        made.events.setdefault(event.type, orjson.loads(event.body))
-        signature = sign(event.body, shop.core.identity.webhook_secret, event.created_at // 1000)
-        made.signatures.setdefault(event.type, signature)
+    _events(made, shop)
+
+
+def _events(made: Examples, shop: _Business) -> None:
+    happened = {event.type: event for event in reversed(shop.sandbox.journal.events.entries)}
+    for kind in EVENT_TYPES:
+        # What did not happen above is shown as a test webhook sends it.
+        event = happened.get(kind) or shop.sandbox.send_test_webhook(kind)
+        made.events[kind] = orjson.loads(event.body)
+        made.signatures[kind] = sign(event.body, shop.core.identity.webhook_secret, event.created_at // 1000)
 
 
 def _disputes(shop: _Business, call: Any, paid: str) -> None:  # noqa: ANN401 - the function of `_answers`
