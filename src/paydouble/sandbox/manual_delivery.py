@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paydouble.core.errors import UsageError
-from paydouble.payments.events import EVENT_TYPES, Event
+from paydouble.payments.events import EVENT_TYPES, FAMILIES, Event
 from paydouble.payments.resources import (
     Customer,
     Dispute,
     Failure,
     PayIn,
     PaymentMethod,
-    Payout,
     Refund,
     Resource,
 )
@@ -44,7 +43,7 @@ class ManualDelivery:
     def emit_event(self, kind: str, resource: Resource, now: int) -> Event:
         """Publish an event of any documented type about a resource as it is now; `UsageError` if the two do not fit."""
         _check_documented(kind)
-        if isinstance(resource, Payout) or kind.partition(".")[0].replace("-", "") != resource.OBJECT:
+        if not isinstance(resource, FAMILIES[kind.partition(".")[0]]):
             raise UsageError(f"{resource.id} is a {resource.OBJECT}, which {kind} is not about", member="object_id")
         return self._publish(kind, resource, now)
 
