@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -15,15 +15,13 @@ from paydouble.core.instants import write_instant
 from paydouble.core.json_schema import COUNT, described, object_of
 from paydouble.faults.names import OperationPattern, misspelt
 from paydouble.journal import RequestEntry, Verdict
-from paydouble.payments.events import EVENT_TYPES
-from paydouble.payments.events import FAMILIES
+from paydouble.payments.events import EVENT_TYPES, FAMILIES
 from paydouble.records import Event, Request, UnclaimedRequest, show_event, show_request, show_unclaimed
 from paydouble.sandbox import Sandbox
 from paydouble.verification import Criterion
 from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, ControlError, Noun, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.verification import VERDICT, Journal, Members, Question, alone, given
-
 
 
 def _documented(value: str) -> str:
