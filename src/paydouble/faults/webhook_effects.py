@@ -239,7 +239,10 @@ class Payload(AttemptEffect):
 
 
 class Formatting(AttemptEffect):
-    """The same JSON in other bytes, validly signed; `escaped_slashes` needs a slash, as in an order number."""
+    """The same JSON in other bytes, validly signed.
+
+    Events are `compact` already; `escaped_slashes` needs a slash, as in an order number.
+    """
 
     exposes: ClassVar = "verifies its own serialisation instead of the received bytes"
     summary: ClassVar = "formatting"

@@ -6,14 +6,17 @@ from itertools import cycle
 from typing import Any, get_args
 
 import pytest
+from drive import DEPOSITS, HOUR, Business, deposit_body
 from hooked import LIFE, hooked
 from receivers import ok, status
 from servers import Client
 from webhook_faults import EFFECTS, label
 
+from paydouble.api.values import Reply
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import WEBHOOK_EFFECTS, parse_fault
 from paydouble.faults.webhook_effects import EventEffect
+from paydouble.webhooks.deliveries import Attempt
 
 # Each of these keeps a fault from firing for a pay-in that plays the happy path.
 REASONS: list[dict[str, Any]] = [
@@ -62,6 +65,38 @@ async def test_a_delivery_or_its_attempt_names_the_fault(client: Client, effect:
         assert named == {"culprit"}
         assert fault.fired > 0
         assert {each.status for each in business.deliveries} <= {"delivered", "dropped", "held", "exhausted"}
+
+
+def _what_is_seen(effect: dict[str, Any], *, armed: bool) -> object:
+    """Return all that the merchant can see of a payment whose deliveries fail once each, with or without a fault."""
+    failed = set()
+
+    def receiver(attempt: Attempt) -> int:
+        first = attempt.body not in failed
+        failed.add(attempt.body)
+        return 500 if first else 200
+
+    # The fault sets another value than the sandbox has.
+    livemode = effect["type"] == "livemode" and not effect.get("value", True)
+    business = Business(receiver=receiver, livemode=livemode)
+    if armed:
+        fault = parse_fault({"on": "webhooks", "effect": effect})
+        business.sandbox.faults.add(fault, business.sandbox.now)
+    reply = business.begin(DEPOSITS, deposit_body(external_identifier="order/1"))
+    assert isinstance(reply, Reply)
+    business.advance(2 * HOUR)
+    return (
+        [lead for _, lead in reply.overtaken],
+        [(each.due_at, each.headers, each.body, each.transport) for each in business.received],
+        [each.status for each in business.sandbox.outbox.deliveries.values()],
+    )
+
+
+# Events are compact already, so `compact` only undoes what another fault has done.
+@pytest.mark.parametrize("effect", [each for each in EFFECTS if each.get("mode") != "compact"], ids=label)
+def test_an_effect_that_fires_is_seen(effect: dict[str, Any]) -> None:
+    """A merchant sees other bytes, other times or another order: what a plan notes is carried out."""
+    assert _what_is_seen(effect, armed=True) != _what_is_seen(effect, armed=False)
 
 
 def test_every_effect_and_mode_is_tried() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paydouble.core.errors import UsageError
-from paydouble.faults.api_effects import OperationEffect
+from paydouble.faults.api_effects import ApiEffect, OperationEffect
+from paydouble.faults.base import Effect
 from paydouble.faults.model import (
     API_EFFECTS,
     WEBHOOK_EFFECTS,
@@ -16,6 +17,7 @@ from paydouble.faults.model import (
     document,
     parse_fault,
 )
+from paydouble.faults.webhook_effects import WebhookEffect
 
 ERROR = {"type": "error", "status": 503}
 
@@ -202,6 +204,19 @@ def test_the_two_sides_are_known() -> None:
     for effects in (API_EFFECTS, WEBHOOK_EFFECTS):
         assert all(kind.model_fields["type"].default == name for name, kind in effects.items())
         assert all(len(kind.exposes) > 10 for kind in effects.values())
+
+
+@pytest.mark.parametrize(("base", "effects"), [(ApiEffect, API_EFFECTS), (WebhookEffect, WEBHOOK_EFFECTS)])
+def test_every_effect_that_is_declared_can_be_used(base: type[Effect], effects: dict[str, type[Effect]]) -> None:
+    """An effect that is missing in the union of its side would be refused as unknown."""
+    declared: set[type[Effect]] = set()
+    bases = [base]
+    while bases:
+        below = [each for each in bases.pop().__subclasses__() if each.__module__.startswith("paydouble.")]
+        bases += below
+        declared |= {each for each in below if "type" in each.model_fields}
+
+    assert declared == set(effects.values())
 
 
 def test_operations_are_those_of_the_table() -> None:
