@@ -1,4 +1,4 @@
-"""`python tests/simulation/play.py` plays the shell on many seeds, and says how to repeat the first that breaks."""
+"""`python tests/simulation/play.py` plays the shell on many seeds, and says how to repeat the first failure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def play(seeds: range) -> str | None:
-    """Play some seeds; returns what broke, and how to repeat it."""
+    """Play some seeds; returns what failed, and how to repeat it."""
     gc.freeze()  # what is loaded is not looked at again by each collection
     for seed in seeds:
         try:

@@ -22,7 +22,7 @@ PARTS, SEEDS = 40, 50  # parts so small that none is long on a busy machine
 
 @pytest.fixture(autouse=True)
 def _little_to_collect() -> Iterator[None]:
-    """Keep what is loaded out of the collections of a play."""
+    """Keep loaded modules out of the collections of a play."""
     gc.collect()
     gc.freeze()
     yield
@@ -31,7 +31,7 @@ def _little_to_collect() -> Iterator[None]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_play_breaks_what_must_hold(part: int) -> None:
-    """Whatever receivers, clocks, faults and tests do: nothing is lost, nothing is untrue, and nothing stays."""
+    """Whatever receivers, clocks, faults and tests do: nothing is lost, every record is right, nothing leaks."""
     for seed in range(part * SEEDS, (part + 1) * SEEDS):
         run(seed)
 
@@ -43,7 +43,7 @@ def test_a_play_repeats_to_the_byte() -> None:
 
 
 def test_memory_returns_to_its_start() -> None:
-    """After some plays the next ones leave nothing behind: no object more than before."""
+    """After some plays, further ones leave no more objects than before."""
 
     def objects_after(seeds: range) -> int:
         for seed in seeds:
@@ -67,7 +67,7 @@ def _first_violation(seeds: int = 400) -> str:
 
 
 def test_a_stray_answer_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When bytes on a resting connection pass, receivers are said to have answered what they have not."""
+    """When bytes on an idle connection are passed on, records contain answers that receivers have not given."""
 
     def believe(link: Link, data: bytes) -> None:
         link._inner.data_received(data)  # noqa: SLF001 - what it would be without the link
@@ -80,7 +80,7 @@ def test_a_stray_answer_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_clock_that_follows_the_wall_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a real clock follows the wall, it stands after a step back."""
+    """When a real clock follows the wall clock, it stops after a step back."""
     make = host.ClockSpec.make
 
     def on_the_wall(spec: host.ClockSpec) -> Clock:
@@ -94,7 +94,7 @@ def test_a_clock_that_follows_the_wall_is_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_lost_delivery_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a failed attempt sets no timer, a delivery waits for what never comes."""
+    """When a failed attempt sets no timer, a delivery waits forever."""
     settle = Outbox.settle
     monkeypatch.setattr(Outbox, "settle", lambda *args, **options: settle(*args, **options) and None)
 
@@ -104,7 +104,7 @@ def test_a_lost_delivery_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_worker_that_outlives_its_sandbox_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a deleted sandbox's attempts are not broken off, they are seen to go on."""
+    """When the attempts of a deleted sandbox are not cancelled, they are seen to go on."""
 
     async def close(pump: Pump) -> None:
         pump._closed = True  # noqa: SLF001 - all that it does here

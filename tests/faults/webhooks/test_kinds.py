@@ -33,6 +33,17 @@ async def test_without_a_tie_times_differ(client: Client) -> None:
         assert [first == second for first, second in pairwise(times)] == [False, True, False]
 
 
+async def test_a_tie_needs_no_endpoint(client: Client) -> None:
+    """It is in the event itself, which a test can read without a receiver."""
+    async with hooked(client) as business:
+        business.sandbox.set_notification_url(None)
+        fault = business.fault({"type": "tie"})
+        await business.live()
+
+        assert fault.fired == 3
+        assert len({each.event.created_at for each in business.deliveries}) == 1
+
+
 async def test_a_foreign_event_comes_before_the_own_one(client: Client) -> None:
     """It tells of the same kind of fact, is validly signed, and names nothing that the business knows."""
     async with hooked(client, scenario="abandoned") as business:

@@ -1,1 +1,1 @@
-"""The shell under a loop, a network, a wall clock and a collector that a seed decides about."""
+"""The shell with a loop, a network, a wall clock and a garbage collector that are controlled by a seed."""

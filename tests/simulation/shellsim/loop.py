@@ -22,7 +22,7 @@ class Peer(Protocol):
     """The other end of a connection."""
 
     def connected(self, transport: Transport) -> None:
-        """Learn of the connection."""
+        """Note the connection."""
 
     def received(self, data: bytes) -> None:
         """Get bytes."""
@@ -32,7 +32,7 @@ class Peer(Protocol):
 
 
 class Socket:
-    """What a caller may ask a socket for."""
+    """A socket, as far as the code under test uses it."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
@@ -104,7 +104,7 @@ class Transport(asyncio.Transport):
     # What the peer does
 
     def feed(self, data: bytes) -> None:
-        """Put bytes, or the END, where the loop will find them."""
+        """Put bytes, or the END, into the inbox."""
         if not self._closing:
             self.inbox.append(data)
 
@@ -117,7 +117,7 @@ class Transport(asyncio.Transport):
     # What the loop does
 
     def read(self) -> None:
-        """Hand on what lies there, as one reading of a socket does."""
+        """Pass on what is in the inbox, as one read of a socket does."""
         if not self.inbox or self._paused or self._closing:
             return
         if self._reset:
@@ -153,11 +153,11 @@ def _finish(made: asyncio.Future[None]) -> None:
 
 
 class Stuck(Exception):
-    """Nothing is ready and nothing will be: somebody waits for what never happens."""
+    """Nothing is ready and nothing ever will be: a task waits for something that never happens."""
 
 
 class Loop(asyncio.BaseEventLoop):
-    """Time and sockets by a seed."""
+    """An event loop whose time and network follow a seed."""
 
     def __init__(self, random: Random, dial: Callable[[int], Peer]) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class Loop(asyncio.BaseEventLoop):
             self.call_soon(transport.read)
 
     def _write_to_self(self) -> None:
-        """Nothing sleeps that would have to be woken."""
+        """Do nothing: the loop never sleeps."""
 
     def next_number(self) -> int:
         """Return the number of a new connection."""

@@ -47,7 +47,7 @@ class Seen:
 
 @dataclass
 class Receiver:
-    """What listens at a port."""
+    """A server that listens at a port."""
 
     loop: Loop
     random: Random
@@ -58,7 +58,7 @@ class Receiver:
     down: bool = False
 
     def start(self, behaviour: Awaitable[None]) -> None:
-        """Do something beside."""
+        """Run a coroutine as a task."""
         task = self.loop.create_task(_quietly(behaviour))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -143,12 +143,12 @@ class Connection:
             self._transport.feed(data)
 
     def stray(self, after: Seen) -> None:
-        """Say something unasked, unless another request has come: then nobody could tell it from its answer."""
+        """Send unsolicited bytes, unless another request has come: then they would look like its answer."""
         if self._latest is after and self._transport is not None and not self._transport.in_transit:
             self.send(self.random.choice(_STRAYS))
 
     def close(self) -> None:
-        """Close, as the system does it: what came and was not read makes it a reset."""
+        """Close, as the system does it: with unread bytes it is a reset."""
         self.send(END)
         self.open = False
 

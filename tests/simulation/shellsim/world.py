@@ -46,7 +46,7 @@ DEPOSITS: Final = "/api/v1/pay-in/deposit-creation"
 
 
 class Violation(AssertionError):
-    """Something that must hold does not."""
+    """An invariant does not hold."""
 
 
 def must(holds: object, what: str) -> None:
@@ -57,7 +57,7 @@ def must(holds: object, what: str) -> None:
 
 @dataclass(eq=False)
 class Shop:
-    """A merchant, its sandbox, and what it has been told."""
+    """A merchant, its sandbox, and the answers that it got."""
 
     box: Sandbox
     authorization: str
@@ -73,7 +73,7 @@ class Shop:
 
 
 class World:
-    """Everything in one play."""
+    """The state of one play."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -97,7 +97,7 @@ class World:
         return Connection(receiver)
 
     def wall_ns(self) -> int:
-        """Return what the machine's clock on the wall shows."""
+        """Return the time of the machine's wall clock."""
         return START * 1_000_000 + int((self.loop.time() - 1_000) * 1e9) + self.wall_step_ms * 1_000_000
 
     def record(self) -> list[object]:
@@ -111,7 +111,7 @@ class World:
     # The play
 
     async def play(self) -> None:
-        """Do what the seed says, then look whether everything holds."""
+        """Do what the seed says, then check all invariants."""
         async with asyncio.timeout(LONGEST_SECONDS):
             await self._play()
 
@@ -168,7 +168,7 @@ class World:
     # What can happen
 
     def deposit(self, shop: Shop) -> str:
-        """A merchant makes some deposits."""
+        """A merchant creates some deposits."""
         count = self.random.choice((1, 1, 1, 1, 1, 1, 1, 2, 2, 10))
         for _ in range(count):
             shop.keys += 1
@@ -186,7 +186,7 @@ class World:
         return str(count)
 
     def retry(self, shop: Shop) -> str:
-        """A merchant makes a request once more, under its key."""
+        """A merchant repeats a request with its key."""
         if shop.again:
             number = self.random.randrange(len(shop.again))
             self._start(self._ask(shop, "POST", DEPOSITS, shop.again[number], number + 1))
@@ -208,13 +208,13 @@ class World:
         return str(wanted)
 
     def retarget(self, shop: Shop) -> str:
-        """A test aims a sandbox elsewhere, or nowhere."""
+        """A test changes a sandbox's URL, or removes it."""
         url = self.random.choice((None, self._url(), self._url()))
         self.host.act(shop.box, lambda: shop.box.set_notification_url(url))
         return str(url)
 
     def by_hand(self, shop: Shop) -> str:
-        """A test holds a delivery, releases it or sends it once more."""
+        """A test holds a delivery, releases it or sends it again."""
         deliveries = list(shop.box.outbox.deliveries.values())
         if not deliveries:
             return ""
@@ -231,7 +231,7 @@ class World:
         return f"{by} ms"
 
     def other_clock(self, shop: Shop) -> str:
-        """A test puts in another clock."""
+        """A test gives a sandbox another clock."""
         mode: ClockMode = self.random.choice(("real", "manual", "auto"))
         spec = ClockSpec(mode, shop.box.tick())
         self.host.act(shop.box, lambda: shop.box.set_clock(spec.make()))
@@ -244,12 +244,12 @@ class World:
         return f"{by} ms"
 
     def collect(self, _: Shop) -> str:
-        """The garbage collector happens to run."""
+        """The garbage collector runs."""
         gc.collect(self.random.choice((0, 0, 1, 2)))
         return ""
 
     def outage(self, _: Shop) -> str:
-        """A receiver goes away, or comes back."""
+        """A receiver becomes unreachable, or reachable again."""
         receiver = self.receivers[self.random.choice(PORTS)]
         receiver.down = not receiver.down
         return "down" if receiver.down else "up"
@@ -262,7 +262,7 @@ class World:
         return ", ".join(sorted(scope))
 
     def delete(self, shop: Shop) -> str:
-        """A test deletes its sandbox, whatever is under way in it."""
+        """A test deletes its sandbox, whatever is in flight in it."""
         self.shops.remove(shop)
         self._start(self._delete(shop))
         return ""
@@ -319,7 +319,7 @@ class World:
             await asyncio.wait(self.calls)
 
     async def _come_to_rest(self) -> None:
-        """Let everything happen that happens by itself."""
+        """Let everything happen that is due by itself."""
         await self._finish_calls()
         for receiver in self.receivers.values():
             receiver.down = False
@@ -336,7 +336,7 @@ class World:
                 must(abs(lag) <= 2 * clock.rate, f"{box.identity.id}: its clock is {lag:g} ms behind")
 
     async def _clear_away(self) -> None:
-        """Let receivers go, and look whether anything stays."""
+        """Remove the receivers, and check that nothing stays."""
         for receiver in self.receivers.values():
             for task in tuple(receiver.tasks):
                 task.cancel()
@@ -347,7 +347,7 @@ class World:
         must(not self.loop.transports, f"{len(self.loop.transports)} connections stay open")
 
     async def give_up(self) -> None:
-        """End what a play that has failed has left."""
+        """End what a failed play has left running."""
         await self.host.close()  # so that nothing new begins
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
@@ -404,7 +404,7 @@ class World:
                 must(by_hand or not (taken and taken[-1]), f"{name}: somebody has taken it")
 
     def _check_truth(self, shop: Shop, made: list[tuple[Delivery, Attempt]]) -> None:
-        """Compare what the double says of its attempts with what the receivers know."""
+        """Compare the double's records of attempts with those of the receivers."""
         seen: dict[str, list[Seen]] = defaultdict(list)
         for receiver in self.receivers.values():
             for each in receiver.seen:
@@ -473,7 +473,7 @@ FAULTS: Final[tuple[dict[str, Any], ...]] = (
 
 @contextmanager
 def doubles(world: World) -> Iterator[None]:
-    """Put the loop's time, its sockets and the wall clock where the program looks for the machine's."""
+    """Replace the loop's time, its sockets and the wall clock."""
     loop = world.loop
 
     async def dial(addr_infos: list[Any], **_: object) -> Any:  # noqa: ANN401 - a socket

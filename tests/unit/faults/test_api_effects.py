@@ -1,4 +1,4 @@
-"""What each effect notes in a plan, and how its numbers are drawn."""
+"""What each effect writes into a plan, and how its random values are derived."""
 
 from __future__ import annotations
 
@@ -69,25 +69,25 @@ def _plan(number: int = 1, **effect: Any) -> Plan:  # noqa: ANN401 - JSON is any
     ids=str,
 )
 def test_an_effect_notes_what_it_asks_for(effect: dict[str, Any], member: str, value: object) -> None:
-    """One member of the plan, with the attribute's value or its default."""
+    """It sets one member of the plan to the attribute's value or its default."""
     assert getattr(_plan(**effect), member) == value
 
 
 @pytest.mark.parametrize(("kind", "sent"), [("cut", True), ("length", True), ("drip", True), ("reset", False)])
 def test_some_wires_let_a_status_through(kind: Any, *, sent: bool) -> None:  # noqa: ANN401 - a literal
-    """A client of those learns the status."""
+    """A client of those gets the status."""
     assert Wire(kind).sends_head is sent
 
 
 def test_a_plan_speaks_for_an_answer_or_a_wire() -> None:
-    """Time alone does not."""
+    """A delay alone does not replace the answer."""
     plans = [_plan(type="error", status=500), _plan(type="empty_response"), _plan(type="latency", fixed="1s")]
 
     assert [plan.speaks for plan in plans] == [True, True, False]
 
 
 def test_garbage_is_drawn_anew_each_time() -> None:
-    """Each firing has bytes of its own, the same ones for the same seed."""
+    """Each firing has its own bytes, the same ones for the same seed."""
     drawn = [_plan(number, type="garbage").wire for number in (1, 1, 2)]
 
     assert drawn[0] == drawn[1] != drawn[2]
@@ -110,14 +110,14 @@ def test_uniform_stays_between_its_ends(low: int, more: int, number: int) -> Non
 
 
 def test_uniform_reaches_both_ends() -> None:
-    """Neither end is left out, and nothing in between."""
+    """Neither end is left out, nor anything in between."""
     effect = _latency(uniform=["5ms", "8ms"])
 
     assert {effect.milliseconds(_roll(number)) for number in range(100)} == {5, 6, 7, 8}
 
 
 def test_lognormal_is_mostly_quick_and_sometimes_slow() -> None:
-    """Half of the times are below the median; the slowest are held at the bound."""
+    """Half of the times are below the median; the longest are cut to `max`."""
     effect = _latency(lognormal={"median": "100ms", "sigma": 1, "max": "1s"})
 
     times = sorted(effect.milliseconds(_roll(number)) for number in range(1001))
@@ -129,7 +129,7 @@ def test_lognormal_is_mostly_quick_and_sometimes_slow() -> None:
 
 
 def test_the_same_roll_draws_the_same() -> None:
-    """Time depends on seed, fault and firing alone."""
+    """The time depends on seed, fault and number of the match alone."""
     effect = _latency(uniform=["0s", "1000s"])
 
     times = [effect.milliseconds(_roll(number, seed)) for number, seed in ((1, 1), (1, 1), (2, 1), (1, 2))]
@@ -139,7 +139,7 @@ def test_the_same_roll_draws_the_same() -> None:
 
 
 def test_a_roll_orders_reproducibly() -> None:
-    """An order is a permutation, and each purpose has one of its own."""
+    """An order is a permutation, and each purpose has its own."""
     seeded = _roll()
 
     orders = [seeded.order(purpose, 8) for purpose in ("a", "a", "b")]
@@ -159,7 +159,7 @@ def test_a_roll_orders_reproducibly() -> None:
     ids=str,
 )
 def test_numbers_of_any_json_keep_their_digits(value: object, written: bytes) -> None:
-    """What an attribute takes as any JSON is written as it was given, however long."""
+    """An attribute that takes any JSON is written as it was given, however long its numbers."""
     fault = parse_fault({"effect": {"type": "error", "status": 500, "details": {"x": value}}})
     assert isinstance(fault, ApiFault)
 
@@ -177,7 +177,7 @@ def test_any_json_can_be_shown() -> None:
 
 
 def test_unknown_members_leave_a_list_alone() -> None:
-    """What has no object as data gets them in the envelope."""
+    """A body whose data is no object gets them in the envelope only."""
     (rewrite,) = _plan(type="unknown_members", members={"x": 1}).rewrite
     body: dict[str, Any] = {"data": []}
 
@@ -187,7 +187,7 @@ def test_unknown_members_leave_a_list_alone() -> None:
 
 
 def test_every_effect_says_when_it_acts() -> None:
-    """Each is of exactly one of the three kinds, and has all that its kind asks for."""
+    """Each derives from exactly one of the three kinds, and has what its kind needs."""
     kinds = (PhasedEffect, DistortionEffect, OperationEffect)
 
     for name, effect in API_EFFECTS.items():

@@ -1,4 +1,4 @@
-"""Changes to an event's bytes: total, exact in their numbers, and harmless to what cannot be read."""
+"""Changes to an event's bytes: they keep the digits of numbers, and leave a body that is not JSON as it is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ json_values = st.recursive(
 
 @given(document=st.dictionaries(texts, json_values, max_size=5), mode=st.sampled_from(FORMATS))
 def test_every_formatting_of_any_object_is_the_same_json(document: dict[str, Any], mode: str) -> None:
-    """Spelled otherwise, and once more spelled otherwise, it reads the same to the digit."""
+    """After one or two changes of spelling it parses to the same value, to the digit."""
     body = json_text.dumps(document)
 
     once = bodies.formatting(body, mode)
@@ -39,7 +39,7 @@ def test_every_formatting_of_any_object_is_the_same_json(document: dict[str, Any
 
 @given(document=st.dictionaries(texts, json_values, max_size=5))
 def test_escaping_everything_leaves_ascii_that_reads_the_same(document: dict[str, Any]) -> None:
-    """Any text, also beyond the basic plane, survives as escapes."""
+    """Any text, also beyond the basic plane, is preserved by escapes."""
     escaped = bodies.payload(json_text.dumps(document), "escaped")
 
     assert escaped.isascii()
@@ -83,7 +83,7 @@ def test_a_member_cannot_be_set_in_what_is_no_json(broken: bytes) -> None:
     ],
 )
 def test_a_member_is_set_at_its_path(path: str, value: object, expected: bytes) -> None:
-    """Members on the way are made, a plain value on the way is replaced, and other numbers keep their digits."""
+    """Missing objects on the path are created, a plain value there is replaced, and other numbers keep their digits."""
     changed = bodies.set_path(EVENT, path, value)
 
     assert expected in changed
@@ -98,7 +98,7 @@ def test_only_the_first_id_is_exchanged() -> None:
 
 
 def test_slashes_are_escaped_once() -> None:
-    """A backslash before a slash is not taken for an escape that is missing."""
+    """A slash that is escaped already is not escaped again."""
     body = b'{"a":"/","b":"\\\\/"}'
 
     once = bodies.formatting(body, "escaped_slashes")

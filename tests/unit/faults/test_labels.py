@@ -1,4 +1,4 @@
-"""What faults have done, in a word or two: true in each phase, and there for every effect."""
+"""Labels for what faults have done: right in each phase, and there for every effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_request_is_said_to_be_done_or_not(effect: str, phase: str | None, sai
 
 
 def test_what_breaks_a_reply_says_more_than_its_name() -> None:
-    """Effects that change the operation itself go by their own names; of all others it is said what they broke."""
+    """Effects on the operation itself are labelled with their names; all others with what they did to the reply."""
     said = {kind: labels.to_request(declared(kind)) for kind in API_EFFECTS}
 
     assert {kind for kind in said if said[kind] == kind} == _of_kind(OperationEffect)
@@ -65,7 +65,7 @@ def _of_kind(base: type[object]) -> set[str]:
 
 
 def test_an_effect_of_another_version_goes_by_its_name() -> None:
-    """The handle may talk to a newer server."""
+    """The handle may be used with a newer server."""
     newer = {"effect": {"type": "teleport"}}
 
     assert [labels.to_request(newer), labels.to_event(newer), labels.to_attempt(newer)] == ["teleport"] * 3
@@ -87,14 +87,14 @@ def test_an_attempt_is_said_to_be_spoilt(effect: str, said: str) -> None:
 
 
 def test_every_effect_on_attempts_has_words() -> None:
-    """In a word or two."""
+    """Its label is one to three words."""
     kinds = [name for name, kind in WEBHOOK_EFFECTS.items() if issubclass(kind, AttemptEffect)]
 
     assert all(0 < len(labels.to_attempt(declared(kind, on="webhooks")).split()) <= 3 for kind in kinds)
 
 
 def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
-    """Several faults are told in their order."""
+    """Several faults are listed in their order."""
     known = {"a": declared("latency"), "b": declared("truncate")}
 
     assert labels.describe(["a", "gone", "b"], known.get, labels.to_request) == (

@@ -1,4 +1,4 @@
-"""A fault as a test declares it: what is taken, and what each refusal names."""
+"""A fault as a test declares it: what is accepted, and what each error names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ERROR = {"type": "error", "status": 503}
 
 
 def test_defaults_are_the_plainest_fault() -> None:
-    """An effect alone is enough: it fires on everything, always, and alone."""
+    """An effect alone is enough: it fires for everything, always, and alone."""
     fault = parse_fault({"effect": {"type": "connection_reset"}})
 
     told = (fault.on, fault.enabled, fault.skip, fault.times, fault.probability, fault.ttl, fault.compose, fault.point)
@@ -42,7 +42,7 @@ def test_defaults_are_the_plainest_fault() -> None:
     ids=str,
 )
 def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
-    """Without `on` an effect that one side has goes there; one that both have is on the API."""
+    """Without `on` an effect of one side only selects that side; one of both is on the API."""
     assert type(parse_fault(data)) is side
 
 
@@ -130,7 +130,7 @@ def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
     ids=str,
 )  # fmt: skip
 def test_a_bad_fault_is_refused(data: object, member: str, words: str) -> None:
-    """A refusal names the member, and says what is wrong with it."""
+    """The error names the member, and says what is wrong with it."""
     with pytest.raises(UsageError) as refused:
         parse_fault(data)
 
@@ -139,14 +139,14 @@ def test_a_bad_fault_is_refused(data: object, member: str, words: str) -> None:
 
 
 def test_exactly_one_shape_of_a_time() -> None:
-    """`latency` and `delay` take one shape."""
+    """`latency` and `delay` take exactly one of the three."""
     with pytest.raises(UsageError, match="exactly one of fixed, uniform, lognormal"):
         parse_fault({"effect": {"type": "delay"}})
 
 
 @pytest.mark.parametrize("kind", [name for name, effect in API_EFFECTS.items() if issubclass(effect, OperationEffect)])
 def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
-    """These are asked before the operation, and take no phase."""
+    """These effects act before the operation, and take no phase."""
     attributes = {"by": 1} if kind == "amount_drift" else {}
 
     assert parse_fault({"effect": {"type": kind, **attributes}}).point == "before"
@@ -187,7 +187,7 @@ def test_the_phase_decides_when_it_is_asked(kind: str, phase: str | None, point:
     ids=lambda data: data["effect"]["type"],
 )  # fmt: skip
 def test_a_fault_is_shown_as_it_could_be_declared(data: dict[str, Any]) -> None:
-    """What is shown says everything that was declared, and declares the same fault again."""
+    """The document contains everything that was declared, and declares the same fault again."""
     shown = document(parse_fault(data))
 
     def covers(wanted: Any, got: Any) -> bool:  # noqa: ANN401 - JSON is any
@@ -220,7 +220,7 @@ def test_every_effect_that_is_declared_can_be_used(base: type[Effect], effects: 
 
 
 def test_operations_are_those_of_the_table() -> None:
-    """The table stands above the faults, and says the same."""
+    """The table of operations, a layer above the faults, has the same names."""
     from paydouble.api.operations import OPERATIONS as TABLE
     from paydouble.faults.names import OPERATIONS
 
@@ -238,7 +238,7 @@ def test_operations_are_those_of_the_table() -> None:
     ],
 )
 def test_what_could_never_strike_is_refused(match: dict[str, str], effect: str, message: str) -> None:
-    """A misspelt name would leave a test green that proves nothing."""
+    """A misspelt name would never match, and leave a test green that proves nothing."""
     with pytest.raises(UsageError) as caught:
         parse_fault({"match": match, "effect": {"type": effect}})
 

@@ -1,4 +1,4 @@
-"""In which order the events of a window leave."""
+"""In which order the events of a window are sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _reordering(strategy: Strategy, window: int = 5, order: tuple[int, ...] = (3
     order=st.permutations(range(1, 9)),
 )
 def test_any_arrangement_is_a_permutation(strategy: Strategy, count: int, order: list[int]) -> None:
-    """However many events there are in the end, each leaves exactly once."""
+    """However many events there are in the end, each is sent exactly once."""
     reordering = _reordering(strategy, 8, tuple(order))
 
     assert sorted(reordering.arrange(count)) == list(range(count))
@@ -46,12 +46,12 @@ def test_any_arrangement_is_a_permutation(strategy: Strategy, count: int, order:
     ],
 )
 def test_an_arrangement_names_places(strategy: Strategy, count: int, expected: list[int]) -> None:
-    """The places are those in which the events came; of a window that is not full the rest of the order counts."""
+    """The places are those in which the events were made; a window that is not full skips missing places."""
     assert _reordering(strategy).arrange(count) == expected
 
 
 def test_a_shuffle_depends_on_its_roll() -> None:
-    """The same values gives the same order, the next firing another one."""
+    """The same seeded values give the same order, the next firing another one."""
     orders = [
         Reordering(
             "f", "shuffle", 8, (), 0, each_object=True, seeded=SeededValues(SeededRandom(seed), "f", number)

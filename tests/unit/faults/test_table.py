@@ -1,4 +1,4 @@
-"""Which faults fire: matching, counting, chance, order; and that the index finds what a search would."""
+"""Which faults fire: matching, counting, probability, order; and that the index finds what a search would."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AUTHORIZATION = basic_header("sandbox_key", "sandbox_secret")
 
 @dataclass
 class Context:
-    """A request that is what a test says."""
+    """A request with the members that a test gives it."""
 
     members: dict[str, str | int] = field(default_factory=dict)
     suits: bool = True
@@ -54,7 +54,7 @@ def _fire(table: FaultTable, **members: str | int) -> list[str]:
 
 
 def test_an_empty_table_is_not_busy() -> None:
-    """A lane without faults costs nothing, and fires nothing."""
+    """An injection point without faults is not active, and nothing fires."""
     table = _table()
 
     assert ("before" in table.active_points, "after" in table.active_points, _fire(table), len(table)) == (
@@ -66,7 +66,7 @@ def test_an_empty_table_is_not_busy() -> None:
 
 
 def test_a_fault_is_asked_in_its_lane() -> None:
-    """One before the commit does not keep those after it busy."""
+    """A fault before the commit does not make the point after it active."""
     table = _table()
     _add(table, phase="after_commit")
 
@@ -90,7 +90,7 @@ def test_a_fault_is_asked_in_its_lane() -> None:
     ids=str,
 )
 def test_all_that_is_given_must_hold(match: dict[str, Any], *, fires: bool) -> None:
-    """Every member of a match must be there and fit; what a request does not have fits nothing."""
+    """Every member of a match must be there and fit; a member that a request does not have fits nothing."""
     table = _table()
     _add(table, id="f", match=match)
 
@@ -110,7 +110,7 @@ def test_an_attempt_is_a_number() -> None:
 
 
 def test_skip_then_times() -> None:
-    """The first matches pass, then it fires so often, then never again; what does not match does not count."""
+    """The first matches are passed over, then it fires `times` times, then never; other requests do not count."""
     table = _table()
     armed = _add(table, skip=2, times=2, match={"method": "POST"})
 
@@ -120,7 +120,7 @@ def test_skip_then_times() -> None:
 
 
 def test_what_has_nothing_to_act_on_does_not_count() -> None:
-    """A match that the effect cannot act on leaves its counts alone."""
+    """When the effect cannot act on a match, the counts do not change."""
     table = _table()
     armed = _add(table, times=1)
 
@@ -130,7 +130,7 @@ def test_what_has_nothing_to_act_on_does_not_count() -> None:
 
 
 def test_a_fault_has_its_time() -> None:
-    """`ttl` counts from when it was added, and is over at its end."""
+    """`ttl` counts from when it was added; at its end the fault is inactive."""
     table = _table()
     armed = _add(table, ttl="2s")
 
@@ -149,7 +149,7 @@ def test_a_disabled_fault_is_passed_over() -> None:
 
 
 def test_the_first_decides_and_compose_lets_the_next_act() -> None:
-    """In the order in which they were added, until one that fires does not compose."""
+    """Faults are tried in the order of their addition, until one fires that does not compose."""
     table = _table()
     _add(table, id="a", compose=True, match={"external_identifier": "x"})
     _add(table, id="waits", skip=9)
@@ -164,7 +164,7 @@ def test_the_first_decides_and_compose_lets_the_next_act() -> None:
     ("probability", "low", "high"), [(0.0, 0, 0), (0.1, 60, 140), (0.5, 430, 570), (1.0, 1000, 1000)]
 )
 def test_probability_is_a_share(probability: float, low: int, high: int) -> None:
-    """So many of a thousand matches fire, about."""
+    """About that share of a thousand matches fires."""
     table = _table()
     armed = _add(table, probability=probability)
 
@@ -180,7 +180,7 @@ def _pattern(table: FaultTable, name: str) -> list[bool]:
 
 
 def test_the_same_seed_fires_alike() -> None:
-    """Chance depends on the seed, the fault's id and the number of the match."""
+    """It depends on the seed, the fault's id and the number of the match."""
     tables = [_table(seed) for seed in (1, 1, 2)]
     for table in tables:
         _add(table, id="f", probability=0.5)
@@ -192,7 +192,7 @@ def test_the_same_seed_fires_alike() -> None:
 
 
 def test_another_fault_shifts_nothing() -> None:
-    """With other faults around it, before and behind, one fires as it does alone; another id fires otherwise."""
+    """With other faults before and after it, a fault fires as it does alone; with another id it fires otherwise."""
     alone, crowd = _table(), _table()
     _add(alone, id="f", probability=0.5)
     for name in ("other", "f", "third"):
@@ -206,7 +206,7 @@ def test_another_fault_shifts_nothing() -> None:
 
 
 def test_ids_are_given_or_made() -> None:
-    """A fault without an id gets one that is free; one that is taken is refused."""
+    """A fault without an id gets a free one; an id that is taken is refused."""
     table = _table()
     _add(table, id="fault-2")
 
@@ -219,7 +219,7 @@ def test_ids_are_given_or_made() -> None:
 
 
 def test_a_change_keeps_counts_and_place() -> None:
-    """A fault that is changed goes on counting, and is asked where it stood."""
+    """A changed fault keeps its counts, and its place in the order."""
     table = _table()
     _add(table, id="a", match={"method": "GET"})
     _add(table, id="b")
@@ -231,7 +231,7 @@ def test_a_change_keeps_counts_and_place() -> None:
 
 
 def test_a_removed_fault_is_gone() -> None:
-    """It fires no more, and nobody finds it."""
+    """It fires no more, and cannot be found."""
     table = _table()
     _add(table, id="a")
     _add(table, id="b", phase="after_commit")
@@ -256,7 +256,7 @@ def test_a_removed_fault_is_gone() -> None:
 
 
 def test_clear_tells_how_many() -> None:
-    """Everything goes, and its number is told."""
+    """Everything is removed, and the number returned."""
     table = _table()
     _add(table)
     _add(table)
@@ -265,7 +265,7 @@ def test_clear_tells_how_many() -> None:
 
 
 def test_a_table_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that never tidies up hears of it."""
+    """A test that never removes its faults gets an error in the end."""
     monkeypatch.setattr(table_module, "MOST_FAULTS", 2)
     table = _table()
     _add(table)
@@ -287,7 +287,7 @@ _REQUESTS = st.dictionaries(st.sampled_from(_MEMBERS), st.sampled_from(["a", "b"
 def test_the_index_finds_what_a_search_would(
     steps: list[tuple[dict[str, str], bool, dict[str, str]]],
 ) -> None:
-    """Looking faults up by a value fires exactly those that going through all of them in order would."""
+    """The index leads to exactly the faults that a search of all of them in order would find."""
     table = _table()
     for match, compose, members in steps:
         _add(table, match=match, compose=compose)
@@ -317,7 +317,7 @@ def test_a_request_has_every_member_that_a_fault_may_match(member: str) -> None:
 
 @pytest.mark.parametrize("member", WebhookMatch.model_fields)
 def test_an_event_has_every_member_that_a_fault_may_match(member: str) -> None:
-    """As a request has."""
+    """The same holds for events."""
     box = InProcess().sandbox
     wanted = {"attempt": 1, "event_type": "pay-in.created"}.get(member, "none")
     box.faults.add(parse_fault({"on": "webhooks", "match": {member: wanted}, "effect": {"type": "chunked"}}), box.now)
@@ -330,7 +330,7 @@ def test_an_event_has_every_member_that_a_fault_may_match(member: str) -> None:
 
 
 def test_a_member_that_nothing_has_is_no_silent_miss() -> None:
-    """A member of a match that is added and forgotten here ends with an error, not with a fault that never fires."""
+    """A new member of a match that is forgotten here causes an error, not a fault that never fires."""
     box = InProcess().sandbox
 
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""Declarations of effects on webhooks: what is refused, and what they note in a plan."""
+"""Declarations of effects on webhooks: what is refused, and what they write into a plan."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROLL = SeededValues(SeededRandom(1), "fault-1", 1)
     ids=str,
 )
 def test_what_does_not_fit_is_refused_at_its_place(effect: dict[str, Any], member: str, message: str) -> None:
-    """The refusal names the member and says what it could be."""
+    """The error names the member and says what is allowed."""
     with pytest.raises(UsageError, match=message) as refused:
         parse_fault({"on": "webhooks", "effect": effect})
 
@@ -55,7 +55,7 @@ def test_what_does_not_fit_is_refused_at_its_place(effect: dict[str, Any], membe
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=label)
 def test_a_declaration_can_be_written_and_read_again(effect: dict[str, Any]) -> None:
-    """What is shown of a fault declares the same fault."""
+    """The document of a fault declares the same fault."""
     fault = parse_fault({"on": "webhooks", "effect": effect})
 
     assert parse_fault(document(fault)) == fault
@@ -64,7 +64,7 @@ def test_a_declaration_can_be_written_and_read_again(effect: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=label)
 def test_every_effect_notes_something(effect: dict[str, Any]) -> None:
-    """No effect leaves its plan as it was."""
+    """Every effect changes its plan."""
     declared = parse_fault({"on": "webhooks", "effect": effect}).effect
 
     if isinstance(declared, EventEffect):
@@ -79,7 +79,7 @@ def test_every_effect_notes_something(effect: dict[str, Any]) -> None:
 
 
 def test_delays_add_up() -> None:
-    """Two composed delays take the time of both."""
+    """Two combined delays take the time of both."""
     plan = EventPlan()
     for fixed in ("2s", "3s"):
         effect = parse_fault({"on": "webhooks", "effect": {"type": "delay", "fixed": fixed}}).effect

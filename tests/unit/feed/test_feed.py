@@ -1,4 +1,4 @@
-"""The feed: everything that happens, numbered, the newest kept."""
+"""The feed: everything that happens, numbered, the newest notes kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paydouble.feed import Feed, Note
 
 
 def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
-    """Every note calls every listener once; one that is forgotten hears nothing more."""
+    """Every note calls every listener once, until it is removed."""
     feed = Feed(10)
     heard: list[int] = []
 
@@ -27,7 +27,7 @@ def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
 
 
 def test_a_note_holds_its_number_its_record_and_its_detail() -> None:
-    """What is read is what was added, with numbers from 1."""
+    """Notes are read as they were added, with numbers from 1."""
     feed = Feed(10)
     feed.note("attempt", "delivery", "attempt")
 

@@ -1,4 +1,4 @@
-"""The journals of a sandbox have a budget in bytes: the oldest go, and are counted."""
+"""The journals of a sandbox have a limit in bytes: the oldest records are evicted, and counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = 65_536
 
 
 def kept_bytes(box: Sandbox) -> int:
-    """Return what the journals hold, counted exactly."""
+    """Return the bytes that the journals hold, counted exactly."""
     journal = box.journal
     return (
         sum(map(trimming.size_of_request, journal.requests.entries))
@@ -30,12 +30,12 @@ def kept_bytes(box: Sandbox) -> int:
 
 
 def large(number: int, size: int = 8_000, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON is any
-    """Return a deposit with a long member that nobody knows."""
+    """Return a deposit with a long unknown member."""
     return deposit_body(external_identifier=f"order-{number}", note="x" * size, **changes)
 
 
 def test_the_oldest_requests_go_when_they_are_too_large() -> None:
-    """However many a journal may hold, together they have so many bytes; the newest stay and the others are counted."""
+    """However many a journal may hold, together they stay below the limit; the newest stay, the others are counted."""
     business = Business(journal_bytes=SMALL, notification_url=None)
     for number in range(100):
         business.post(DEPOSITS, large(number))
@@ -49,7 +49,7 @@ def test_the_oldest_requests_go_when_they_are_too_large() -> None:
 
 
 def test_requests_without_an_operation_count_too() -> None:
-    """What is refused at the edge is kept, and bounded, as well."""
+    """Requests that are refused early are kept, and bounded, too."""
     business = Business(journal_bytes=SMALL)
     for number in range(40):
         business.post(f"/nothing/{number}", large(number))
@@ -59,7 +59,7 @@ def test_requests_without_an_operation_count_too() -> None:
 
 
 def test_what_is_gone_is_gone_from_the_feed_too() -> None:
-    """No note holds a request that the journal holds no more."""
+    """No note keeps a request that the journal has evicted."""
     business = Business(journal_bytes=SMALL, notification_url=None)
     for number in range(100):
         business.post(DEPOSITS, large(number))
@@ -73,7 +73,7 @@ def test_what_is_gone_is_gone_from_the_feed_too() -> None:
 
 
 def test_a_request_that_is_gone_holds_no_memory() -> None:
-    """Neither its idempotency key nor anything else keeps a long body that the journal has let go."""
+    """Neither its idempotency key nor anything else keeps the long body of an evicted request."""
     business = Business(journal_bytes=SMALL, notification_url=None)
     business.post(DEPOSITS, large(0, 30_000))
     (entry,) = business.sandbox.journal.requests.entries
@@ -87,7 +87,7 @@ def test_a_request_that_is_gone_holds_no_memory() -> None:
 
 
 def test_settled_deliveries_and_their_events_go_with_the_answers_of_receivers() -> None:
-    """A receiver that answers at length fills the journal of deliveries, not that of requests."""
+    """A receiver with long answers fills the journal of deliveries, not that of requests."""
     business = Business(journal_bytes=SMALL, scenario="abandoned")
     for number in range(50):
         business.deposit(external_identifier=f"order-{number}")
@@ -102,7 +102,7 @@ def test_settled_deliveries_and_their_events_go_with_the_answers_of_receivers() 
 
 
 def _answer(business: Business, status: int, length: int) -> None:
-    """Let the receiver answer whatever is due with so many bytes."""
+    """Let the receiver answer everything that is due with so many bytes."""
     box = business.sandbox
     while endpoints := box.ready_endpoints():
         for endpoint in endpoints:
@@ -113,7 +113,7 @@ def _answer(business: Business, status: int, length: int) -> None:
 
 
 def test_a_delivery_that_waits_is_kept_without_the_answers_to_its_attempts() -> None:
-    """It must still arrive; what the receiver has said to the attempts so far is let go, and each says so."""
+    """It must still be delivered; the answers to its attempts are removed, and each attempt says so."""
     business = Business(journal_bytes=SMALL, scenario="abandoned")
     business.deposit()
     box = business.sandbox
@@ -136,7 +136,7 @@ def test_a_delivery_that_waits_is_kept_without_the_answers_to_its_attempts() -> 
 
 
 def test_what_cannot_be_made_smaller_is_left_alone() -> None:
-    """Deliveries that wait may be more than the budget; the newest requests are not sacrificed for them."""
+    """Waiting deliveries may exceed the limit; the newest requests are not evicted for them."""
     business = Business(journal_bytes=SMALL, scenario="abandoned", receiver=lambda _: None)
     for number in range(300):
         business.deposit(external_identifier=f"order-{number}")
@@ -148,7 +148,7 @@ def test_what_cannot_be_made_smaller_is_left_alone() -> None:
 
 
 def test_a_smaller_budget_holds_at_once() -> None:
-    """A setting that is changed is kept from then on."""
+    """A changed setting applies immediately."""
     business = Business(notification_url=None)
     for number in range(50):
         business.post(DEPOSITS, large(number))
@@ -185,7 +185,7 @@ def test_a_long_body_is_still_compared(size: int, fingerprint: str) -> None:
 
 
 def test_a_large_journal_is_given_back_with_its_sandbox() -> None:
-    """What was trimmed is held by nothing."""
+    """Nothing keeps what was evicted."""
     business = Business(journal_bytes=SMALL)
     for number in range(30):
         business.post(DEPOSITS, large(number))

@@ -14,7 +14,7 @@ commands = st.lists(st.integers() | limits.map("*".__mul__), max_size=40)
 
 @given(limit=limits, script=commands)
 def test_a_log_keeps_the_newest_and_counts_the_rest(limit: int, script: list[int | str]) -> None:
-    """After any additions and new limits the newest entries are there, in order, and none is uncounted."""
+    """After any additions and new limits the newest entries are there, in order, and all others are counted."""
     log: Log[int] = Log(limit)
     kept: list[int] = []
     added = 0
@@ -33,7 +33,7 @@ def test_a_log_keeps_the_newest_and_counts_the_rest(limit: int, script: list[int
 
 
 def test_a_cleared_log_counts_from_nothing() -> None:
-    """`clear` answers with what there was, and keeps its limit."""
+    """`clear` returns how many there were, and keeps the limit."""
     log: Log[int] = Log(2)
     for entry in range(5):
         log.add(entry)

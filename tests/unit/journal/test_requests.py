@@ -1,4 +1,4 @@
-"""What the request journal says of each request."""
+"""What the request journal contains about each request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from drive import DEPOSITS, START, Business, deposit_body, key
 
 
 def test_a_request_is_kept_as_it_came_and_as_it_was_answered() -> None:
-    """Time, line, body, operation, key, answer and events stand in the entry."""
+    """The entry has its time, line, body, operation, key, answer and events."""
     business = Business()
     business.advance(5)
 
@@ -37,7 +37,7 @@ def test_a_request_in_flight_has_no_status_yet() -> None:
 
 
 def test_refused_requests_are_kept_too() -> None:
-    """Whatever authenticated request came is there, with why idempotency had no say."""
+    """Every authenticated request is there, with the verdict `none` when it was refused before idempotency."""
     business = Business()
 
     business.get("/nowhere")
@@ -49,7 +49,7 @@ def test_refused_requests_are_kept_too() -> None:
 
 
 def test_the_journal_is_bounded() -> None:
-    """At `journal_limit` the oldest request goes, and is counted."""
+    """At `journal_limit` the oldest request is evicted, and counted."""
     business = Business(journal_limit=3)
     for number in range(5):
         business.post(DEPOSITS, deposit_body(), key=key(number))
@@ -59,7 +59,7 @@ def test_the_journal_is_bounded() -> None:
 
 
 def test_events_name_only_the_request_that_caused_them() -> None:
-    """What the clock does later is no request's doing, even when a request comes first to see it."""
+    """An event that the clock causes names no request, even when a request comes first to see it."""
     business = Business()
     business.deposit()
     business.sandbox.clock.jump(START + 60_000)

@@ -1,4 +1,4 @@
-"""Requests that no sandbox claims: few are kept, and nothing of them that could open a door elsewhere."""
+"""Requests that belong to no sandbox: few are kept, and no credentials of theirs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _ask(double: InProcess, target: str = DEPOSITS, body: bytes = b"", **headers
     ids=["none", "another scheme", "unknown", "long"],
 )
 def test_a_request_of_no_business_is_kept(authorization: dict[str, str], key: str | None) -> None:
-    """As it came and as it was answered, with the key that it named; what authenticates is not kept."""
+    """As it arrived and was answered, with its business key, but without its credentials."""
     double = InProcess()
 
     status = _ask(double, DEPOSITS + "?a=b", b"{}", **authorization, Cookie="session=1", Host="shop.test")
@@ -45,7 +45,7 @@ def test_a_request_of_no_business_is_kept(authorization: dict[str, str], key: st
 
 
 def test_what_a_sandbox_has_claimed_is_in_its_own_journal() -> None:
-    """Its key is enough for that, with a wrong secret too; at an address that is none the secret has to be right."""
+    """Its key is enough for that, also with a wrong secret; at an unknown address the secret must be right."""
     double = InProcess()
     wrong = basic_header("sandbox_key", "wrong")
 
@@ -64,7 +64,7 @@ def test_what_a_sandbox_has_claimed_is_in_its_own_journal() -> None:
 
 
 def test_only_the_newest_are_kept_and_little_of_each() -> None:
-    """Whoever knows no key must not be able to fill the memory."""
+    """A client without a key must not be able to fill the memory."""
     double = InProcess()
     for number in range(MOST_UNCLAIMED + 2):
         _ask(double, f"/api/v1/{number}", b"x" * 10_000, Long="y" * 8_000, Longer="z" * 8_000, Last="w" * 1_000)
@@ -81,7 +81,7 @@ def test_only_the_newest_are_kept_and_little_of_each() -> None:
 
 
 def test_a_failure_of_our_own_is_nobodys_request() -> None:
-    """Nor are bytes that are no request."""
+    """Neither is a sequence of bytes that is no request."""
     double = InProcess()
     double.pipeline.internal_error()
     double.pipeline.unreadable("No request.")
@@ -90,7 +90,7 @@ def test_a_failure_of_our_own_is_nobodys_request() -> None:
 
 
 def test_each_is_told_of() -> None:
-    """To a log, for instance."""
+    """The listener, such as a log, is called."""
     told: list[UnclaimedEntry] = []
     unclaimed = Unclaimed(lambda: 5, told.append)
     entry = UnclaimedEntry("req_1", 0, "GET", "/", None, b"", b"")

@@ -1,4 +1,4 @@
-"""A sandbox holds nothing that holds it, so it goes with the last one that holds it."""
+"""A sandbox has no reference cycle, so it is freed with the last reference to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _without_the_collector() -> Iterator[None]:
 
 
 def test_a_sandbox_that_nobody_holds_is_gone() -> None:
-    """Its ledger, its timers and what a scenario has laid over its settings do not keep it."""
+    """Its ledger, its timers and the settings of a scenario do not keep it in memory."""
     sandbox = bench(scenarios=script(pay_in=[{"after": "1s", "to": "pending"}]), scenario="scripted")
     deposit(sandbox)
     advance(sandbox, 2_000)
@@ -35,7 +35,7 @@ def test_a_sandbox_that_nobody_holds_is_gone() -> None:
 
 
 def test_a_business_without_sockets_that_nobody_holds_is_gone() -> None:
-    """So it is in a process of its own."""
+    """The in-process sandbox is freed too."""
     business = InProcess()
     deposit(business.sandbox)
     weak = weakref.ref(business.sandbox)
@@ -46,7 +46,7 @@ def test_a_business_without_sockets_that_nobody_holds_is_gone() -> None:
 
 
 def test_the_ledger_of_a_sandbox_that_has_gone_tells_nobody() -> None:
-    """Whoever has kept the ledger alone can still move what is in it; there is no event."""
+    """A ledger that outlives its sandbox can still move resources, and makes no events."""
     sandbox = bench()
     pay_in = deposit(sandbox)
     ledger, events = sandbox.ledger, sandbox.journal.events
@@ -59,7 +59,7 @@ def test_the_ledger_of_a_sandbox_that_has_gone_tells_nobody() -> None:
 
 
 def test_a_closed_sandbox_tells_nobody() -> None:
-    """What followed it does not hear of what is still under way."""
+    """Its listeners are not called for what is still in flight."""
     sandbox = bench()
     heard: list[int] = []
     sandbox.feed.listen(lambda: heard.append(sandbox.feed.sequence))

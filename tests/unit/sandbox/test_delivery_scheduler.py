@@ -1,4 +1,4 @@
-"""Deliveries handled by hand, also at the moments at which an attempt is on its way."""
+"""Deliveries handled by hand, also while an attempt is in flight."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _fault(business: Business, effect: dict[str, Any], **members: Any) -> None: 
 
 @pytest.mark.parametrize("url", [URL, OTHER])
 def test_what_is_on_its_way_cannot_be_sent_again(url: str) -> None:
-    """Also when the endpoint has moved meanwhile; once it is answered it can."""
+    """Also when the endpoint has changed meanwhile; once the attempt is answered it can."""
     business = _business()
     delivery, attempt = _flying(business)
     business.sandbox.set_notification_url(url)
@@ -50,7 +50,7 @@ def test_what_is_on_its_way_cannot_be_sent_again(url: str) -> None:
 
 
 def test_held_on_its_way_and_refused_it_waits_for_its_release() -> None:
-    """No retry comes by itself; released, the next attempt is made at once and the ladder goes on."""
+    """No retry is made while it is held; on release the next attempt is made at once, and the schedule goes on."""
     business = _business(receiver=lambda _: 500)
     delivery, attempt = _flying(business)
     business.sandbox.hold(delivery)
@@ -66,7 +66,7 @@ def test_held_on_its_way_and_refused_it_waits_for_its_release() -> None:
 
 
 def test_held_on_its_way_and_taken_it_is_delivered() -> None:
-    """There is nothing left to hold, whatever was asked while the answer was not known."""
+    """A successful attempt settles it, although it was held meanwhile."""
     business = _business()
     delivery, attempt = _flying(business)
     business.sandbox.hold(delivery)
@@ -77,7 +77,7 @@ def test_held_on_its_way_and_taken_it_is_delivered() -> None:
 
 @pytest.mark.parametrize(("status", "expected"), [(200, "delivered"), (500, "waiting")])
 def test_released_on_its_way_it_goes_on_as_if_never_held(status: int, expected: str) -> None:
-    """No second attempt leaves beside the one on its way; a failed one is retried after a minute."""
+    """No second attempt is made beside the one in flight; a failed one is retried after a minute."""
     business = _business()
     delivery, attempt = _flying(business)
     business.sandbox.hold(delivery)
@@ -104,7 +104,7 @@ def test_on_its_way_when_the_endpoint_goes(status: int, expected: str) -> None:
 
 
 def test_a_hold_takes_the_retry_off_the_clock() -> None:
-    """What waits for its next attempt can be held, and its ladder goes on from the release."""
+    """A delivery that waits for its next attempt can be held, and its schedule goes on from the release."""
     business = _business(receiver=lambda _: 500)
     business.deliver_all()
     delivery = _delivery(business)
@@ -130,7 +130,7 @@ def test_a_held_delivery_can_be_held_again() -> None:
 
 
 def test_a_queued_one_is_held_out_of_its_queue() -> None:
-    """The one behind it is sent."""
+    """The next one in the queue is sent."""
     business = _business()
     business.deposit(expires_in=2_592_000)
     business.sandbox.hold(_delivery(business))
@@ -158,7 +158,7 @@ def test_redelivering_what_is_queued_sends_it_once() -> None:
 
 
 def test_redelivering_follows_the_endpoint_and_needs_one() -> None:
-    """A delivered event goes to where the sandbox points now; without an endpoint it is `no_endpoint`."""
+    """A delivered event goes to the sandbox's current URL; without one it is `no_endpoint`."""
     business = _business()
     business.deliver_all()
     delivery = _delivery(business)
@@ -173,7 +173,7 @@ def test_redelivering_follows_the_endpoint_and_needs_one() -> None:
 
 
 def test_redelivering_to_a_deposits_own_endpoint_stays_there() -> None:
-    """The sandbox's endpoint is none of its business."""
+    """The sandbox's URL does not matter."""
     business = Business(scenario="abandoned")
     business.deposit(notification_url=OTHER)
     business.deliver_all()
@@ -190,7 +190,7 @@ def test_redelivering_to_a_deposits_own_endpoint_stays_there() -> None:
     [(None, [0, 1]), (0, [0, 1]), (59 * SECOND, [1]), (HOUR, [])],
 )
 def test_failed_deliveries_are_those_whose_latest_attempt_failed(since: int | None, expected: list[int]) -> None:
-    """Waiting and exhausted ones, since an instant; not the delivered, the held, or what is on its way."""
+    """Waiting and exhausted ones, since an instant; not the delivered, the held, or those in flight."""
     answers = iter([500, 500, 200, 500])
     business = Business(scenario="abandoned", receiver=lambda _: next(answers))
     start = business.sandbox.now
@@ -207,7 +207,7 @@ def test_failed_deliveries_are_those_whose_latest_attempt_failed(since: int | No
 
 
 def test_what_is_on_its_way_has_not_failed() -> None:
-    """Its answer is not known."""
+    """Its answer is not known yet."""
     business = _business(receiver=lambda _: 500)
     business.deliver_all()
     business.sandbox.redeliver(_delivery(business))
@@ -234,7 +234,7 @@ def test_the_first_delay_of_a_schedule_holds_with_faults_too() -> None:
 
 @pytest.mark.parametrize("scope", [{"deliveries"}, {"state"}, {"state", "deliveries"}])
 def test_a_reset_and_copies_that_are_still_to_come(scope: set[str]) -> None:
-    """Copies go with the deliveries and stay without."""
+    """A reset of the deliveries removes copies that are still to come, any other reset keeps them."""
     business = _business()
     _fault(business, {"type": "duplicate", "spacing": "1m", "copies": 2})
     business.deposit(expires_in=2_592_000)
@@ -246,7 +246,7 @@ def test_a_reset_and_copies_that_are_still_to_come(scope: set[str]) -> None:
 
 
 def test_an_answer_to_what_a_reset_has_removed_counts_for_nothing() -> None:
-    """The attempt was in flight when its delivery was forgotten."""
+    """The attempt was in flight when its delivery was removed."""
     business = _business()
     delivery, attempt = _flying(business)
     business.sandbox.reset(frozenset({"deliveries"}))
@@ -256,7 +256,7 @@ def test_an_answer_to_what_a_reset_has_removed_counts_for_nothing() -> None:
 
 
 def test_the_feed_tells_of_copies_and_of_what_a_window_lets_go() -> None:
-    """Each is a note of its own."""
+    """Each copy, and each delivery that a window sends, has a note of its own."""
     business = Business(scenario="abandoned")
     _fault(business, {"type": "reorder", "each": "sandbox"}, compose=True)
     _fault(business, {"type": "duplicate"}, times=1)
@@ -271,7 +271,7 @@ def test_the_feed_tells_of_copies_and_of_what_a_window_lets_go() -> None:
 
 @pytest.mark.parametrize("spacing", ["0s", "5s"])
 def test_copies_of_a_success_whose_endpoint_has_gone_meanwhile_go_nowhere(spacing: str) -> None:
-    """The event is taken just after the sandbox has lost its endpoint: the copies say so, and no attempt is made."""
+    """The event is delivered just after the sandbox has lost its endpoint: its copies are `no_endpoint`."""
     business = Business(scenario="abandoned")
     _fault(business, {"type": "duplicate", "copies": 2, "after_success": True, "spacing": spacing})
     business.deposit(expires_in=2_592_000)

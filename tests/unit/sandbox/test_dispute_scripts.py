@@ -1,4 +1,4 @@
-"""How a dispute ends: by its deadline, by a review, by giving in, or by a script."""
+"""How a dispute ends: by its deadline, by a review, by acceptance, or by a script."""
 
 import pytest
 from benches import DAY, advance, bench, bodies, deposit, paid, script, timeline
@@ -49,7 +49,7 @@ def test_more_evidence_does_not_move_the_decision() -> None:
 
 
 def test_an_update_from_the_provider_does_not_move_the_decision() -> None:
-    """A dispute that is under review already, and is put there again, is decided when it was to be."""
+    """A dispute under review that is put under review again is decided at the same time as before."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))
     box.submit_evidence(dispute, {"receipt": "r"})
@@ -63,7 +63,7 @@ def test_an_update_from_the_provider_does_not_move_the_decision() -> None:
 
 
 def test_a_dispute_that_is_reopened_late_takes_evidence() -> None:
-    """It says by when, in its event as well."""
+    """It has a new deadline, which its event shows too."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))
     advance(box, 8 * DAY)
@@ -78,7 +78,7 @@ def test_a_dispute_that_is_reopened_late_takes_evidence() -> None:
 
 
 def test_a_scripted_dispute_is_about_what_none_is_about_yet() -> None:
-    """A second one takes the rest; with nothing left none arrives, and the script ends."""
+    """A second dispute is about the rest; with nothing left none is opened, and the script ends."""
     steps = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
     disputes = [{"after": "1s", "dispute": each} for each in ({"amount": "60%"}, {"amount": "60%"}, {}, {})]
     box = bench(url=None, scenarios=script("disputed", pay_in=[*steps, *disputes]))
@@ -91,7 +91,7 @@ def test_a_scripted_dispute_is_about_what_none_is_about_yet() -> None:
 
 @pytest.mark.parametrize(("while_disputed", "refunded"), [("refuse", [400]), ("allow", [1000])])
 def test_a_scripted_refund_leaves_disputed_money(while_disputed: str, refunded: list[int]) -> None:
-    """As for the merchant's own refunds, the setting says whether it does."""
+    """As for the merchant's own refunds, the setting decides."""
     steps = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
     rest = [{"after": "1s", "dispute": {"amount": "60%"}}, {"after": "1s", "refund": {}}]
     box = bench(
@@ -104,7 +104,7 @@ def test_a_scripted_refund_leaves_disputed_money(while_disputed: str, refunded: 
 
 
 def test_an_accepted_dispute_rests() -> None:
-    """Giving in closes the dispute at once and for good."""
+    """Accepting closes the dispute at once, and it stays closed."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))
 

@@ -1,4 +1,4 @@
-"""Whoever takes the wheel keeps it: transitions that a test asks for."""
+"""Transitions that a test asks for: a forced transition ends the script."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from paydouble.payments.resources import Failure
 
 
 def test_a_forced_transition_ends_the_script() -> None:
-    """After a test has moved a pay-in, its scenario moves it no more; it still expires."""
+    """After a test has moved a pay-in, its scenario does not move it any more; it still expires."""
     box = bench(url=None)
     pay_in = deposit(box)
 
@@ -21,7 +21,7 @@ def test_a_forced_transition_ends_the_script() -> None:
 
 
 def test_a_forced_end_leaves_no_timer() -> None:
-    """What is final has nothing left to do."""
+    """A final state has no timers."""
     box = bench(url=None)
     pay_in = deposit(box)
 
@@ -32,7 +32,7 @@ def test_a_forced_end_leaves_no_timer() -> None:
 
 @pytest.mark.parametrize(("first", "second"), list(product(sorted(PAY_IN), repeat=2)))
 def test_wherever_a_pay_in_is_forced_it_comes_to_rest(first: str, second: str) -> None:
-    """After any two forced moves a pay-in that nobody has paid expires, and any other stays as it is."""
+    """After any two forced moves an unpaid pay-in expires, and any other stays as it is."""
     box = bench(url=None)
     pay_in = deposit(box)
 
@@ -89,7 +89,7 @@ def test_a_dispute_that_is_reopened_after_its_deadline_has_a_window_of_its_own()
 
 
 def test_a_forced_dispute_leaves_its_script() -> None:
-    """A scripted dispute that a test moves is then decided by the default life."""
+    """A scripted dispute that a test moves is then decided by the default script."""
     scenarios = script(
         "happy-path",
         pay_in=[{"after": "6s", "to": "succeeded", "force": True}],
@@ -118,7 +118,7 @@ def test_a_returned_payout_needs_no_force() -> None:
 
 
 def test_a_forced_transition_lets_the_clock_catch_up_first() -> None:
-    """What was due before the call has happened before it."""
+    """What was due before the call happens before it."""
     box = bench(url=None)
     pay_in = deposit(box)
     box.clock.jump(START + 3_500)

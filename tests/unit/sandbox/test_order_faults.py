@@ -1,4 +1,4 @@
-"""What a scenario brings beside its steps: faults of each order's own, settings, and how it is chosen."""
+"""What a scenario has besides its steps: faults for each order, settings, and how it is chosen."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def scenario(name: str = "staged", **members: Any) -> Scenario:  # noqa: ANN401 
 
 
 class Shop:
-    """A merchant at a double in this very process."""
+    """A merchant with a double in this process."""
 
     def __init__(self, *scenarios: Scenario, settings: Settings | None = None) -> None:
-        """Open, with a receiver that takes everything."""
+        """Open, with a receiver that accepts everything."""
         self.got: list[str] = []
         self.double = InProcess(settings or Settings(), receiver=self._take, library=Library(given=scenarios))
         self.box = self.double.sandbox
@@ -43,7 +43,7 @@ class Shop:
         return 200
 
     def order(self, name: str = "order-1", *, key: int | None = None, **members: Any) -> str:  # noqa: ANN401
-        """Ask for a deposit; returns the status, or how the answer was lost."""
+        """Request a deposit; returns the status, or how the answer was lost."""
         body = json.dumps(deposit_body(external_identifier=name, **members)).encode()
         named = None if key is None else f"00000000-0000-4000-9000-{key:012d}"
         reply = self.double.handle(self.double.request("POST", DEPOSITS, body, key=named))
@@ -51,7 +51,7 @@ class Shop:
 
 
 def by_mail(name: str) -> dict[str, Any]:
-    """Return the customer whose e-mail chooses a scenario."""
+    """Return a customer whose e-mail chooses a scenario."""
     return {"customer": {"first_name": "Ada", "last_name": "Byron", "email": f"{name}@scenario.test"}}
 
 
@@ -85,7 +85,7 @@ def test_a_fault_before_the_commit_finds_the_very_deposit(how: str) -> None:
 
 
 def test_an_outage_is_the_orders_own() -> None:
-    """The events of one order meet a receiver that is down for an hour; those of another are taken at once."""
+    """The events of one order meet a receiver that is down for an hour; those of another are delivered at once."""
     shop = Shop(scenario(faults=[OUTAGE], lifecycle={"pay_in": [{"after": "1s", "to": "pending"}]}))
     shop.order("a", **by_mail("staged"))
     shop.order("b", **by_mail("abandoned"))
@@ -96,7 +96,7 @@ def test_an_outage_is_the_orders_own() -> None:
 
 
 def test_cleared_faults_do_not_come_back_with_a_retry() -> None:
-    """Whoever heals a sandbox by clearing its faults has healed the orders that there are."""
+    """Clearing all faults clears those of existing orders for good."""
     shop = Shop(scenario(faults=[REFUSED]))
     first = shop.order("a", key=1, **by_mail("staged"))
 
@@ -131,7 +131,7 @@ def test_an_orders_fault_is_changed_and_removed_like_any_other() -> None:
 
 
 def test_an_orders_fault_is_asked_where_it_belongs() -> None:
-    """Changed to another phase it is asked there, and no more where it was; a reset of the state ends it."""
+    """With another phase it acts at another injection point only; a reset of the state removes it."""
     shop = Shop(scenario(faults=[REFUSED]))
     shop.order("a", **by_mail("staged"))
     faults = shop.box.faults
@@ -146,7 +146,7 @@ def test_an_orders_fault_is_asked_where_it_belongs() -> None:
 
 
 def test_removing_one_orders_fault_leaves_anothers() -> None:
-    """What two orders have alike is asked as long as one of them has it."""
+    """An injection point is active as long as one order has a fault there."""
     shop = Shop(scenario(faults=[REFUSED]))
     shop.order("a", **by_mail("staged"))
     shop.order("b", key=7, **by_mail("staged"))
@@ -167,7 +167,7 @@ def test_a_test_cannot_take_the_id_of_an_orders_fault() -> None:
 
 
 def test_two_scenarios_of_one_order_do_not_meet() -> None:
-    """A second pay-in of the same order that leads another life keeps out of the first one's faults."""
+    """A second pay-in of the same order with another scenario does not meet the first one's faults."""
     shop = Shop(scenario(faults=[OUTAGE]), scenario("calm", faults=[{**OUTAGE, "enabled": False}]))
     shop.order("a", **by_mail("staged"))
     shop.order("a", **by_mail("calm"))
@@ -178,7 +178,7 @@ def test_two_scenarios_of_one_order_do_not_meet() -> None:
 
 
 def test_the_oldest_order_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept for orders is bounded; the newest have their faults."""
+    """The number of orders with faults is bounded; the newest keep theirs."""
     monkeypatch.setattr(order_faults, "MOST_ORDERS", 2)
     shop = Shop(scenario(faults=[REFUSED]), scenario("twin", faults=[OUTAGE]))
 
@@ -201,7 +201,7 @@ def test_an_unknown_scenario_arms_nothing() -> None:
 
 
 def test_settings_come_and_go_with_the_active_scenario() -> None:
-    """They are laid over the sandbox's, and taking them back touches nothing else."""
+    """They are applied over the sandbox's, and removing them changes nothing else."""
     shop = Shop(scenario(settings={"envelope": "alternate", "webhooks": {"timeout": "2s"}}), scenario("plain"))
     box = shop.box
     box.activate_scenario("staged")
@@ -216,7 +216,7 @@ def test_settings_come_and_go_with_the_active_scenario() -> None:
 
 
 def test_settings_come_with_the_first_pay_in_that_needs_them() -> None:
-    """A scenario that an e-mail chooses has its settings in force for its own deposit."""
+    """The settings of a scenario that an e-mail chooses apply to its own deposit."""
     shop = Shop(scenario(settings={"created_status": 201}), scenario("seconds", settings={"timestamps": "seconds"}))
 
     first = shop.order("a", **by_mail("staged"))
@@ -226,7 +226,7 @@ def test_settings_come_with_the_first_pay_in_that_needs_them() -> None:
 
 
 def test_settings_come_with_a_pay_in_that_is_played() -> None:
-    """A pay-in that a test makes play a scenario, past the API, has its settings in force as well."""
+    """They also apply to a pay-in that a test starts without the API."""
     box = bench(scenarios={"staged": scenario(settings={"livemode": True})})
 
     deposit(box, scenario="staged")
@@ -235,7 +235,7 @@ def test_settings_come_with_a_pay_in_that_is_played() -> None:
 
 
 def test_a_copy_of_a_scenario_begins_by_what_it_is_itself() -> None:
-    """What was worked out for the one that was copied is not the copy's."""
+    """The start plan of the original is not used for the copy."""
     original = scenario(faults=[LOST])
     before = original.start_plan
 
@@ -246,7 +246,7 @@ def test_a_copy_of_a_scenario_begins_by_what_it_is_itself() -> None:
 
 
 def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:
-    """A quota is in force before the first request."""
+    """A quota applies from the first request on."""
     quota = scenario(settings={"rate_limit": {"limit": 1, "window": "60s"}})
     shop = Shop(quota, settings=Settings(scenario="staged"))
 
@@ -257,7 +257,7 @@ def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:
 
 
 def test_a_forgotten_upload_takes_its_settings_with_it() -> None:
-    """After a reset of the scenarios the settings are those of before."""
+    """After a reset of the scenarios the former settings apply."""
     shop = Shop()
     shop.box.scenarios.upload(scenario(settings={"envelope": "A"}))
     shop.box.activate_scenario("staged")
@@ -270,7 +270,7 @@ def test_a_forgotten_upload_takes_its_settings_with_it() -> None:
 
 
 def test_settings_that_do_not_fit_change_nothing() -> None:
-    """What was laid stays laid, and its own scenario can still take it back."""
+    """The applied settings stay, and can still be removed."""
     fits = scenario("fits", settings={"envelope": "A"})
     contradicts = scenario("contradicts", settings={"webhooks": {"repeat_last": True}})
     shop = Shop(fits, contradicts, settings=load_settings({"webhooks": {"schedule": ["0s"], "repeat_last": False}}))
@@ -325,7 +325,7 @@ def test_the_order_of_choice() -> None:
 
 
 def test_uploads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more than there may be is refused; an upload over another is not one more."""
+    """One more than the limit is refused; replacing an upload is not one more."""
     from paydouble.sandbox import scenario_selector
 
     monkeypatch.setattr(scenario_selector, "MOST_UPLOADS", 1)

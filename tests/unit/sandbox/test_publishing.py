@@ -1,4 +1,4 @@
-"""Events made by hand, and which faults see which event."""
+"""Events made by hand, and which faults act on which event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _resource(box: Sandbox, kind: str) -> Resource:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_documented_event_can_be_emitted_for_an_object(kind: str) -> None:
-    """The body is the object as it is now under the type that was asked for, and the object stays as it is."""
+    """The body shows the object as it is now, with the requested type, and the object does not change."""
     box = bench()
     resource = _resource(box, kind)
     status = resource.status
@@ -51,7 +51,7 @@ def test_any_documented_event_can_be_emitted_for_an_object(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_test_webhook_of_each_type_fits_its_schema(kind: str) -> None:
-    """The sample is in the state that the type tells of, and in no book."""
+    """The sample is in the state that the type reports, and in no ledger."""
     box = bench()
 
     event = box.send_test_webhook(kind)
@@ -67,7 +67,7 @@ def test_a_test_webhook_of_each_type_fits_its_schema(kind: str) -> None:
 
 
 def test_two_test_webhooks_are_about_two_objects() -> None:
-    """Their events and objects have ids of their own."""
+    """Their events and objects have different ids."""
     box = bench()
     events = [box.send_test_webhook("refund.failed") for _ in range(2)]
 
@@ -104,7 +104,7 @@ def test_an_event_about_another_kind_of_object_is_refused() -> None:
 
 
 def test_an_emitted_event_meets_faults_like_any_other() -> None:
-    """It is dropped, and says by what; it is no part of a request, so it overtakes none."""
+    """It is dropped and names the fault; no request has caused it, so it overtakes no reply."""
     box = bench()
     pay_in = deposit(box)
     for effect in ({"type": "before_response"}, {"type": "drop"}):
@@ -117,7 +117,7 @@ def test_an_emitted_event_meets_faults_like_any_other() -> None:
 
 
 def test_a_sample_has_no_order_to_match_by() -> None:
-    """Its object is in no book, so an order number or a scenario matches nothing."""
+    """Its object is in no ledger, so an order number or a scenario matches nothing."""
     box = bench()
     for match in ({"external_identifier": "*"}, {"scenario": "*"}):
         box.faults.add(parse_fault({"effect": {"type": "drop"}, "match": match}), START)

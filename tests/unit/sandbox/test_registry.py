@@ -60,7 +60,7 @@ def test_ids_and_keys_are_unique(other: Sandbox, message: str) -> None:
 
 
 def test_a_removed_sandbox_is_unknown() -> None:
-    """Its credentials open nothing any more, and its id and key are free."""
+    """Its credentials are unknown, and its id and key are free."""
     registry = Registry()
     first, second = box(), box()
     registry.add(first)
@@ -92,7 +92,7 @@ def test_a_removed_sandbox_is_unknown() -> None:
     ],
 )
 def test_a_header_is_looked_up(header: str | None, known: bool, right: bool) -> None:
-    """The key finds the sandbox in every spelling of Basic, the secret decides whether it is let in."""
+    """The key finds the sandbox in every spelling of Basic; the secret decides whether it is accepted."""
     registry = Registry()
     sandbox = box()
     registry.add(sandbox)
@@ -102,7 +102,7 @@ def test_a_header_is_looked_up(header: str | None, known: bool, right: bool) -> 
 
 @given(st.text())
 def test_no_header_breaks_the_look_up(text: str) -> None:
-    """Whatever comes as credentials is somebody or nobody."""
+    """Any text as credentials finds a sandbox or none."""
     registry = Registry()
     registry.add(box())
 

@@ -1,4 +1,4 @@
-"""Forgetting: all of it, or one part without harm to the others."""
+"""Resets: of everything, or of one part without harm to the others."""
 
 import pytest
 from benches import DAY, SECOND, START, URL, Wall, advance, bench, deposit, paid, timeline
@@ -15,7 +15,7 @@ ALL = frozenset({"state", "requests", "deliveries", "clock"})
 
 
 def busy() -> Sandbox:
-    """Return a sandbox in the middle of things: two pay-ins, a refund, a dispute, a request, a failed delivery."""
+    """Return a sandbox with two pay-ins, a refund, a dispute, a request and a failed delivery."""
     box = bench()
     pay_in = paid(box)
     box.create_refund(pay_in, amount=1, reason=None, external_identifier=None)
@@ -34,7 +34,7 @@ def fail(box: Sandbox) -> None:
 
 
 def test_a_reset_of_everything_is_a_new_beginning() -> None:
-    """With the same ids, the same commands then give the same bytes as in a sandbox that was never used."""
+    """With the same ids, the same commands give the same bytes as in a new sandbox."""
     box, fresh = busy(), bench()
 
     box.reset(ALL, same_ids=True)
@@ -58,7 +58,7 @@ def ids_after(*resets: bool, scope: frozenset[str] = ALL) -> set[str]:
 
 @pytest.mark.parametrize("scope", [ALL, frozenset({"state"})])
 def test_a_reset_begins_new_ids(scope: frozenset[str]) -> None:
-    """A receiver that remembers meets none twice; the seed and the number of resets say which they are."""
+    """A receiver that remembers meets no id twice; the ids follow from the seed and the number of resets."""
     generations = [ids_after(*[False] * resets, scope=scope) for resets in range(4)]
 
     assert len(set.union(*generations)) == 4 * 5
@@ -66,13 +66,13 @@ def test_a_reset_begins_new_ids(scope: frozenset[str]) -> None:
 
 
 def test_a_reset_gives_the_same_ids_when_asked() -> None:
-    """Such a reset does not count: ids begin again as they did after the last one that did."""
+    """Such a reset does not count: ids begin as after the last reset that did."""
     assert ids_after(False, True, True) == ids_after(False)
     assert ids_after(True, False) == ids_after(False)
 
 
 def test_rates_and_faults_do_not_change_with_a_reset() -> None:
-    """They are drawn from the seed alone."""
+    """They depend on the seed alone."""
     box = bench()
     before = box.randomness.whole("rate", "EUR-USD", 1)
 
@@ -134,7 +134,7 @@ def test_requests_can_be_forgotten_alone() -> None:
 
 
 def test_deliveries_can_be_forgotten_alone() -> None:
-    """No attempt is made any more, but lives go on and new events are delivered."""
+    """No attempt is made any more, but scripts go on and new events are delivered."""
     box = busy()
     since = box.now - START
 
@@ -148,7 +148,7 @@ def test_deliveries_can_be_forgotten_alone() -> None:
 
 
 def test_state_can_be_forgotten_alone() -> None:
-    """Books, keys and lives are gone; deliveries go on, retries included, and the clock stands where it was."""
+    """Ledger, keys and scripts are gone; deliveries go on, retries included, and the clock stays where it was."""
     box = busy()
     now = box.now
 
@@ -166,7 +166,7 @@ def test_state_can_be_forgotten_alone() -> None:
 
 @pytest.mark.parametrize("same_ids", [False, True])
 def test_what_is_kept_keeps_its_id_to_itself(same_ids: bool) -> None:
-    """Events and requests that come after a reset of the state get no id that an earlier one still has."""
+    """Events and requests after a reset of the state get no id that a kept one has."""
     box = busy()
     events = {event.id for event in box.journal.events.entries}
     requests = {entry.id for entry in box.journal.requests.entries}
@@ -181,7 +181,7 @@ def test_what_is_kept_keeps_its_id_to_itself(same_ids: bool) -> None:
 
 
 def test_a_delivery_in_flight_survives_a_reset_of_the_state() -> None:
-    """Its outcome is still taken, and its endpoint is free again."""
+    """Its outcome is still recorded, and its endpoint is free again."""
     box = bench(scenario="abandoned")
     deposit(box)
     taken = box.next_attempt(URL, START)
@@ -196,7 +196,7 @@ def test_a_delivery_in_flight_survives_a_reset_of_the_state() -> None:
 
 
 def test_a_small_journal_survives_resets() -> None:
-    """With room for one delivery, the oldest settled one makes way, however often the state was reset."""
+    """With room for one delivery, the oldest settled one is evicted, however often the state was reset."""
     box = bench(url=None, journal_limit=1)
     for _ in range(3):
         deposit(box)
@@ -218,7 +218,7 @@ def test_the_clock_begins_again_when_asked(scope: set[str], now: int) -> None:
 
 
 def test_settings_change_while_a_sandbox_lives() -> None:
-    """New settings count from now on: for stamps, decisions and what is kept."""
+    """New settings apply from now on: to timestamps, decisions and limits."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))
 
@@ -231,7 +231,7 @@ def test_settings_change_while_a_sandbox_lives() -> None:
 
 
 def test_an_unknown_scenario_is_refused() -> None:
-    """Neither a new sandbox, nor new settings, nor a deposit may name a scenario that is not there."""
+    """Neither a new sandbox, nor new settings, nor a deposit may name a scenario that does not exist."""
     box = bench()
     settings = box.settings
     message = (

@@ -1,4 +1,4 @@
-"""Uploaded scenarios over shipped ones, and the lives that have begun."""
+"""Uploads before shipped scenarios, and the scenarios that pay-ins have begun."""
 
 import pytest
 from benches import SECOND, advance, bench, deposit, paid, script, timeline
@@ -15,7 +15,7 @@ ALL = frozenset({"state", "requests", "deliveries", "clock", "scenarios"})
 
 
 def test_an_upload_goes_over_a_shipped_one_until_it_is_forgotten() -> None:
-    """The same name means the upload for as long as it is there."""
+    """The name means the upload as long as that exists."""
     box = bench()
     own = script("happy-path")["happy-path"]
     shipped = box.scenario("happy-path")
@@ -29,7 +29,7 @@ def test_an_upload_goes_over_a_shipped_one_until_it_is_forgotten() -> None:
 
 
 def test_a_pay_in_keeps_the_life_that_it_began() -> None:
-    """Its refund plays the upload after that was forgotten, and the shipped one after that was covered."""
+    """Its refund plays the upload after that was forgotten, and the shipped one after an upload has replaced it."""
     box = bench()
     box.scenarios.upload(OWN)
     forgotten = deposit(box, scenario="own")
@@ -45,7 +45,7 @@ def test_a_pay_in_keeps_the_life_that_it_began() -> None:
 
 
 def test_a_dispute_keeps_the_life_of_its_pay_in() -> None:
-    """It is decided as the upload says, though that is gone."""
+    """It is decided as the upload says, though that no longer exists."""
     box = bench()
     box.scenarios.upload(script("own", pay_in=PAID, dispute=[{"after": "1s", "to": "won", "force": True}])["own"])
     pay_in = deposit(box, scenario="own")
@@ -59,7 +59,7 @@ def test_a_dispute_keeps_the_life_of_its_pay_in() -> None:
 
 
 def test_the_active_scenario_is_the_life_of_a_new_pay_in() -> None:
-    """It goes before the setting, but not before a choice that is made for this pay-in."""
+    """It has precedence over the setting, but not over a choice for this pay-in."""
     box = bench()
     box.scenarios.activate("abandoned")
 
@@ -67,7 +67,7 @@ def test_the_active_scenario_is_the_life_of_a_new_pay_in() -> None:
 
 
 def test_an_unknown_scenario_is_no_default() -> None:
-    """The refusal names the nearest, or some that there are, uploads first, and leaves the default alone."""
+    """The error names the nearest one, or some that exist, uploads first; the active scenario does not change."""
     box = bench()
     box.scenarios.upload(OWN)
 
@@ -80,7 +80,7 @@ def test_an_unknown_scenario_is_no_default() -> None:
 
 
 def test_a_setting_that_named_an_upload_falls_back() -> None:
-    """After the upload is forgotten, deposits lead the life that the sandbox was made with."""
+    """After the upload is forgotten, deposits play the scenario that the sandbox was created with."""
     box = bench(scenario="abandoned")
     box.scenarios.upload(OWN)
     box.apply(box.settings.model_copy(update={"scenario": "own"}))
@@ -95,7 +95,7 @@ def test_a_setting_that_named_an_upload_falls_back() -> None:
 
 
 def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
-    """Ids that come again are not taken for the pay-ins of before."""
+    """A pay-in with an id of before the reset does not get the scenario of then."""
     box = bench()
     box.scenarios.upload(script("happy-path")["happy-path"])
     before = deposit(box)
@@ -109,7 +109,7 @@ def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
 
 
 def test_a_usual_life_whose_file_has_gone_is_refused_by_the_operation() -> None:
-    """Somebody removed the file that the setting names: a deposit is told so, and does not fail."""
+    """When the file of the setting's scenario was removed, a deposit is refused with a clear error."""
     business = Business()
     business.sandbox.scenarios.library = Library(given=[OWN])
     business.sandbox.put(load_settings({"scenario": "own"}))

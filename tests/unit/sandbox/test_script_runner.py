@@ -1,4 +1,4 @@
-"""The lives that resources lead by themselves, to the millisecond."""
+"""The scripts of resources, to the millisecond."""
 
 import pytest
 from benches import DAY, SECOND, START, advance, bench, deposit, paid, script, timeline
@@ -9,12 +9,12 @@ from paydouble.sandbox import Sandbox
 
 
 def refund(box: Sandbox, amount: int | None = None) -> Refund:
-    """Pay, and ask for the money back at once."""
+    """Pay, and refund at once."""
     return box.create_refund(paid(box), amount=amount, reason=None, external_identifier=None)
 
 
 def test_the_happy_path() -> None:
-    """A pay-in is pending after two seconds, processing after three and succeeded after six, and then rests."""
+    """A pay-in is pending after two seconds, processing after three and succeeded after six, and that is all."""
     box = bench(url=None)
     pay_in = deposit(box)
 
@@ -73,7 +73,7 @@ def test_a_payouts_default_life() -> None:
 
 @pytest.mark.parametrize("status", ["created", "pending"])
 def test_an_unpaid_pay_in_expires(status: str) -> None:
-    """Until the money is being verified the clock cancels a pay-in when its time is up, not a millisecond sooner."""
+    """Until the payment is being verified, the clock cancels a pay-in at its expiry, not a millisecond before."""
     steps = [{"after": "2s", "to": status}] if status == "pending" else []
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
     pay_in = deposit(box, expires_in_ms=60_000)
@@ -87,7 +87,7 @@ def test_an_unpaid_pay_in_expires(status: str) -> None:
 
 
 def test_a_pay_in_that_is_being_verified_does_not_expire() -> None:
-    """Money that has arrived is not turned away because verification takes long."""
+    """A payment that has arrived is not cancelled because its verification takes long."""
     steps = [
         {"after": "1s", "to": "pending"},
         {"after": "1s", "to": "processing"},
@@ -104,7 +104,7 @@ def test_a_pay_in_that_is_being_verified_does_not_expire() -> None:
 
 
 def test_late_money_comes_by_force() -> None:
-    """A script may bring an expired pay-in back with `force`, and goes on from there."""
+    """A script may reopen an expired pay-in with `force`, and goes on from there."""
     steps = [{"after": "90s", "to": "processing", "force": True}, {"after": "1s", "to": "succeeded"}]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
     deposit(box, expires_in_ms=60_000)
@@ -121,7 +121,7 @@ def test_late_money_comes_by_force() -> None:
 
 
 def test_a_script_ends_where_it_has_become_illegal() -> None:
-    """What the merchant cancelled stays cancelled, whatever the script had in mind."""
+    """What the merchant has cancelled stays cancelled, whatever the rest of the script says."""
     box = bench(url=None)
     pay_in = deposit(box)
     advance(box, 2 * SECOND)
@@ -134,7 +134,7 @@ def test_a_script_ends_where_it_has_become_illegal() -> None:
 
 
 def test_a_script_with_an_arrow_that_is_none_stops_there() -> None:
-    """A step that its table does not have is not taken, nor any after it; the pay-in then expires."""
+    """A step that the lifecycle does not allow is not played, nor any after it; the pay-in then expires."""
     steps = [{"after": "1s", "to": "succeeded"}, {"after": "1s", "to": "pending"}]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
     deposit(box, expires_in_ms=60_000)
@@ -153,7 +153,7 @@ def test_a_script_with_an_arrow_that_is_none_stops_there() -> None:
     ],
 )
 def test_a_first_step_around_the_expiry(after: str, expected: list[tuple[int, str]]) -> None:
-    """The expiry comes in its time whether the script begins before it, with it or after it; of the two it is first."""
+    """The expiry comes in time, whether the first step is before, at or after it; at the same instant it is first."""
     box = bench(url=None, scenarios=script("happy-path", pay_in=[{"after": after, "to": "pending"}]))
     deposit(box, expires_in_ms=60_000)
 
@@ -175,7 +175,7 @@ def test_a_pay_in_that_its_script_reopens_expires_in_time() -> None:
 
 
 def test_a_cancellation_ends_even_a_forced_script() -> None:
-    """What the merchant cancelled is the merchant's: no late money comes."""
+    """After the merchant has cancelled, no late payment arrives."""
     steps = [{"after": "90s", "to": "succeeded", "force": True}]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
     pay_in = deposit(box)
@@ -187,7 +187,7 @@ def test_a_cancellation_ends_even_a_forced_script() -> None:
 
 @pytest.mark.parametrize("after", [3 * SECOND, 6 * SECOND])
 def test_it_can_be_too_late_to_cancel(after: int) -> None:
-    """Once the money is being verified a cancellation is refused, and the pay-in goes its way."""
+    """Once the payment is being verified a cancellation is refused, and the script goes on."""
     box = bench(url=None)
     pay_in = deposit(box)
     advance(box, after)
@@ -200,7 +200,7 @@ def test_it_can_be_too_late_to_cancel(after: int) -> None:
 
 
 def test_steps_without_delay_happen_at_once_in_order() -> None:
-    """A life may have no length at all, and still shows each of its states."""
+    """A script without delays still reaches each of its states."""
     steps = [{"after": "0s", "to": to} for to in ("pending", "processing", "succeeded")]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
     deposit(box)

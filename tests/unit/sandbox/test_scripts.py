@@ -1,4 +1,4 @@
-"""Scripts of scenarios: branches, repetition, what begins by itself, amounts that drift."""
+"""Scripts of scenarios: branches, repetition, disputes and refunds that a script opens, other amounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAID = [{"after": "2s", "to": "pending"}, {"after": "1s", "to": "processing"}, {
 
 
 def played(*, amount: int = 4990, currency: str = "EUR", **lifecycle: Any) -> tuple[Sandbox, PayIn]:  # noqa: ANN401
-    """Return a sandbox in which a pay-in has just begun a life, and the pay-in; disputed money can be refunded."""
+    """Return a sandbox in which a pay-in has just begun a script, and the pay-in; disputed money can be refunded."""
     box = bench(url=None, scenarios=script(**lifecycle), refunds={"while_disputed": "allow"})
     return box, deposit(box, amount, currency, scenario="scripted")
 
@@ -25,7 +25,7 @@ def kinds(box: Sandbox) -> list[str]:
 
 
 def test_a_dispute_arrives_by_itself_is_updated_and_lost() -> None:
-    """Thirty days after the money a chargeback comes; nobody has to ask for it, and its own script ends it."""
+    """Thirty days after the payment a dispute is opened, and its own script ends it."""
     box, _ = played(
         pay_in=[*PAID, {"after": "30d", "dispute": {"amount": "50%", "reason": "not_received"}}],
         dispute=[{"repeat": 2, "steps": [{"after": "1d", "to": "needs_response"}]}, {"after": "1d", "to": "lost"}],
@@ -45,7 +45,7 @@ def test_a_dispute_arrives_by_itself_is_updated_and_lost() -> None:
 
 
 def test_a_script_that_begins_with_a_question_lets_its_pay_in_expire() -> None:
-    """Nothing but a transition looks after the expiry, so it is set although something else is due before it."""
+    """Only a transition sets the expiry, so it is set at the start although another step is due before it."""
     question = {"after": "1h", "when": {"refund": "requested"}, "then": [{"after": "1s", "refund": {}}]}
     box, pay_in = played(pay_in=[question])
 
@@ -56,7 +56,7 @@ def test_a_script_that_begins_with_a_question_lets_its_pay_in_expire() -> None:
 
 
 def test_a_dispute_is_never_about_more_than_was_paid() -> None:
-    """An amount in a file is cut to the pay-in's."""
+    """A larger amount in a file is reduced to the pay-in's."""
     box, pay_in = played(pay_in=[*PAID, {"after": "1d", "dispute": {"amount": 900}}])
 
     advance(box, 2 * DAY)
@@ -66,7 +66,7 @@ def test_a_dispute_is_never_about_more_than_was_paid() -> None:
 
 
 def test_a_refund_begins_by_itself_and_plays_the_refund_script() -> None:
-    """The provider gives money back; a share is a share of the pay-in, and never more than is left."""
+    """The provider refunds; a percentage is one of the pay-in, and never more than is left."""
     box, pay_in = played(
         pay_in=[*PAID, {"after": "1h", "refund": {"amount": "75%", "reason": "goodwill"}},
                 {"after": "1h", "refund": {"amount": "75%"}}, {"after": "1h", "refund": {}}],
@@ -85,7 +85,7 @@ def test_a_refund_begins_by_itself_and_plays_the_refund_script() -> None:
 
 @pytest.mark.parametrize("step", [{"after": "1d", "dispute": {}}, {"after": "1d", "refund": {}}])
 def test_what_cannot_begin_ends_the_script(step: dict[str, Any]) -> None:
-    """Without money there is nothing to dispute or to give back, and what follows does not happen either."""
+    """Without a payment nothing can be disputed or refunded, and the steps after that do not happen either."""
     box, pay_in = played(
         pay_in=[
             {"after": "1s", "to": "pending"},
@@ -105,7 +105,7 @@ def test_what_cannot_begin_ends_the_script(step: dict[str, Any]) -> None:
     [("+0.10", 5000), ("-2%", 4891), ("45.00", 4500), ("50%", 2495), ("+0.001", 4991), ("-90", 1), ("0", 1)],
 )
 def test_an_amount_drifts(amount: str, settled: int) -> None:
-    """What is paid in the end may differ by an amount, by a share, or altogether, by one minor unit at least."""
+    """The settled amount may differ by an amount, by a percentage, or altogether, by one minor unit at least."""
     box, pay_in = played(pay_in=[*PAID[:2], {"after": "1s", "to": "succeeded", "amount": amount}])
 
     advance(box, DAY)
@@ -114,7 +114,7 @@ def test_an_amount_drifts(amount: str, settled: int) -> None:
 
 
 def test_a_yen_has_no_parts() -> None:
-    """A share of an amount without minor digits is whole."""
+    """A percentage of an amount without minor digits is whole."""
     box, pay_in = played(
         amount=1501, currency="JPY", pay_in=[*PAID[:2], {"after": "1s", "to": "succeeded", "amount": "50%"}]
     )
@@ -131,7 +131,7 @@ EVIDENCE = {"when": {"evidence": "submitted"}, "then": [{"after": "1d", "to": "w
 @pytest.mark.parametrize(("submits", "outcome"), [(True, "won"), (False, "lost")])
 @pytest.mark.parametrize("after", [{"after": "7d"}, {}])
 def test_evidence_decides_where_the_script_asks_for_it(after: dict[str, str], outcome: str, *, submits: bool) -> None:
-    """A branch is decided when it is due; one without a time of its own right after the step before it."""
+    """A branch is decided when it is due; one without a delay right after the step before it."""
     wait = [{"after": "7d", "to": "needs_response", "force": True}] if not after else []
     box, pay_in = played(pay_in=PAID, dispute=[*wait, {**EVIDENCE, **after}])
     advance(box, DAY)
@@ -163,7 +163,7 @@ def test_evidence_decides_where_the_script_asks_for_it(after: dict[str, str], ou
     ],
 )
 def test_a_branch_asks_for_the_merchants_refund(refund: Any, at_day: int | None, *, taken: bool) -> None:  # noqa: ANN401
-    """Whether there was one, what became of it, and whether it was asked for before or after an event."""
+    """Whether there was one, its status, and whether it was requested before or after an event."""
     branch = {"after": "5d", "when": {"refund": refund}, "then": [{"after": "1s", "refund": {"reason": "taken"}}]}
     box, pay_in = played(pay_in=[*PAID, {"after": "5d", "dispute": {}}, {"repeat": 1, "steps": [branch]}])
     if at_day is not None:
@@ -188,7 +188,7 @@ def test_a_branch_asks_for_the_merchants_refund(refund: Any, at_day: int | None,
     ],
 )
 def test_a_branch_asks_for_the_latest_dispute(dispute: str, *, accepts: bool | None, taken: bool) -> None:
-    """Whether there is one, and where it stands."""
+    """Whether there is one, and its status."""
     box, pay_in = played(
         pay_in=[*PAID, {"after": "5d", "when": {"dispute": dispute}, "then": [{"after": "1s", "refund": {}}]}]
     )
@@ -204,7 +204,7 @@ def test_a_branch_asks_for_the_latest_dispute(dispute: str, *, accepts: bool | N
 
 
 def test_a_branch_inside_a_refund_looks_at_its_pay_in() -> None:
-    """A refund fails late because the money is disputed by then."""
+    """A refund fails late because the payment is disputed by then."""
     box, pay_in = played(
         pay_in=PAID,
         refund=[
@@ -223,7 +223,7 @@ def test_a_branch_inside_a_refund_looks_at_its_pay_in() -> None:
 
 
 def test_repetitions_nest() -> None:
-    """Twice twice is four times, in order, and then it goes on."""
+    """Twice twice is four times, in order, and then the script goes on."""
     update = {"after": "1h", "to": "needs_response"}
     box, pay_in = played(
         pay_in=PAID,
@@ -238,7 +238,7 @@ def test_repetitions_nest() -> None:
 
 
 def test_a_cancelled_pay_in_gets_no_dispute() -> None:
-    """A merchant who cancels takes the wheel: what the script still had in mind does not happen."""
+    """After a merchant has cancelled, the rest of the script does not happen."""
     box, pay_in = played(pay_in=[*PAID, {"after": "1d", "dispute": {}}])
     box.cancel_pay_in(pay_in)
 
@@ -248,7 +248,7 @@ def test_a_cancelled_pay_in_gets_no_dispute() -> None:
 
 
 def test_a_story_is_kept_for_those_alone_that_ask_for_it() -> None:
-    """A pay-in whose scenario asks when something happened is not confused by what happens to another."""
+    """A condition on the order of events ignores what happens to other pay-ins."""
     box, asking = played(
         pay_in=[
             *PAID,

@@ -1,4 +1,4 @@
-"""Where events go, and with which secrets they are signed."""
+"""Where events are sent, and with which secrets they are signed."""
 
 import pytest
 from benches import DAY, SECOND, START, URL, advance, bench, deposit, paid
@@ -50,7 +50,7 @@ def test_without_any_url_an_event_is_recorded_all_the_same() -> None:
 
 
 def test_another_url_takes_over_what_waits() -> None:
-    """What has not arrived goes to the new URL, but for events whose deposit has its own."""
+    """What has not arrived goes to the new URL, except for events whose deposit has its own."""
     box = bench()
     deposit(box)
     deposit(box, notification_url=OWN)
@@ -63,7 +63,7 @@ def test_another_url_takes_over_what_waits() -> None:
 
 
 def test_without_a_url_nothing_waits_any_more() -> None:
-    """Taking the URL away settles what waited for it, retries included, and their timers go."""
+    """Removing the URL settles the deliveries that waited for it, and cancels their retries."""
     box = bench(scenario="abandoned")
     pay_in = deposit(box)
     taken = box.next_attempt(URL, START)
@@ -79,7 +79,7 @@ def test_without_a_url_nothing_waits_any_more() -> None:
 
 
 def test_an_old_secret_signs_along_until_its_grace_ends() -> None:
-    """To the last millisecond of the grace both secrets sign, the new one first; then it signs alone."""
+    """Until the last millisecond of the grace both secrets sign, the new one first; then only the new one."""
     box = bench(scenario="abandoned")
     for _ in range(3):
         deposit(box)
@@ -99,7 +99,7 @@ def test_an_old_secret_signs_along_until_its_grace_ends() -> None:
 
 
 def test_a_rotation_without_grace_is_at_once() -> None:
-    """With no grace the old secret signs nothing more; each rotation makes another secret."""
+    """With no grace the old secret signs nothing any more; each rotation makes another secret."""
     box = bench(scenario="abandoned")
     deposit(box)
 

@@ -1,4 +1,4 @@
-"""How a sandbox catches up with its clock."""
+"""How a sandbox fires what is due by its clock."""
 
 import pytest
 from benches import DAY, SECOND, START, URL, Wall, advance, bench, deposit, script, timeline
@@ -12,7 +12,7 @@ from paydouble.webhooks.deliveries import Outcome
 
 @pytest.mark.parametrize("late", [6_000, 6_001, 60_000])
 def test_a_late_tick_fires_each_timer_at_its_own_instant(late: int) -> None:
-    """However late the event loop is, events bear the times at which they were due."""
+    """However late the event loop is, events have the times at which they were due."""
     wall = Wall()
     box = bench(mode="real", wall=wall, url=None)
     deposit(box)
@@ -26,7 +26,7 @@ def test_a_late_tick_fires_each_timer_at_its_own_instant(late: int) -> None:
 
 
 def test_timers_of_different_resources_fire_in_the_order_of_time() -> None:
-    """Two lives interleave as their instants do; ties go to the one that was set first."""
+    """The steps of two scripts interleave by their instants; of two at one instant the one set first is first."""
     scenarios = {
         **script("slow", pay_in=[{"after": "3s", "to": "pending"}, {"after": "2s", "to": "failed"}]),
         **script("quick", pay_in=[{"after": "1s", "to": "pending"}, {"after": "4s", "to": "failed"}]),
@@ -54,7 +54,7 @@ def test_timers_of_different_resources_fire_in_the_order_of_time() -> None:
     ids=str,
 )
 def test_a_clock_that_is_moved_stops_at_each_instant(move: dict[str, int], stops: list[int], end: int) -> None:
-    """Now and wherever something is due, so that the shell can send it before time goes on."""
+    """Now and at every instant with something due, so that the shell can send it before the clock goes on."""
     box = bench(url=None)
     deposit(box)
 
@@ -65,7 +65,7 @@ def test_a_clock_that_is_moved_stops_at_each_instant(move: dict[str, int], stops
 
 
 def test_a_shell_that_breaks_off_leaves_the_clock_at_its_stop() -> None:
-    """As it does when the sandbox is reset or deleted under way."""
+    """This happens when the sandbox is reset or deleted meanwhile."""
     box = bench(url=None)
     deposit(box)
 
@@ -116,7 +116,7 @@ def test_the_same_commands_give_the_same_bytes() -> None:
 
 
 def test_another_clock_goes_on_from_where_it_stands() -> None:
-    """A new clock that is ahead takes the sandbox with it, timers included."""
+    """A new clock that is ahead moves the sandbox there, timers included."""
     wall = Wall()
     box = bench(url=None, wall=wall)
     deposit(box)
@@ -129,7 +129,7 @@ def test_another_clock_goes_on_from_where_it_stands() -> None:
 
 
 def test_another_clock_is_never_behind() -> None:
-    """A clock that would take the sandbox into its past is refused, and the old one stays."""
+    """A clock in the sandbox's past is refused, and the old one stays."""
     box = bench()
     advance(box, SECOND)
     clock = box.clock
@@ -173,7 +173,7 @@ def test_a_first_delay_is_waited_for() -> None:
 
 
 def test_a_timer_whose_delivery_is_gone_does_nothing() -> None:
-    """An attempt of a delivery that nobody keeps any more is passed over, and so is a step of nothing."""
+    """A timer of a removed delivery or resource is skipped."""
     box = bench()
     box.timers.schedule(START + 1, MakeAttempt("dlv_gone"), "dlv_gone")
     steps = script(pay_in=[{"after": "1s", "to": "pending"}])["scripted"].lifecycle.pay_in
@@ -185,7 +185,7 @@ def test_a_timer_whose_delivery_is_gone_does_nothing() -> None:
 
 
 def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
-    """What is no step of a resource's life leaves every resource as it was."""
+    """A command that is not about a resource changes none."""
     box = bench(url=None)
     pay_in = deposit(box)
 
@@ -196,7 +196,7 @@ def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
 
 @pytest.mark.parametrize(("mode", "expected"), [("auto", ["key", "/target"]), ("manual", []), ("real", [])])
 def test_an_auto_clock_knows_whose_retry_to_wait_for(mode: ClockMode, expected: list[str]) -> None:
-    """A faulted answer is noted by the key of its request, or by its target; a good answer to the same ends that."""
+    """A faulted answer is noted by its key or its target; a good answer to the same request removes the note."""
     box = bench(mode=mode)
 
     for key, target, faults in (("key", "/a", ("f",)), (None, "/target", ("f",)), ("other", "/b", ("f",))):
