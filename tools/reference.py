@@ -171,8 +171,8 @@ def control_page() -> str:
     records = "\n\n".join(_record(heading, name) for heading, name in RECORDS.items())
     return f"""# Control API
 
-JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API, never
-rate limited, and answers 4xx only when the call itself is bad: `{{"error": {{"code", "message", "member"}}}}` names what was
+JSON over HTTP under `/_paydouble`, for tests in any language. A call is never journalled as a request of the API and never
+rate limited. It answers 4xx only when the call itself is wrong: `{{"error": {{"code", "message", "member"}}}}` says what is
 wrong and where, and nothing was changed. Unknown members are refused. Every JSON answer ends with a newline.
 
 | call | members (`?` may be absent) | what it does |
@@ -183,35 +183,35 @@ Lists answer `{{"items": […], "next_cursor": null | "…", "evicted": 0}}`; pa
 `type` and `object_id` as well, deliveries `event_type`, `object_id`, `external_identifier` and `status`.
 
 Each request, event, attempt and fault has a `sequence`: its number in the order in which they happened in the sandbox.
-Requests are numbered when they arrive, attempts when they are sent. On a clock that stands nothing else tells which was first.
+Requests are numbered when they arrive, attempts when they are sent. On a manual clock nothing else shows which was first.
 
-A request that comes without a business key, or with one that no sandbox has, stands in no sandbox's journal. The newest 100 of
-these are shown by `GET /unclaimed-requests`, as requests with their `business_key` besides: the first 16 KiB of the headers,
-the first 4 KiB of the body, and nothing that authenticates. `serve` has a line in its log for each.
+A request without a business key, or with one that no sandbox has, is unclaimed: it is in no sandbox's journal.
+`GET /unclaimed-requests` shows the newest 100, as requests that also have a `business_key`: the first 16 KiB of the headers,
+the first 4 KiB of the body, and no credentials. `serve` logs a line for each.
 
 ## Access
 
-With `--control-token` every call but `GET /health` and the documents needs `Authorization: Bearer …`. A server that binds
-an address which other machines reach wants a token, or `--insecure-control`. With `--control-port` the control API is on
-that port and nowhere else. Against DNS rebinding the `Host` of a call must be an address, a single-label name such as
+With `--control-token` every call except `GET /health` and the documents needs `Authorization: Bearer …`. A server at an
+address that other machines reach needs a token, or `--insecure-control`. With `--control-port` the control API is on
+that port only. Against DNS rebinding the `Host` of a call must be an address, a single-label name such as
 `localhost` or a compose service, `host.docker.internal`, or a name given with `--allowed-host`; calls with a foreign
 `Origin` are refused.
 
 ## Time
 
 `clock` is `"real"`, `"manual"` or `"auto"`, or an object with `mode`, `start` and, for a real clock, `rate`. A manual clock
-stands until it is advanced; an auto clock jumps to the next timer once nothing has been in flight for 50 ms; every clock
-can be advanced. `advance` takes exactly one of `by`, `to` and `until_idle`, lets everything due happen instant by instant,
-waits for the attempts of an instant before the next, and answers `{{"now", "fired", "attempts", "idle"}}` when all of it has
-settled; `idle` is true when nothing at all is left to happen, not even later. A second advance waits for the first. A clock
+moves only when it is advanced; an auto clock jumps to the next timer once nothing has been in flight for 50 ms; every clock
+can be advanced. `advance` takes exactly one of `by`, `to` and `until_idle`, carries out everything due in order of time,
+waits for the attempts of one instant before the next, and answers `{{"now", "fired", "attempts", "idle"}}` when all of it has
+settled; `idle` is true when nothing is left to happen, now or later. A second advance waits for the first. A clock
 without `start` begins at the server's `--start`, or at wall time.
 
 ## Faults
 
-What can go wrong, and how often, stands in [faults](faults.md). Without `on` an effect that only one side has chooses that
+[Faults](faults.md) lists the effects and their attributes. Without `on` an effect that only one side has chooses that
 side; one that both have is on the API. Reads show `times_matched`, `times_fired`, `expires_at` and whether it is `active`.
-PATCH lays members over a fault: `match` and `effect` are replaced whole, null takes a member back to its default, and the
-counts stay. A quota (`PUT …/rate-limit`) replaces the one before, and its first window starts unused.
+PATCH changes members of a fault: `match` and `effect` are replaced as a whole, null resets a member to its default, and the
+counts stay. A rate limit (`PUT …/rate-limit`) replaces the previous one, and its first window starts unused.
 
 ## Verify and wait
 
@@ -219,20 +219,20 @@ counts stay. A quota (`PUT …/rate-limit`) replaces the one before, and its fir
 {{"match": {{"operation": "deposit-creation", "body": {{"amount": 49.90}}}}, "count": 1}}
 ```
 
-`match` of a request takes {_listed(RequestMatch)}; of a delivery {_listed(DeliveryMatch)} (`type` is another name of `event_type`). The
-`external_identifier` of a delivery is that of the pay-in whose event it is, or whose refund's or dispute's. All that is given must hold; texts take `*`, `headers` and `body` are partial objects, header names come in any case. How many
-are expected is `count`, or `at_least` and `at_most`; at least one when nothing is said. Instead of all that, `sequence` is a
-list of matches that must be met in this order, others in between allowed. A request counts from its arrival, with `status`
+`match` of a request takes {_listed(RequestMatch)}; of a delivery {_listed(DeliveryMatch)} (`type` is an alias of `event_type`). The
+`external_identifier` of a delivery is the one of its pay-in, also for events of a refund or a dispute. All given members must match; `*` in a text matches any characters, `headers` and `body` are partial objects, and the case of header names does
+not matter. `count`, or `at_least` and `at_most`, is the expected number, by default at least one. Instead of all these, `sequence`
+is a list of matches that must be met in this order, with others in between allowed. A request counts from its arrival, with `status`
 null while it is in flight. An `operation` or an `event_type` that does not exist, or a pattern that fits none, is refused like
-an unknown member: it would be waited for in vain.
+an unknown member, since it could never match.
 
 The answer is 200 either way: `{{"passed", "count", "expected", "closest", "evicted"}}`. When it did not pass, `closest` holds
-up to three near misses, each with its `differences`: the member, with its path inside of a body (`body.customer.email`), what was
-`wanted` and what it `got`, with the digits of each number. When the journal has
-let entries go, `evicted` counts them and a `note` says that what you ask about may have been among them.
+up to three near misses, each with its `differences`: the member, with its path in a body (`body.customer.email`), the
+`wanted` value and the value that it `got`, with the exact digits of each number. When the journal has evicted entries, `evicted`
+counts them, and a `note` says that what you ask about may have been among them.
 
 `wait` answers the moment it holds, or after `timeout` (real time, `5s` unless given, at most `10m`) with the same
-explanation and `timed_out: true`; nothing needs a sleep. When the sandbox is deleted meanwhile it answers 404.
+explanation and `timed_out: true`, so a test needs no sleep. When the sandbox is deleted during the wait it answers 404.
 
 ## What the journals show
 
@@ -241,33 +241,33 @@ explanation and `timed_out: true`; nothing needs a sleep. When the sandbox is de
 ## Events and deliveries
 
 `POST …/events` emits any documented event for an object that exists, with the object as it is now; `POST …/webhook/test`
-sends a sample whose object exists in the event alone. `hold` keeps back what is not settled, `release` lets a held delivery
-go now, `redeliver` sends one more attempt now, whatever became of it; `POST …/deliveries/redeliver` does that for everything
+sends a sample whose object exists only in the event. `hold` holds a delivery that is not settled, `release` sends a held one
+now, `redeliver` sends one more attempt now, whatever the status is; `POST …/deliveries/redeliver` does that for everything
 whose latest attempt has failed, or failed since an instant of the sandbox's clock.
 
 ## Scenarios
 
 A new pay-in plays, in this order: the active scenario of the sandbox (`PUT …/scenarios/active`), the one that its customer's
 e-mail names (`card-declined@scenario.test`), the first whose `match` it fits, the one that the setting `scenario` names. `play`
-makes a pay-in of its own that plays a scenario, with the scenario's `deposit` unless the call's `deposit` says otherwise.
-An upload stands over any other scenario of its name, for the pay-ins to come; a pay-in keeps the life that it began.
+makes a pay-in that plays a scenario, with the scenario's `deposit` and the members of the call's `deposit`.
+An upload replaces another scenario of its name for new pay-ins; an existing pay-in keeps the scenario that it plays.
 
 A scenario's `faults` are armed for each order that plays it, with counts of their own, as soon as its deposit is asked for;
-the list of faults shows them as `NAME-ORDER.PLACE`. Whoever clears the faults clears those too, for the orders that there
-are. Its `settings` are the sandbox's while it is active or the setting's, or once a pay-in begins to play it, until another
-scenario with settings takes their place.
+the list of faults shows them as `NAME-ORDER.PLACE`. Removing all faults removes those too, for existing
+orders. Its `settings` apply to the sandbox while it is the active scenario or the one of the setting `scenario`, and from the moment
+when a pay-in begins to play it, until another scenario with settings replaces them.
 
 ## The stream
 
 `GET …/stream` sends Server-Sent Events: `request`, `event`, `attempt`, `delivery`, `clock`, `fault` and `reset`, each with its
-document as the lists show it (an attempt inside the summary of its delivery) and its number as `id`. It starts now; with
-`Last-Event-ID` it goes on after that number, and after 0 with everything that is kept. What is kept no more is told by an
-event `gap` with `{{"evicted": n}}`. The stream ends with the sandbox.
+document as the lists show it (an attempt inside the summary of its delivery) and its number as `id`. It starts with what happens next; with
+`Last-Event-ID` it continues after that number, and with 0 it sends everything that is kept. An event `gap` reports what is no longer kept,
+with `{{"evicted": n}}`. The stream ends with the sandbox.
 
 ## Metrics
 
 `GET /metrics` is Prometheus text, with the extra `paydouble[metrics]`: sandboxes, and for each of them requests, attempts,
-deliveries by status, timers and firings of faults. The figures are counted when they are asked for; a reset takes them back.
+deliveries by status, timers and firings of faults. The figures are counted on each call; a reset reduces them.
 """
 
 

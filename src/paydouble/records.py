@@ -97,7 +97,7 @@ _ERROR: Final = Inside("error", "AttemptError", "Why no answer came; null with o
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of the API, as it came and as it was answered. `status` is None while it is in flight."""
+    """One request of the API and its answer. `status` is None while it is in flight."""
 
     id: str = field(
         metadata=member(TEXT, "Its own, also when it is a replay, whose answer has the first one's `X-Request-Id`.")
@@ -139,9 +139,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class UnclaimedRequest(Request):
-    """A request that no sandbox has claimed. Nothing that authenticates is kept of it, and of its body the beginning.
+    """A request with no business key, or with one that no sandbox has.
 
-    `business_key` is the one that it came with; None without one. `sequence` counts such requests alone.
+    Credentials are not kept, and of the body only the beginning. `business_key` is the one that it had, or None.
+    `sequence` counts unclaimed requests only.
     """
 
     business_key: str | None = field(metadata=member(TEXT, optional=True))
@@ -149,7 +150,7 @@ class UnclaimedRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact that the service tells, with the exact bytes in which it is sent."""
+    """An event of the service, with the exact bytes in which it is sent."""
 
     id: str = field(metadata=member(TEXT, "Stays the same on each delivery."))
     type: str = field(metadata=member(TEXT, "One of the documented types."))
@@ -258,7 +259,7 @@ class ClockState:
     pending: int = field(metadata=member(COUNT))
     """How many timers are set."""
     idle: bool = field(metadata=member(FLAG))
-    """Whether nothing at all is left to happen."""
+    """Whether nothing is left to happen, now or later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ class Advanced:
     attempts: int = field(metadata=member(COUNT))
     """How many attempts became due on the way; those that were due before do not count."""
     idle: bool = field(metadata=member(FLAG))
-    """Whether nothing at all is left to happen."""
+    """Whether nothing is left to happen, now or later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +362,7 @@ class Resource:
 
 
 def request_of(entry: journal.RequestEntry) -> Request:
-    """Return a line of the request journal."""
+    """Return an entry of the request journal."""
     return Request(**_request(entry))
 
 
@@ -371,7 +372,7 @@ def show_request(entry: journal.RequestEntry) -> Document:
 
 
 def unclaimed_of(entry: journal.UnclaimedEntry) -> UnclaimedRequest:
-    """Return a request that no sandbox has claimed."""
+    """Return an unclaimed request."""
     return UnclaimedRequest(**_request(entry), business_key=entry.business_key)
 
 

@@ -1,7 +1,7 @@
 """Hypothesis strategies for a merchant's own property tests.
 
-What they make is what the service itself would take or send: deposits that it accepts, keys that it accepts or refuses,
-events with their exact bytes, lives that its tables allow or forbid, deliveries as a bad network brings them, and
+They generate what the service itself would accept or send: deposits, accepted and refused idempotency keys, events with
+their exact bytes, histories that the lifecycle tables allow or forbid, deliveries with copies and in any order, and
 signature headers that must be refused. Needs the extra `hypothesis`.
 """
 
@@ -25,7 +25,7 @@ from paydouble.payments.resources import Customer, Document, PayIn, PaymentMetho
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, sign
 
 _START: Final = 1_767_225_600_000
-# A dispute can be updated for ever.
+# A dispute can be updated without an end.
 _LONGEST: Final = 8
 # Those that emit events.
 _KINDS: Final = tuple(kind.OBJECT for kind in frozen.FAMILIES.values())
@@ -33,17 +33,17 @@ _names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max
 
 
 class DepositBody(NamedTuple):
-    """A request body for deposit-creation, and what stands in it."""
+    """A request body for deposit-creation, and its main members."""
 
     body: bytes
     external_identifier: str
     amount: str
-    """The exact digits, as they stand in the body."""
+    """The exact digits, as in the body."""
     currency: str
 
 
 class SentEvent(NamedTuple):
-    """An event as a receiver meets it."""
+    """An event as a receiver gets it."""
 
     id: str
     type: str
@@ -115,19 +115,25 @@ def bad_keys() -> st.SearchStrategy[str]:
 
 
 def legal_histories(kind: str | None = None) -> st.SearchStrategy[History]:
-    """Make lives along the tables: of a `payin`, a `refund` or a `dispute`, or of any of them."""
+    """Make histories that the lifecycle tables allow: of a `payin`, a `refund` or a `dispute`, or of any of them.
+
+    Raises `ValueError` for any other kind.
+    """
     return _histories(kind, legal=True)
 
 
 def illegal_histories(kind: str | None = None) -> st.SearchStrategy[History]:
-    """Make lives whose last step the tables forbid; everything before it is legal."""
+    """Make histories whose last transition the lifecycle tables forbid; all before it are legal.
+
+    Raises `ValueError` for an unknown kind.
+    """
     return _histories(kind, legal=False)
 
 
 @st.composite
 def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
-    """Make the events of one pay-in's life, in the order in which they happened, with the service's own bytes."""
-    life = history or draw(legal_histories("payin"))
+    """Make the events of one pay-in, in the order in which they happened, with the service's own bytes."""
+    states = (history or draw(legal_histories("payin"))).states
     ids = Ids(SeededRandom(draw(st.integers(0, 2**32))))
     currency = draw(currencies())
     minor = draw(st.integers(100, 10_000))
@@ -142,7 +148,7 @@ def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
     )  # fmt: skip
     before: Document = {}
     sent, now = [], _START
-    for state in life.states:
+    for state in states:
         pay_in.status, pay_in.updated_at = state, now
         after = pay_in.event_object(stamp)
         previous = frozen.changes(before, after) if before else {}
@@ -160,7 +166,7 @@ def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
 
 @st.composite
 def deliveries(draw: st.DrawFn) -> list[SentEvent]:
-    """Make what a receiver gets of one pay-in's life: every event at least once, in any order, some of them again."""
+    """Make what a receiver may get for one pay-in: every event at least once, in any order, some of them again."""
     made = draw(events())
     again = draw(st.lists(st.sampled_from(made), max_size=3))
     return draw(st.permutations([*made, *again]))
@@ -192,18 +198,18 @@ def hostile_headers(body: bytes, secret: str, now: int) -> st.SearchStrategy[Hos
 def _histories(kind: str | None, *, legal: bool) -> st.SearchStrategy[History]:
     if kind is not None and kind not in _KINDS:
         raise ValueError(f"{kind!r} has no events; there are: {', '.join(sorted(_KINDS))}")
-    return _lives(kind, legal=legal)
+    return _history(kind, legal=legal)
 
 
 @st.composite
-def _lives(draw: st.DrawFn, kind: str | None, *, legal: bool) -> History:
+def _history(draw: st.DrawFn, kind: str | None, *, legal: bool) -> History:
     chosen = kind or draw(st.sampled_from(sorted(_KINDS)))
     table = TABLES[chosen]
     states = [first(table)]
     while table[states[-1]] and len(states) < _LONGEST and draw(st.integers(0, 4)):
         states.append(draw(st.sampled_from(table[states[-1]])))
     if not legal:
-        # A dispute that nobody has answered may go anywhere.
+        # A dispute without an answer may take any status.
         if set(table) == set(table[states[-1]]):
             states.append("under_review")
         states.append(draw(st.sampled_from(sorted(set(table) - set(table[states[-1]])))))

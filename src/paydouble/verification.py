@@ -32,11 +32,11 @@ class Criterion(Generic[T]):
     costly: bool = False
 
     def met_by(self, record: T) -> bool:
-        """Return whether a record meets it."""
+        """Return whether a record meets the criterion."""
         return agrees(self.wanted, self.read(record))
 
     def missed_by(self, records: Sequence[T]) -> list[bool]:
-        """Return of each record whether it misses it; there may be thousands, so a plain text has a quick way."""
+        """Return for each record whether it fails the criterion; plain texts have a fast path for long journals."""
         if isinstance(self.wanted, str) and "*" not in self.wanted:
             return list(map(ne, map(self.read, records), repeat(self.wanted)))
         return [not agrees(self.wanted, got) for got in map(self.read, records)]
@@ -44,7 +44,7 @@ class Criterion(Generic[T]):
 
 @dataclass(slots=True, frozen=True)
 class Expectation:
-    """How many records should match; at least one when nothing is said."""
+    """How many records should match: at least one unless a number is given."""
 
     count: int | None = None
     at_least: int | None = None
@@ -60,8 +60,8 @@ class Expectation:
             and (self.at_most is None or count <= self.at_most)
         )
 
-    def words(self) -> str:
-        """Return the expectation in words."""
+    def text(self) -> str:
+        """Return the expectation as text, such as `at least 1`."""
         parts = [
             f"{name} {value}"
             for name, value in (("exactly", self.count), ("at least", self.at_least), ("at most", self.at_most))
@@ -72,7 +72,7 @@ class Expectation:
 
 @dataclass(slots=True, frozen=True)
 class Miss(Generic[T]):
-    """A record that came close: which members were not as wanted, and what they were."""
+    """A record that nearly matched, and the members in which it differs."""
 
     record: T
     differences: tuple[Difference, ...]
@@ -89,7 +89,7 @@ class Verdict(Generic[T]):
 
 
 def agrees(wanted: Any, got: Any) -> bool:  # noqa: ANN401 - JSON is any
-    """Return whether a value is as wanted: texts take `*`, objects need only have the wanted members."""
+    """Return whether a value is as wanted. In texts `*` matches any characters; objects may have more members."""
     if isinstance(wanted, dict):
         return isinstance(got, dict) and all(name in got and agrees(each, got[name]) for name, each in wanted.items())
     if isinstance(wanted, str) and "*" in wanted:
@@ -102,7 +102,7 @@ def agrees(wanted: Any, got: Any) -> bool:  # noqa: ANN401 - JSON is any
 
 
 def verify(records: Iterable[T], criteria: Sequence[Criterion[T]], expectation: Expectation) -> Verdict[T]:
-    """Return whether as many records match as expected; with the nearest misses when not."""
+    """Return whether as many records match as expected, with the nearest misses if not."""
     everything = list(records)
     costly = [each for each in criteria if each.costly]
     missing: list[tuple[int, T]] = []
@@ -112,11 +112,11 @@ def verify(records: Iterable[T], criteria: Sequence[Criterion[T]], expectation: 
     matching = len(everything) - len(missing)
     passed = expectation.met(matching)
     closest = [] if passed else _closest(missing, criteria)
-    return Verdict(passed, matching, expectation.words(), closest)
+    return Verdict(passed, matching, expectation.text(), closest)
 
 
 def verify_sequence(records: Iterable[T], steps: Sequence[Sequence[Criterion[T]]]) -> Verdict[T]:
-    """Return whether the steps are met in their order, others in between allowed; `count` is how far that went."""
+    """Return whether records meet the steps in their order, others in between allowed; `count` is the steps met."""
     everything = list(records)
     place = 0
     for done, criteria in enumerate(steps):
@@ -132,18 +132,18 @@ def verify_sequence(records: Iterable[T], steps: Sequence[Sequence[Criterion[T]]
 
 
 def nearest(records: Sequence[T], criteria: Sequence[Criterion[T]]) -> list[Miss[T]]:
-    """Return which of the records, none of which matches, miss by the fewest members; the latest first among equals."""
+    """Return the records that differ in the fewest members, of records that do not match; the latest first."""
     return _closest(list(zip(_distances(records, criteria), records, strict=True)), criteria)
 
 
 def _distances(records: Sequence[T], criteria: Sequence[Criterion[T]]) -> list[int]:
-    # How many of the cheap criteria each record misses: member by member, which is quicker than record by record.
+    # How many of the cheap criteria each record fails. Criterion by criterion is faster than record by record.
     columns = [each.missed_by(records) for each in criteria if not each.costly]
     return list(map(sum, zip(*columns, strict=True))) if columns else [0] * len(records)
 
 
 def _closest(missing: Sequence[tuple[int, T]], criteria: Sequence[Criterion[T]]) -> list[Miss[T]]:
-    # Twice as many as are shown, so that those which only fail a costly criterion can move to the front.
+    # Twice as many as are shown, since the costly criteria may change their order.
     candidates = nsmallest(NEAREST * 2, reversed(missing), key=itemgetter(0))
     misses = [Miss(record, _differences(record, criteria)) for _, record in candidates]
     return sorted(misses, key=lambda miss: len(miss.differences))[:NEAREST]
@@ -154,7 +154,7 @@ def _differences(record: T, criteria: Sequence[Criterion[T]]) -> tuple[Differenc
 
 
 def _apart(member: str, wanted: Any, got: Any) -> Iterator[Difference]:  # noqa: ANN401 - JSON is any
-    """Yield where a value differs from what is wanted, as deep inside of it as can be said: `body.customer.email`."""
+    """Yield the differences of a value from what is wanted, each with its full path: `body.customer.email`."""
     if agrees(wanted, got):
         return
     if isinstance(wanted, dict) and isinstance(got, dict):

@@ -242,7 +242,7 @@ async def test_an_evicted_journal_says_that_the_answer_may_be_lost(client: Clien
     answer = await verify(box, count=5)
 
     assert (answer["passed"], answer["count"], answer["evicted"]) == (False, 2, 3)
-    assert answer["note"].startswith("The journal has let 3 older entries go")
+    assert answer["note"].startswith("The journal has evicted 3 older entries")
     assert "journal_limit" in answer["note"]
 
 

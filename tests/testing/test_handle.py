@@ -223,7 +223,7 @@ async def test_an_evicting_journal_says_so(either: Either) -> None:
     await deposited(box, 1)
     await deposited(box, 2)
 
-    with pytest.raises(NotAsExpected, match="has let 1 older entries go"):
+    with pytest.raises(NotAsExpected, match="has evicted 1 older entries"):
         await settle(box.requests.verify(count=2))
 
 

@@ -165,7 +165,7 @@ API_FAULTS: list[tuple[dict[str, Any], str]] = [
         "2 requests came, none matched external_identifier=order-9",
     ),
     ({"skip": 2}, "2 requests matched, which skip=2 lets pass"),
-    ({"probability": 0.0}, "2 requests matched, and none was drawn with probability=0.0"),
+    ({"probability": 0.0}, "2 requests matched, and none was chosen with probability=0.0"),
     ({"enabled": False}, "it is disabled"),
 ]
 

@@ -1,4 +1,4 @@
-"""For tests of a merchant's own code: the double as a server or a value, and a receiver that answers as it is told.
+"""For tests of a merchant's own code: the double as a server or in this process, and a webhook receiver.
 
 Each name is loaded when it is first used, so that a test run which has the plugin and does not use it stays quick.
 """

@@ -1,8 +1,8 @@
 """aiohttp without sockets: `aiohttp.ClientSession(connector=SandboxConnector(sandbox))`.
 
 Each connection is a pair of transports in memory, with aiohttp's own client protocol at one end and the double's own
-HTTP shell at the other, so that whatever a fault does to the bytes is what a client of the real server would meet.
-Time is the event loop's here: a late reply is waited for.
+HTTP shell at the other, so a fault does the same to the bytes as on the real server.
+A late reply is waited for in real time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["SandboxConnector"]
 
 
 class SandboxConnector(aiohttp.BaseConnector):
-    """Connects every request of a session to a sandbox, whatever its host is."""
+    """Connects every request of a session to a sandbox, for any host."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         """Answer for a sandbox; made inside the event loop in which it is used."""
@@ -46,7 +46,7 @@ class SandboxConnector(aiohttp.BaseConnector):
         self,
         req: ClientRequest,
         traces: list[Trace],  # noqa: ARG002 - aiohttp's signature
-        timeout: ClientTimeout,  # noqa: ARG002, ASYNC109 - likewise
+        timeout: ClientTimeout,  # noqa: ARG002, ASYNC109 - aiohttp's signature
     ) -> ResponseHandler:
         if self.sandbox.is_down:
             refused = ServiceDown("nobody listens: the sandbox is down")
@@ -96,7 +96,7 @@ class _End(asyncio.Transport):
         self._near = near
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - asyncio's signature
-        """Return what a socket would tell: where the peer is, and nothing else."""
+        """Return the peer's address; other information is not available."""
         return ("127.0.0.1", 0) if name == "peername" else default
 
     def is_closing(self) -> bool:
@@ -120,11 +120,11 @@ class _End(asyncio.Transport):
         """Nothing is held back: the bytes are in memory already."""
 
     def resume_reading(self) -> None:
-        """Likewise."""
+        """See `pause_reading`."""
 
     def _end(self, error: Exception | None) -> None:
         if not self._link.closed:
             self._link.closed = True
-            # Behind the bytes that are on their way.
+            # After the bytes that are already written.
             self._loop.call_soon(self._far.connection_lost, error)
             self._loop.call_soon(self._near.connection_lost, None)

@@ -23,7 +23,7 @@ from paydouble.core.documents import Document, read_json
 from paydouble.core.durations import format_duration
 from paydouble.testing.errors import ControlRefused
 
-# What a local server never needs, and a test does not wait for longer.
+# More than a local server ever needs.
 PATIENCE_SECONDS = 30.0
 _LARGEST_PAGE = 1000
 
@@ -127,7 +127,7 @@ def _special(value: object) -> object:
 
 
 def given(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a call takes
-    """Return the members that were given: `...` stands for what was left out, so that None can be said."""
+    """Return the members that were given; `...` marks those that were left out, since None is a value."""
     return {name: value for name, value in members.items() if value is not ...}
 
 
@@ -137,20 +137,20 @@ def segment(text: str) -> str:
 
 
 class Executor(Protocol):
-    """Carries calls out, each in its own way."""
+    """Carries calls out: over HTTP or in this process."""
 
     def run(self, steps: Steps[T]) -> Any:  # noqa: ANN401 - T, or something that gives T when it is awaited
         """Carry a call out."""
 
     def blocked_ports(self) -> frozenset[int]:
-        """Return the ports of this machine at which nobody is answered until a call returns."""
+        """Return the ports of this machine whose listeners cannot answer until a call returns."""
 
 
 class Handle(Generic[M]):
-    """What a test holds: something of the double that can be asked and told."""
+    """A part of the double that a test can query and change."""
 
     def __init__(self, executor: Executor, path: str = "") -> None:
-        """Speak through an executor about what lies at a path of the control API."""
+        """Make calls through an executor, below a path of the control API."""
         self._executor = executor
         self._path = path
 
@@ -159,7 +159,7 @@ class Pending(Coroutine[Any, Any, T_co], Generic[T_co]):
     """A call that is carried out when it is awaited; `async with` awaits it and enters its result."""
 
     def __init__(self, work: Coroutine[Any, Any, T_co]) -> None:
-        """Take the coroutine, so that a forgotten await is warned of as usual."""
+        """Take the coroutine; Python warns as usual when it is never awaited."""
         self._work = work
         self._entered: Any = None
 
@@ -168,15 +168,15 @@ class Pending(Coroutine[Any, Any, T_co], Generic[T_co]):
         return self._work.__await__()
 
     def send(self, value: Any) -> Any:  # noqa: ANN401 - a coroutine's own, so that a task can be made of it
-        """Go on with it."""
+        """Resume it."""
         return self._work.send(value)
 
-    def throw(self, *error: Any) -> Any:  # noqa: ANN401 - likewise
-        """Break it off."""
+    def throw(self, *error: Any) -> Any:  # noqa: ANN401 - see `send`
+        """Raise an error in it."""
         return self._work.throw(*error)
 
     def close(self) -> None:
-        """Put it away."""
+        """Close it."""
         self._work.close()
 
     async def __aenter__(self) -> T_co:

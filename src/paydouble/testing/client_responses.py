@@ -1,4 +1,4 @@
-"""What a client perceives of a reply when the wire is only thought of: an answer, or the error that a network gives."""
+"""What a client gets of a reply without a network: an answer, or the error that a network would give."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Response:
     headers: Headers
     body: bytes
     seconds: float = 0.0
-    """How long it would have been kept back; nobody has waited for it."""
+    """How long the answer would have been delayed (seconds); nothing has waited."""
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is any
         """Return the body as JSON; numbers with a fraction are `Decimal`."""
@@ -27,7 +27,7 @@ class Response:
 
 
 def client_response(reply: Reply, patience: float | None = None, *, method: str = "GET") -> Response:
-    """Return what a client gets that waits `patience` seconds for the next bytes (None: without a limit), at once.
+    """Return, without waiting, what a client gets that waits `patience` seconds for the next bytes (None: no limit).
 
     `ReplyTimeout` when the reply comes too late or never, `ReplyLost` when the connection ends without a whole one. The
     answer to the method HEAD has no body, so nothing can be lost after its headers.

@@ -1,16 +1,16 @@
-"""What can go wrong between a test and the double, told apart by whose fault it is.
+"""The errors that a test can meet, by their cause.
 
 ::
 
     PaydoubleError
-    ├── ControlRefused      the test asked for something that cannot be; the message names the member
-    └── ServerGone          nobody answers at the double's address (any more)
+    ├── ControlRefused      the call was wrong, and nothing was changed; the message names the member
+    └── ServerGone          no server answers at the double's address
     AssertionError
     └── NotAsExpected       a verify or a wait did not find what the test expects; the text says what came closest
-    OSError                 what a merchant's client meets without sockets, where a real one meets its network
+    OSError                 network errors, as a merchant's client meets them without sockets
     ├── ServiceDown         (ConnectionRefusedError) nothing was sent
     ├── ReplyLost           (ConnectionError) the request arrived, and no whole answer came back
-    └── ReplyTimeout        (TimeoutError) likewise, and the client's patience ended first
+    └── ReplyTimeout        (TimeoutError) the request arrived, and no answer came in time
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ControlRefused(PaydoubleError):
     """A control call was refused, and nothing was changed."""
 
     def __init__(self, status: int, code: str, message: str, member: str = "") -> None:
-        """Take what the control API says: status, a stable code, a sentence, and the member that it speaks of."""
+        """Take the control API's refusal: status, a stable code, a message, and the member that is wrong."""
         super().__init__(message)
         self.status = status
         self.code = code
@@ -31,7 +31,7 @@ class ControlRefused(PaydoubleError):
 
 
 class ServerGone(PaydoubleError):
-    """Nobody answers at the double's address: it was never started there, or it has died since."""
+    """No server answers at the double's address: it was not started there, or it has ended."""
 
 
 class NotAsExpected(AssertionError):
@@ -43,7 +43,7 @@ class ServiceDown(ConnectionRefusedError):
 
 
 class ReplyLost(ConnectionError):
-    """The request arrived, and no whole answer came back; whether it was carried out the caller cannot tell."""
+    """The request arrived, but no complete answer came back; the caller cannot know whether it was carried out."""
 
     def __init__(self, kind: str, message: str) -> None:
         """Take a stable kind (`reset`, `empty`, `garbage`, `cut`) and a sentence."""

@@ -1,4 +1,4 @@
-"""The two ways in which a control call travels: over kept connections of this thread's, or through the event loop."""
+"""Control calls over HTTP: blocking, over kept connections, or awaited in the event loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEPT_SECONDS: Final = 30.0
 
 
 class Address:
-    """Where a server's control API is, and the token that it wants."""
+    """The address of a server's control API, and its token."""
 
     def __init__(self, url: str, token: str | None = None, api_url: str | None = None) -> None:
         """Take the server's URL, without a path; `UsageError` when it is none.
@@ -52,7 +52,7 @@ class Address:
             self.headers["Authorization"] = f"Bearer {token}"
 
     def gone(self, exchange: Exchange, reason: object) -> ServerGone:
-        """Return the error that says that nobody answered."""
+        """Return the error of a server that does not answer."""
         what = " ".join(str(reason).split()) or type(reason).__name__
         if isinstance(reason, TimeoutError):
             what = f"no answer within {exchange.patience:g} s"
@@ -66,7 +66,7 @@ class SyncExecutor:
     """Carries calls out over kept connections, one for each thread that calls at the same time."""
 
     def __init__(self, address: Address) -> None:
-        """Speak to a server."""
+        """Make calls to a server."""
         self.address = address
         self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
         self._lock = threading.Lock()
@@ -135,7 +135,7 @@ class AsyncExecutor:
     """Carries calls out in the running event loop; a session is kept only between `open` and `close`."""
 
     def __init__(self, address: Address) -> None:
-        """Speak to a server."""
+        """Make calls to a server."""
         self.address = address
         self._session: aiohttp.ClientSession | None = None
 
@@ -144,7 +144,7 @@ class AsyncExecutor:
         return Pending(self._run(steps))
 
     def blocked_ports(self) -> frozenset[int]:
-        """Return none: the event loop goes on while a call is awaited."""
+        """Return none: the event loop runs while a call is awaited."""
         return frozenset()
 
     def open(self) -> None:
@@ -176,7 +176,7 @@ class AsyncExecutor:
     def _make(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        # No limit: many may wait at the same time, and the call that ends their waiting must not queue behind them.
+        # No limit: many calls may wait at the same time, and the call that ends their wait must not queue after them.
         return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=self.address.headers)
 
     async def _exchange(self, exchange: Exchange) -> tuple[int, Any]:

@@ -21,16 +21,16 @@ from paydouble.testing.timeline import happened, never_fired, timeline, unclaime
 from paydouble.testing.webhook_receiver import WebhookReceiver
 
 _SANDBOX: Final = pytest.StashKey[SandboxHandle[Sync]]()
-# The server, and when the sandbox was made: what no sandbox claims is told of that time alone.
+# The server, and when the sandbox was made: only unclaimed requests since then are shown.
 _SERVER: Final = pytest.StashKey[tuple[Paydouble, datetime]]()
 _RECEIVER: Final = pytest.StashKey[WebhookReceiver]()
 _TITLE: Final = "paydouble timeline"
 _FAILED: Final = pytest.StashKey[bool]()
-# What the marker takes, and the sandbox's call behind it.
+# The arguments that the marker and `Paydouble.sandbox` take.
 _MEMBERS: Final = ("scenario", "clock", "seed", "settings", "notification_url", "webhook_secret")
-# What else it takes.
+# Another argument of the marker.
 _STRICT: Final = "strict_faults"
-# The sandboxes without sockets that there were when a test began, and how much had happened in each.
+# The sandboxes without sockets that existed when a test began, and how much had happened in each.
 _BEFORE: Final = pytest.StashKey["WeakKeyDictionary[Sandbox, int]"]()
 _MOST_SANDBOXES: Final = 3
 
@@ -72,7 +72,7 @@ def sandbox(node: pytest.Item, config: pytest.Config, server: object) -> Iterato
     try:
         made.delete()
     except ControlRefused:
-        pass  # the test itself has let it go
+        pass  # the test itself has deleted it
     except ServerGone as error:
         if not node.stash.get(_FAILED, False):  # a test that has failed with it has said so
             raise _failure(str(error)) from None
@@ -98,15 +98,15 @@ def begin(item: pytest.Item) -> None:
 
 
 def check_faults(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test, and fail it when it has armed faults in vain."""
-    # Of a property-based test only the last example would be judged, and another may have met the fault.
+    """Run a test, and fail it when a fault that it has armed never fired."""
+    # A property-based test would be judged by its last example, and the fault may have fired in another one.
     property_based = _is_property(item)
     with nullcontext() if property_based else holding():
         result = yield
         idle: list[str] = []
         box = item.stash.get(_SANDBOX, None)
         if box is not None:
-            # A sandbox that the test has deleted has no faults any more; a server that is gone is told of elsewhere.
+            # A sandbox that the test has deleted has no faults; a server that does not answer is reported elsewhere.
             with suppress(ControlRefused, ServerGone):
                 idle += never_fired(happened(box), box.faults.list())
         for local in () if property_based else _used(item):
@@ -131,7 +131,7 @@ def _used(item: pytest.Item) -> list[Sandbox]:
 
 
 def explain(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Add the sandbox's timeline, its seed and the receiver's own trouble to a failed test's report."""
+    """Add the sandbox's timeline, its seed and the receiver's errors to a failed test's report."""
     item.stash[_FAILED] = True
     box = item.stash.get(_SANDBOX, None)
     if box is not None:

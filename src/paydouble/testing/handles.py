@@ -1,4 +1,4 @@
-"""What a test does to a sandbox: its clock, faults, quota, scenarios, webhook and objects."""
+"""The handles with which a test controls a sandbox: clock, faults, rate limit, scenarios, webhook and objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paydouble.testing.calls import Call, Handle, M, Steps, ask, ask_all, given,
 from paydouble.testing.journals import Span, duration
 from paydouble.testing.loops import is_this_machine
 
-# Moving a clock over three days of retries takes its time.
+# Moving a clock over three days of retries takes long.
 _ADVANCE_PATIENCE_SECONDS: Final = 600.0
 _OF_A_FAULT: Final = frozenset(
     {"id", "name", "enabled", "skip", "times", "probability", "ttl", "compose", "on", "phase"}
@@ -38,9 +38,9 @@ _OF_A_MATCH: Final = frozenset(
 def declare(effect: str | Mapping[str, Any], members: Mapping[str, Any]) -> Document:
     """Return a fault's declaration from flat members.
 
-    Each goes where its name belongs: to the fault (`times`), to its match (`operation`), or else to the effect
-    (`status`). A trailing underscore keeps a name out of Python's way (`for_`). An effect given as a mapping takes
-    attributes whose names a match has too.
+    Each is put where its name belongs: in the fault (`times`), in its match (`operation`), or else in the effect
+    (`status`). A trailing underscore is removed, for names that Python reserves (`for_`). An effect given as a mapping
+    may have attributes whose names a match has too.
     """
     shaped = {"type": effect} if isinstance(effect, str) else dict(effect)
     document: Document = {"effect": shaped}
@@ -65,12 +65,12 @@ class Clock(Handle[M]):
 
     @Call
     def read(self) -> Steps[ClockState]:
-        """Return where it stands and what it waits for."""
+        """Return the time, the mode, and what the clock waits for."""
         return load(ClockState, (yield from ask("GET", self._path)))
 
     @Call
     def set(self, mode: str, *, start: datetime | str | None = None, rate: float | None = None) -> Steps[ClockState]:
-        """Put another clock in (`real`, `manual`, `auto`); it goes on where this one stands unless it has a start."""
+        """Replace the clock (`real`, `manual`, `auto`); without `start` it continues at the present time."""
         body = given(mode=mode, start=... if start is None else start, rate=... if rate is None else rate)
         return load(ClockState, (yield from ask("PUT", self._path, body)))
 
@@ -83,9 +83,9 @@ class Clock(Handle[M]):
         until_idle: bool = False,
         limit: int | None = None,
     ) -> Steps[Advanced]:
-        """Move it by a length of time (`72h`, seconds), to an instant, or until nothing is left to happen.
+        """Move the clock by a length of time (`72h`, seconds), to an instant, or until nothing is left to happen.
 
-        Returns when everything due on the way has settled; `limit` is the most timers that may go off. `UsageError`
+        Returns when everything due on the way has settled; at most `limit` timers fire. `UsageError`
         when the call would block the event loop in which the sandbox's receiver listens: nothing would ever settle.
         """
         yield from self._check_receiver()
@@ -130,7 +130,7 @@ class Faults(Handle[M]):
 
     @Call
     def list(self) -> Steps[list[Fault]]:
-        """Return all, in the order in which they are asked."""
+        """Return all, in the order in which they are evaluated."""
         items = yield from ask_all(self._path)
         return [load(Fault, each) for each in items]
 
@@ -141,25 +141,25 @@ class Faults(Handle[M]):
 
     @Call
     def change(self, /, fault_id: str, **members: Any) -> Steps[Fault]:  # noqa: ANN401 - JSON is any
-        """Lay members of the declaration over a fault; its counts stay, and None takes one back to its default."""
+        """Change members of a fault's declaration; its counts stay, and None resets a member to its default."""
         return load(Fault, (yield from ask("PATCH", f"{self._path}/{segment(fault_id)}", members)))
 
     @Call
     def remove(self, fault_id: str) -> Steps[int]:
-        """Disarm one; returns how often it has fired."""
+        """Remove one; returns how often it has fired."""
         answer = yield from ask("DELETE", f"{self._path}/{segment(fault_id)}")
         fired: int = answer["times_fired"]
         return fired
 
     @Call
     def clear(self) -> Steps[int]:
-        """Disarm all; returns how many those were."""
+        """Remove all; returns how many there were."""
         deleted: int = (yield from ask("DELETE", self._path))["deleted"]
         return deleted
 
 
 class RateLimit(Handle[M]):
-    """A real quota."""
+    """A real rate limit."""
 
     @Call
     def set(
@@ -171,7 +171,7 @@ class RateLimit(Handle[M]):
         clock: str | None = None,
         headers: str | None = None,
     ) -> Steps[Document]:
-        """Put a quota in place: so many requests a window; returns it as it is now."""
+        """Set a rate limit: so many requests per window; returns it as it is now."""
         body = given(
             limit=limit,
             window=duration(window, "window"),
@@ -183,12 +183,12 @@ class RateLimit(Handle[M]):
 
     @Call
     def clear(self) -> Steps[None]:
-        """Take the quota away."""
+        """Remove the rate limit."""
         yield from ask("DELETE", self._path)
 
 
 class Scenarios(Handle[M]):
-    """The lives that pay-ins lead."""
+    """The scenarios that pay-ins play."""
 
     @Call
     def list(self) -> Steps[list[Scenario]]:
@@ -210,30 +210,30 @@ class Scenarios(Handle[M]):
 
     @Call
     def upload(self, scenario: str | Mapping[str, Any]) -> Steps[Scenario]:
-        """Put a scenario over any other of its name; a mapping, or the text of a YAML file."""
+        """Upload a scenario, as a mapping or as the text of a YAML file; it replaces another of its name."""
         body = {"yaml": scenario} if isinstance(scenario, str) else scenario
         return load(Scenario, (yield from ask("POST", self._path, body)))
 
     @Call
     def activate(self, name: str) -> Steps[Scenario]:
-        """Let every new pay-in play it."""
+        """Make it active: every new pay-in plays it."""
         return load(Scenario, (yield from ask("PUT", f"{self._path}/active", {"name": name})))
 
     @Call
     def deactivate(self) -> Steps[str | None]:
-        """Let the e-mail and the setting choose again; returns what was active."""
+        """Deactivate the active scenario; returns its name."""
         name: str | None = (yield from ask("DELETE", f"{self._path}/active"))["deleted"]
         return name
 
     @Call
     def play(self, /, name: str, **deposit: Any) -> Steps[Resource]:  # noqa: ANN401 - JSON is any
-        """Make a pay-in that plays it; `amount=…`, `external_identifier=…` and so on say what the deposit is to be."""
+        """Make a pay-in that plays it; `amount=…`, `external_identifier=…` and so on are members of the deposit."""
         body = {"deposit": deposit} if deposit else {}
         return load(Resource, (yield from ask("POST", f"{self._path}/{segment(name)}/play", body)))
 
 
 class Webhook(Handle[M]):
-    """Where events go and what signs them."""
+    """The target of events, and the secrets that sign them."""
 
     @Call
     def read(self) -> Steps[WebhookState]:
@@ -242,13 +242,13 @@ class Webhook(Handle[M]):
 
     @Call
     def change(self, *, notification_url: Any = ..., secret: Any = ...) -> Steps[WebhookState]:  # noqa: ANN401
-        """Aim events elsewhere (None: nowhere), or set the secret at once."""
+        """Change the target of events (None: they are not sent), or replace the secret at once."""
         body = given(notification_url=notification_url, secret=secret)
         return load(WebhookState, (yield from ask("PATCH", self._path, body)))
 
     @Call
     def rotate_secret(self, grace: Span = "0s") -> Steps[WebhookState]:
-        """Make a new secret; during the grace the old one signs along."""
+        """Make a new secret; during the grace the old one signs too."""
         body = {"grace": duration(grace, "grace")}
         return load(WebhookState, (yield from ask("POST", f"{self._path}/rotate-secret", body)))
 
@@ -265,13 +265,13 @@ class Objects(Handle[M]):
     def transition(
         self, object_id: str, to: str, *, failure: Mapping[str, str] | None = None, force: bool = False
     ) -> Steps[Resource]:
-        """Move one to a state now; `failure` has `code` and `message`, `force` goes where no arrow leads."""
+        """Move one to a state now; `failure` has `code` and `message`; `force` allows any state."""
         body = given(to=to, failure=... if failure is None else failure, force=True if force else ...)
         return load(Resource, (yield from ask("POST", f"{self._path}/{segment(object_id)}/transition", body)))
 
 
 class PayIns(Objects[M]):
-    """Pay-ins, about which disputes can arrive too."""
+    """Pay-ins, which can have disputes too."""
 
     @Call
     def list(self) -> Steps[list[Resource]]:
@@ -288,9 +288,9 @@ class PayIns(Objects[M]):
     def dispute(
         self, pay_in_id: str, *, amount: Decimal | int | None = None, reason: str | None = None, force: bool = False
     ) -> Steps[Resource]:
-        """Let a dispute arrive from the provider, about all that no dispute is about yet when no amount is given.
+        """Open a dispute, as the provider does; without an amount, about all that is not disputed yet.
 
-        `force` opens one about money that is disputed or charged back already.
+        `force` allows amounts that are disputed or charged back already. `UsageError` for an amount that is a float.
         """
         if isinstance(amount, float):
             raise UsageError("money is never a float; give a Decimal or an int", member="amount")

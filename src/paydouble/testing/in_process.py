@@ -1,4 +1,4 @@
-"""Control calls to a sandbox in this very thread, through the control API's own routes.
+"""Control calls to a sandbox in this thread, through the control API's own routes.
 
 A handle does not know how its calls are carried out. Here a call is found in the same table, its body is validated by
 the same models, and the same handler answers. So a sandbox in this process and one of a server take the same arguments,
@@ -37,14 +37,14 @@ _CHECKOUT: Final = ""  # as the API of such a sandbox shows it
 
 
 class RefusedHere(ControlRefused, UsageError):
-    """A control call was refused, and nothing was changed; in this process that is also an argument that cannot be."""
+    """A control call was refused, and nothing was changed. In this process it is a `UsageError` too."""
 
 
 class LocalExecutor:
     """Carries calls out in this thread."""
 
     def __init__(self, core: InProcess) -> None:
-        """Steer a sandbox of this process."""
+        """Control a sandbox of this process."""
         self._core = core
 
     def run(self, steps: Steps[T]) -> T:
@@ -135,7 +135,7 @@ def _finished(work: Awaitable[T]) -> T:
         work.__await__().send(None)
     except StopIteration as end:
         return cast("T", end.value)
-    message = "a control call has to wait, and nobody in this thread can end that"
+    message = "a control call has to wait, and nothing in this thread can end that"
     raise RuntimeError(message)
 
 
@@ -147,7 +147,7 @@ class _Moved(NamedTuple):
 
 
 class _Shell:
-    """What control calls ask of the shell, for a sandbox that has none."""
+    """The parts of `Host` and `Pump` that control calls use, for a sandbox without a shell."""
 
     def __init__(self, core: InProcess) -> None:
         self._core = core
@@ -155,11 +155,11 @@ class _Shell:
         self.unclaimed = core.unclaimed
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:  # noqa: ARG002 - the shell of a server has many
-        """Run a command; what it has set in motion leaves when the test says so."""
+        """Run a command; the deliveries that it causes are sent when the test says so."""
         return action()
 
-    def pump(self, sandbox: Sandbox) -> _Shell:  # noqa: ARG002 - likewise
-        """Return what moves a sandbox."""
+    def pump(self, sandbox: Sandbox) -> _Shell:  # noqa: ARG002 - see `act`
+        """Return what moves the clock of a sandbox."""
         return self
 
     async def advance(self, *, to: int | None, by: int | None, limit: int) -> _Moved:
@@ -169,7 +169,7 @@ class _Shell:
         return _Moved(core.sandbox.now, fired, core.fell_due, core.sandbox.idle)
 
     async def reset(self, sandbox: Sandbox, scope: frozenset[str], *, same_ids: bool) -> dict[str, int]:
-        """Forget what the scope names."""
+        """Reset what the scope names."""
         from paydouble.sandbox.business import check_scope
 
         check_scope(scope, same_ids=same_ids)
@@ -177,14 +177,14 @@ class _Shell:
         return {**removed, "attempts_broken_off": 0} if "deliveries" in scope else removed
 
     async def delete(self, sandbox: Sandbox) -> None:
-        """Forget the sandbox: its key is no longer known."""
+        """Delete the sandbox: its key is no longer known."""
         self.registry.remove(sandbox)
         sandbox.close()
 
     async def until(self, sandbox: Sandbox, holds: Callable[[], bool], seconds: float) -> bool:
-        """Return whether something comes to hold: what is due is sent, and a clock that moves by itself is waited for.
+        """Return whether a condition becomes true; what is due is sent, and a clock that moves by itself is waited for.
 
-        On a manual clock nothing more would happen in this thread, so the time is not waited for.
+        On a manual clock nothing more can happen in this thread, so it returns at once.
         """
         end = time.monotonic() + seconds
         while True:

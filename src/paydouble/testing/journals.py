@@ -78,7 +78,7 @@ def _asked(question: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return JSON whose numbers have the digits that the answer has."""
+    """Return a value as JSON, its numbers with the digits of the answer."""
     match value:
         case Decimal():
             return str(value)
@@ -177,7 +177,7 @@ class _Journal(_Listed[M, R]):
         sequence: Sequence[Match] | None = None,
         **match: Any,  # noqa: ANN401 - the members of a match, whose values are JSON
     ) -> Steps[int]:
-        """Return how many match, or raise `NotAsExpected`; at least one is expected when nothing is said.
+        """Return how many match, or raise `NotAsExpected`; by default at least one is expected.
 
         What matches is given by the members of a match (`operation=…`, `status=…`), or by a `sequence` of matches that
         must be met in this order.
@@ -198,7 +198,7 @@ class _Journal(_Listed[M, R]):
         at_most: int | None = None,
         timeout: Span = _DEFAULT_TIMEOUT,
         sequence: Sequence[Match] | None = None,
-        **match: Any,  # noqa: ANN401 - likewise
+        **match: Any,  # noqa: ANN401 - see `verify`
     ) -> Steps[int]:
         """Like `verify`, as soon as it holds; `NotAsExpected` after `timeout` of real time (seconds, or `2s`)."""
         __tracebackhide__ = True
@@ -227,7 +227,7 @@ class Requests(_Journal[M, Request]):
 
     @Call
     def clear(self) -> Steps[int]:
-        """Forget them; returns how many those were."""
+        """Remove them; returns how many there were."""
         answer = yield from ask("DELETE", self._path)
         removed: int = answer["removed"]
         return removed
@@ -251,7 +251,7 @@ class Deliveries(_Journal[M, Delivery]):
         external_identifier: str | None = None,
         status: str | None = None,
     ) -> Steps[list[Delivery]]:
-        """Return those that are asked for, oldest first."""
+        """Return those that match, oldest first."""
         query = {
             "event_type": type,
             "object_id": object_id,
@@ -267,23 +267,23 @@ class Deliveries(_Journal[M, Delivery]):
 
     @Call
     def redeliver(self, delivery_id: str) -> Steps[Delivery]:
-        """Send one once more, now, whatever became of it."""
+        """Send one once more, now, whatever its status is."""
         return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/redeliver")))
 
     @Call
     def redeliver_failed(self, since: datetime | str | None = None) -> Steps[tuple[str, ...]]:
-        """Send again whatever has failed, or failed since an instant of the sandbox's clock; returns the ids."""
+        """Send failed deliveries again, all or those since a time of the sandbox's clock; returns the ids."""
         body = given(since=... if since is None else since)
         return tuple((yield from ask("POST", f"{self._path}/redeliver", body))["redelivered"])
 
     @Call
     def hold(self, delivery_id: str) -> Steps[Delivery]:
-        """Keep one back."""
+        """Hold one."""
         return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/hold")))
 
     @Call
     def release(self, delivery_id: str) -> Steps[Delivery]:
-        """Let a held one go, now."""
+        """Send a held one, now."""
         return load(Delivery, (yield from ask("POST", f"{self._path}/{segment(delivery_id)}/release")))
 
 
@@ -295,7 +295,7 @@ class Events(_Listed[M, Event]):
 
     @Call
     def list(self, *, type: str | None = None, object_id: str | None = None) -> Steps[list[Event]]:  # noqa: A002
-        """Return those that are asked for, oldest first."""
+        """Return those that match, oldest first."""
         return (yield from self._read({"type": type, "object_id": object_id}))
 
     @Call

@@ -1,4 +1,4 @@
-"""The clock and the journals of a sandbox in this process: a server's handles, and what they have here besides."""
+"""The clock and the journals of a sandbox in this process: the handles of a server's sandbox, with additions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LocalClock(Clock[Sync]):
     """The time of a sandbox in this process."""
 
     def __init__(self, executor: Executor, path: str, core: InProcess) -> None:
-        """Move a sandbox's time."""
+        """Control the clock of a sandbox."""
         super().__init__(executor, path)
         self._core = core
 
@@ -37,8 +37,8 @@ class LocalClock(Clock[Sync]):
         return instant(self._core.sandbox.now)
 
 
-# Each is a list, read when it was asked for, and a handle, whose calls ask anew. What both have is the list's, but for
-# `clear`, which empties the journal.
+# Each is a list of what there was when it was made, and a handle, whose calls read again. Names of both are the list's,
+# except `clear`, which empties the journal.
 
 
 class LocalRequests(Records[Request], Requests[Sync]):
@@ -47,7 +47,7 @@ class LocalRequests(Records[Request], Requests[Sync]):
     clear = Requests.clear  # type: ignore[assignment]  # see above
 
     def __init__(self, records: Iterable[Request], executor: Executor, path: str) -> None:
-        """Hold what was read."""
+        """Hold the records."""
         Records.__init__(self, records, "requests")
         Requests.__init__(self, executor, path)
 
@@ -56,7 +56,7 @@ class LocalEvents(Records[Event], Events[Sync]):
     """The events."""
 
     def __init__(self, records: Iterable[Event], executor: Executor, path: str) -> None:
-        """Hold what was read."""
+        """Hold the records."""
         Records.__init__(self, records, "events")
         Events.__init__(self, executor, path)
 
@@ -65,6 +65,6 @@ class LocalDeliveries(Records[Delivery], Deliveries[Sync]):
     """The deliveries of events."""
 
     def __init__(self, records: Iterable[Delivery], executor: Executor, path: str) -> None:
-        """Hold what was read."""
+        """Hold the records."""
         Records.__init__(self, records, "deliveries")
         Deliveries.__init__(self, executor, path)

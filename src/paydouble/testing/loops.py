@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for what must go on while a test's own thread waits or blocks."""
+"""An event loop in its own thread, for work that must continue while the test's thread waits or blocks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def check_asyncio(what: str, instead: str) -> None:
 
 
 def blocked_ports() -> frozenset[int]:
-    """Return the ports at which nobody is answered while this thread waits: its running event loop listens there.
+    """Return the ports at which this thread's running event loop listens: it cannot answer while the thread waits.
 
-    asyncio's own loops tell by their selector, which has no public name. Of any other kind of loop (uvloop, or that of
-    Windows) nothing is known here, and the result is empty.
+    asyncio's own loops show them by their selector, which has no public name. For other loops (uvloop, or the one of
+    Windows) the ports are not known, and the result is empty.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -50,12 +50,12 @@ def _listening_port(fd: int) -> int | None:
                 port: int = watched.getsockname()[1]
                 return port
     except OSError:
-        pass  # a pipe, or a system that does not say what listens
+        pass  # a pipe, or a system that does not show what listens
     return None
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host of a URL is this machine, as far as its name tells."""
+    """Return whether a host of a URL is this machine, as far as its name shows."""
     if host in {"localhost", "host.docker.internal", socket.gethostname()}:
         return True
     with suppress(ValueError):
@@ -66,15 +66,15 @@ def is_this_machine(host: str) -> bool:
 async def in_daemon_thread(work: Callable[[], T]) -> T:
     """Run a function beside the event loop and return its result.
 
-    Not in the loop's own pool, whose threads are waited for when a process ends: a function that hangs for ever must
-    not keep a whole test run from ending.
+    Not in the loop's own pool, whose threads are waited for when a process ends: a function that never returns must
+    not keep a test run from ending.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
     def settle(result: T | None, error: BaseException | None) -> None:
         if done.done():
-            return  # nobody waits any more
+            return  # the wait was cancelled
         if error is not None:
             done.set_exception(error)
         else:
@@ -86,7 +86,7 @@ async def in_daemon_thread(work: Callable[[], T]) -> T:
             result = work()
         except BaseException as raised:  # noqa: BLE001 - it is raised where it is awaited
             error = raised
-        with suppress(RuntimeError):  # the loop has been closed meanwhile
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=main, name="paydouble-answer", daemon=True).start()
@@ -120,7 +120,7 @@ class LoopThread:
         except BaseException as error:
             if started.done():
                 raise
-            started.set_exception(error)  # whoever waits for the start hears of it
+            started.set_exception(error)  # raised where the start is awaited
 
     async def _until_stopped(self, started: Future[asyncio.AbstractEventLoop]) -> None:
         self._end = asyncio.Event()

@@ -1,6 +1,6 @@
 """The pytest plugin: a server for the session, a fresh sandbox for each test, and what happened when one fails.
 
-It is loaded in every test run of an environment that has paydouble, so it imports nothing of it before a test asks.
+It is loaded in every test run of an environment with paydouble, so it imports the rest only when a test uses it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def paydouble_server(request: pytest.FixtureRequest) -> Iterator[Paydouble]:
 
 @pytest.fixture
 def paydouble(request: pytest.FixtureRequest, paydouble_server: Paydouble) -> Iterator[SandboxHandle[Sync]]:
-    """A fresh sandbox on a manual clock, or as `@pytest.mark.paydouble(…)` wants it; let go after the test."""
+    """A fresh sandbox on a manual clock, or as `@pytest.mark.paydouble(…)` wants it; deleted after the test."""
     from paydouble.testing import fixtures
 
     yield from fixtures.sandbox(request.node, request.config, paydouble_server)
@@ -79,7 +79,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note which sandboxes without sockets there are, so that a report shows those alone which its test has used."""
+    """Note which sandboxes without sockets exist, so that a report shows only those that its test has used."""
     if _SOCKETLESS in sys.modules or _is_strict(item):
         from paydouble.testing import fixtures
 
@@ -88,7 +88,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test whose fault never fired, where that is asked for."""
+    """Fail a test whose fault never fired, where strict faults are on."""
     if not _is_strict(item):
         return (yield)
     from paydouble.testing import fixtures
@@ -104,7 +104,7 @@ def _is_strict(item: pytest.Item) -> bool:
 
 
 def _concerns(item: pytest.Item) -> bool:
-    # Neither is true of a test that does not use paydouble, for which nothing is to be loaded.
+    # For a test that does not use paydouble nothing is loaded.
     return (
         bool({"paydouble", "webhook_receiver"} & set(getattr(item, "fixturenames", ()))) or _SOCKETLESS in sys.modules
     )

@@ -1,7 +1,7 @@
-"""A webhook receiver as the contract wants one: it verifies, keeps what came byte for byte, and answers as it is told.
+"""A webhook receiver as the contract requires: it verifies, keeps the exact bytes, and gives programmed answers.
 
-Being down is real: nobody listens, so that whoever delivers is refused. The port stays ours meanwhile, because a
-second socket is bound to it that never listens; without it another process could take the port during the outage.
+While it is down no socket listens, so connections are refused. The port stays reserved by a second socket that is bound
+to it and never listens; otherwise another process could take the port during the outage.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, SignatureError, veri
 DEFAULT_SECRET = "whsec_sandbox"  # noqa: S105 - everybody's, as the documentation says
 # Connections that are still open when the receiver goes down get this long to end by themselves.
 _GRACE_SECONDS = 0.2
-# A receiver that runs for days must not grow without an end.
+# A receiver that runs for days must not grow without a limit.
 _KEPT = 10_000
-# What is no request at all is its sender's mistake: for those who listen, but no traceback on a terminal.
+# Input that is not HTTP is its sender's mistake: it is logged, but without a traceback on a terminal.
 _LOG = logging.getLogger("paydouble.receiver")
 _LOG.addHandler(logging.NullHandler())
 
@@ -47,7 +47,7 @@ class Received:
     path: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    """The exact bytes, which are what the signature is about."""
+    """The exact bytes, which are what is signed."""
     event: dict[str, Any]
     """The body as JSON, numbers with a fraction as `Decimal`; empty when it is not a JSON object."""
     answered: int
@@ -309,7 +309,7 @@ class Receiver:
 
     def _remember(self, event_id: object) -> tuple[int, bool]:
         if not isinstance(event_id, str):
-            return 1, False  # signed, but no event: nothing to know it by
+            return 1, False  # signed, but not an event: it has no id
         self._times_seen[event_id] += 1
         return self._times_seen[event_id], event_id in self._taken
 

@@ -29,7 +29,7 @@ class Credentials(NamedTuple):
 
 
 class SandboxHandle(Handle[M]):
-    """An isolated business of a server. As a context manager it is let go at the end."""
+    """An isolated business of a server. As a context manager it is deleted at the end."""
 
     def __init__(self, executor: Executor, address: Address, state: SandboxState) -> None:
         """Hold a sandbox that the server has shown."""
@@ -76,9 +76,9 @@ class SandboxHandle(Handle[M]):
     def change(
         self,
         *,
-        notification_url: Any = ...,  # noqa: ANN401 - a text, None, or what stands for left out
-        scenario: Any = ...,  # noqa: ANN401 - likewise
-        settings: Any = ...,  # noqa: ANN401 - likewise
+        notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
+        scenario: Any = ...,  # noqa: ANN401 - see above
+        settings: Any = ...,  # noqa: ANN401 - see above
     ) -> Steps[SandboxState]:
         """Change it: where events go (None: nowhere), the default scenario, settings laid over the present ones."""
         body = given(notification_url=notification_url, scenario=scenario, settings=settings)
@@ -86,10 +86,10 @@ class SandboxHandle(Handle[M]):
 
     @Call
     def reset(self, *scope: str, same_ids: bool = False) -> Steps[dict[str, int]]:
-        """Forget everything, or what is named (`state`, `faults`, `requests`, `deliveries`, `clock`, `scenarios`).
+        """Reset everything, or what is named (`state`, `faults`, `requests`, `deliveries`, `clock`, `scenarios`).
 
-        Pending work is cancelled. After the state was forgotten new ids begin, so that a receiver that remembers
-        takes none for a duplicate; with `same_ids` the same ones are made again. Returns how much of each was removed.
+        Pending work is cancelled. After a reset of the state new ids are used, so that a receiver that remembers ids
+        takes none for a duplicate; with `same_ids` the same ids are used again. Returns how much of each was removed.
         """
         body = given(scope=scope or ..., same_ids=True if same_ids else ...)
         answer = yield from ask("POST", f"{self._path}/reset", body)
@@ -98,7 +98,7 @@ class SandboxHandle(Handle[M]):
 
     @Call
     def delete(self) -> Steps[None]:
-        """Let it go, with everything that it still meant to do."""
+        """Delete it, and cancel its pending work."""
         yield from ask("DELETE", self._path)
 
     def __enter__(self: SandboxHandle[Sync]) -> SandboxHandle[Sync]:
@@ -111,7 +111,7 @@ class SandboxHandle(Handle[M]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let it go; a server that has died meanwhile is not complained of a second time."""
+        """Delete it; a server that has ended is not reported a second time."""
         try:
             self.delete()
         except ServerGone:
@@ -128,7 +128,7 @@ class SandboxHandle(Handle[M]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let it go; a server that has died meanwhile is not complained of a second time."""
+        """Delete it; a server that has ended is not reported a second time."""
         try:
             await self.delete()
         except ServerGone:
@@ -142,7 +142,7 @@ class ServerHandle(Handle[M]):
     _executor: SyncExecutor | AsyncExecutor
 
     def __init__(self, executor: SyncExecutor | AsyncExecutor) -> None:
-        """Speak through an executor."""
+        """Make calls through an executor."""
         super().__init__(executor)
         self._address = executor.address
 
@@ -153,7 +153,7 @@ class ServerHandle(Handle[M]):
 
     @Call
     def health(self) -> Steps[Health]:
-        """Return how it is; `ServerGone` when nobody answers."""
+        """Return its health; `ServerGone` when it does not answer."""
         return load(Health, (yield from ask("GET", "/health")))
 
     @Call
@@ -170,7 +170,7 @@ class ServerHandle(Handle[M]):
         business_secret: str | None = None,
         webhook_secret: str | None = None,
     ) -> Steps[SandboxHandle[M]]:
-        """Make an isolated business; what is left out is chosen by the server. `with` lets it go at the end."""
+        """Make an isolated business; the server chooses what is left out. `with` deletes it at the end."""
         members = {
             "id": id,
             "seed": seed,
@@ -188,13 +188,13 @@ class ServerHandle(Handle[M]):
 
     @Call
     def unclaimed_requests(self) -> Steps[list[UnclaimedRequest]]:
-        """Return the newest requests that no sandbox has claimed: with an unknown business key, or without any."""
+        """Return the newest unclaimed requests: with an unknown business key, or with none."""
         items = yield from ask_all("/unclaimed-requests")
         return [load(UnclaimedRequest, each) for each in items]
 
     @Call
     def find(self, sandbox_id: str = "default") -> Steps[SandboxHandle[M]]:
-        """Return a sandbox that exists already; `ControlRefused` when there is none of that id."""
+        """Return an existing sandbox; `ControlRefused` when no sandbox has the id."""
         shown = yield from ask("GET", f"/sandboxes/{segment(sandbox_id)}")
         return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
 

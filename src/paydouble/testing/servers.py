@@ -1,4 +1,4 @@
-"""`Paydouble` and `AsyncPaydouble`: a server of one's own, in a thread or in the running loop, or one elsewhere."""
+"""`Paydouble` and `AsyncPaydouble`: a server in a thread or in the running loop, or one that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Paydouble(ServerHandle[Sync]):
 
     @classmethod
     def connect(cls, url: str, token: str | None = None, api_url: str | None = None) -> Self:
-        """Speak to a server that runs elsewhere; nothing is sent yet, `health` tells whether it is there.
+        """Use a server that runs elsewhere. Nothing is sent yet; `health` checks that it answers.
 
         `api_url` is needed when its API is at another address than its control API (`serve --control-port`).
         """
@@ -169,7 +169,7 @@ class AsyncPaydouble(ServerHandle[Async]):
 
     @classmethod
     def connect(cls, url: str, token: str | None = None, api_url: str | None = None) -> Self:
-        """Speak to a server that runs elsewhere, as `Paydouble.connect` does."""
+        """Use a server that runs elsewhere, as `Paydouble.connect` does."""
         return cls(AsyncExecutor(Address(url, token, api_url)))
 
     async def close(self) -> None:

@@ -1,8 +1,7 @@
-"""`Sandbox`: the double as a value in this very thread, without sockets and without waiting.
+"""`Sandbox`: the double in this thread, without sockets and without waiting.
 
 It is the server's own pipeline, sandbox and deliveries; only the shell is another one. A request is answered at once.
-Webhooks leave when a test says so (`deliver`) or moves the clock, so that the test decides whether one overtakes a
-reply. Tens of thousands of requests a minute are no trouble.
+Webhooks are sent when a test says so (`deliver`) or moves the clock, so the test decides whether one overtakes a reply.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ Taker = Callable[[Webhook], int | None]
 
 # The sandboxes that were made last, so that the report of a failed test can show them. They are not kept for it.
 _MADE: Final[deque[weakref.ref[Sandbox]]] = deque(maxlen=8)
-# While somebody asks for it they are kept: a test that has ended holds its sandbox no more.
+# While `holding` is active they are kept, since a test that has ended does not hold its sandbox.
 _HELD: Final[list[deque[Sandbox]]] = []
 
 
 def made_last() -> list[Sandbox]:
-    """Return those of the sandboxes made last that somebody still holds, the oldest first."""
+    """Return those of the newest sandboxes that still exist, the oldest first."""
     return [box for box in (each() for each in _MADE) if box is not None]
 
 
 @contextmanager
 def holding() -> Iterator[None]:
-    """Keep the sandboxes that are made meanwhile, the last of very many."""
+    """Keep the newest sandboxes that are made inside the block."""
     held: deque[Sandbox] = deque(maxlen=_MADE.maxlen)
     _HELD.append(held)
     try:
@@ -65,7 +64,7 @@ def holding() -> Iterator[None]:
 
 
 class Sandbox(Handle[Sync]):
-    """One business and the service that it meets.
+    """One business and its service.
 
     It has every call of a `SandboxHandle`, with the same arguments and results; a call that is refused raises an error
     that is both a `ControlRefused` and a `UsageError`.
@@ -81,10 +80,10 @@ class Sandbox(Handle[Sync]):
         receiver: Taker | None = None,
         notification_url: str | None = RECEIVER_URL,
     ) -> None:
-        """Start with empty books, on a clock that stands at `start` (2026-01-01T00:00:00Z) until it is moved.
+        """Start without any data, on a manual clock at `start` (default 2026-01-01T00:00:00Z).
 
         Settings are those of the server; with `webhooks.sign_with: sandbox_clock` two runs are the same to the byte.
-        `UsageError` names the member that cannot be.
+        `UsageError` names a member that is wrong.
         """
         check_seed(seed)
         change = dict(settings) if isinstance(settings, Mapping) else {}
@@ -92,7 +91,7 @@ class Sandbox(Handle[Sync]):
             change["scenario"] = scenario
         base = settings if isinstance(settings, Settings) else Settings.model_construct()
         self.failures: list[Exception] = []
-        """What the receiver has raised; a 500 was taken for its answer, as from a web framework."""
+        """The exceptions that the receiver has raised; each counts as a 500, as from a web framework."""
         self.core = InProcess(
             load_settings(change, base) if change else base,
             seed=seed,
@@ -100,7 +99,7 @@ class Sandbox(Handle[Sync]):
             notification_url=notification_url,
             wall=lambda: int(time.time() * 1000),
         )
-        """What this is made of, for whatever has no name here."""
+        """The shell and the sandbox, for all that has no name here."""
         super().__init__(LocalExecutor(self.core), "/sandboxes/default")
         self.receiver = receiver
         identity = self.core.identity
@@ -152,16 +151,16 @@ class Sandbox(Handle[Sync]):
         return self.core.handle(request)
 
     def down(self) -> None:
-        """Let nobody reach the service until `up`."""
+        """Make the service unreachable until `up`."""
         self._down = True
 
     def up(self) -> None:
-        """Let it be reached again."""
+        """Make it reachable again."""
         self._down = False
 
     @property
     def is_down(self) -> bool:
-        """Return whether nobody can reach it."""
+        """Return whether it is unreachable."""
         return self._down
 
     # What a test does to it, as to a sandbox of a server. The handles are made when they are used.
@@ -183,10 +182,10 @@ class Sandbox(Handle[Sync]):
     @Call
     def change(
         self,
-        settings: Any = ...,  # noqa: ANN401 - a mapping, or what stands for left out
+        settings: Any = ...,  # noqa: ANN401 - a mapping, or `...` for left out
         *,
-        notification_url: Any = ...,  # noqa: ANN401 - likewise
-        scenario: Any = ...,  # noqa: ANN401 - likewise
+        notification_url: Any = ...,  # noqa: ANN401 - see above
+        scenario: Any = ...,  # noqa: ANN401 - see above
     ) -> Steps[SandboxState]:
         """Change it: settings laid over the present ones, where events go (None: nowhere), the default scenario."""
         body = given(notification_url=notification_url, scenario=scenario, settings=settings)
@@ -241,7 +240,7 @@ class Sandbox(Handle[Sync]):
 
     @property
     def receiver(self) -> Taker | None:
-        """Return who takes the webhooks; without anybody they wait."""
+        """Return the function that takes the webhooks; without one they wait."""
         return self._taker
 
     @receiver.setter
@@ -256,15 +255,15 @@ class Sandbox(Handle[Sync]):
     def transition(
         self, object_id: str, to: str, *, failure: Mapping[str, str] | None = None, force: bool = False
     ) -> None:
-        """Move a pay-in, refund, dispute or payout to a state now, whatever it was about to do."""
+        """Move a pay-in, refund, dispute or payout to a state now, whatever its script would do next."""
         box = self.core.sandbox
         why = None if failure is None else Failure(failure["code"], failure["message"])
         box.force_transition(self._find(object_id), to, failure=why, force=force)
 
     def dispute(self, pay_in_id: str, reason: str = "fraudulent", *, force: bool = False) -> str:
-        """Let a dispute arrive from the provider about all of a pay-in that no dispute is about yet; returns its id.
+        """Open a dispute, as the provider does, about all of a pay-in that is not disputed yet; returns its id.
 
-        `force` opens one about the whole, whatever is disputed or charged back already.
+        With `force` it is about the whole amount, even when it is disputed or charged back already.
         """
         box = self.core.sandbox
         box.tick()

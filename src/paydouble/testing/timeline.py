@@ -56,7 +56,7 @@ def unclaimed(requests: Sequence[UnclaimedRequest], business_key: str) -> Iterat
 
 
 def never_fired(happened: Happened, faults: Sequence[Fault]) -> list[str]:
-    """Return a line for each fault that a test has armed in vain, except those that it has disabled."""
+    """Return a line for each fault of a test that never fired, except disabled ones."""
     return [
         f"{fault.id} ({fault.effect}): {why(fault, happened)}"
         for fault in faults
@@ -80,7 +80,7 @@ def _rows(happened: Happened, declared: Mapping[str, Document]) -> list[Row]:
     """Return requests, events and attempts in the order in which they happened."""
     find = declared.get
     orders = _orders(happened.events)
-    # The sequence numbers give the order; instants do not, on a clock that nobody moves.
+    # The sequence numbers give the order; on a manual clock many things have the same time.
     found = [(request.sequence, rows.request_row(request, find, _names(request))) for request in happened.requests]
     deliveries = {each.event_id: each for each in happened.deliveries if not labels.copy(each.id)}
     for event in happened.events:
@@ -104,7 +104,7 @@ def _rows(happened: Happened, declared: Mapping[str, Document]) -> list[Row]:
 
 
 def _orders(events: Sequence[Event]) -> dict[str, str]:
-    """Return the merchant's name for the payment of each object, as far as the events tell it."""
+    """Return the merchant's name for the payment of each object, as far as the events show it."""
     orders: dict[str, str] = {}
     for event in events:
         name = rows.payment(rows.resource_of(event.body))

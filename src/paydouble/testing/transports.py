@@ -1,7 +1,7 @@
 """httpx without sockets: `httpx.Client(transport=HttpxTransport(sandbox), base_url=sandbox.base_url)`.
 
-What the network would do to a client is raised as httpx raises it. Nobody waits: a reply that comes later than the
-client's read timeout is a `ReadTimeout` at once.
+Network errors are raised as httpx raises them. Nothing waits: a reply later than the client's read timeout raises
+`ReadTimeout` at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class HttpxTransport(httpx.BaseTransport):
     """For `httpx.Client`."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        """Answer for a sandbox, whatever the host of a URL is."""
+        """Answer for a sandbox, for any host of a URL."""
         self.sandbox = sandbox
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -33,7 +33,7 @@ class AsyncHttpxTransport(httpx.AsyncBaseTransport):
     """For `httpx.AsyncClient`."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        """Answer for a sandbox, whatever the host of a URL is."""
+        """Answer for a sandbox, for any host of a URL."""
         self.sandbox = sandbox
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Why a fault has never struck: often the very reason for which a test fails."""
+"""Why a fault never fired, which is often why a test fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paydouble.records import Delivery, Event, Fault, Request
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What has happened in a sandbox, of which a fault could have struck something."""
+    """What happened in a sandbox: everything on which a fault could have fired."""
 
     requests: Sequence[Request]
     events: Sequence[Event]
@@ -30,7 +30,7 @@ class _Thing:
 
 
 def why(fault: Fault, happened: Happened) -> str:
-    """Return why a fault has never struck, as far as the records tell."""
+    """Return why a fault never fired, as far as the records show."""
     if not fault.document["enabled"]:
         return "it is disabled"
     noun, came, things = _asked(fault, happened)
@@ -48,11 +48,11 @@ def _spared(fault: Fault) -> str:
     skip, probability = fault.document["skip"], fault.document["probability"]
     if fault.times_matched <= skip:
         return f"which skip={skip} lets pass"
-    return f"and none was drawn with probability={probability}"
+    return f"and none was chosen with probability={probability}"
 
 
 def _asked(fault: Fault, happened: Happened) -> tuple[str, str, list[_Thing]]:
-    """Return what a fault is asked about: its name, how it comes to be, and what there was of it."""
+    """Return what a fault acts on: the noun, its verb, and all that there was."""
     if fault.document["on"] == "api":
         return "request", "came", [_Thing(each.sequence, _of_request(each)) for each in happened.requests]
     # A server of another version may have effects that are not known here; most act on attempts.
@@ -82,7 +82,7 @@ def _of_request(request: Request) -> dict[str, str | None]:
 
 
 def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
-    """Return why none of the things that there were has matched."""
+    """Return why nothing has matched."""
     match: Mapping[str, Any] = fault.document["match"]
     known = [name for name in match if name in things[0].members]
     never = [name for name in known if not any(_meets(thing, name, match) for thing in things)]
@@ -91,7 +91,7 @@ def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
     like = [thing for thing in things if all(_meets(thing, name, match) for name in known)]
     if not like:
         return f"none matched {' and '.join(_listed(known, match))} at once"
-    # Not by the instants, which are all the same on a clock that stands.
+    # Not by the times, which are all the same on a manual clock.
     if all(thing.sequence < fault.document["sequence"] for thing in like):
         which = "all " if len(like) == len(things) else f"those with {' and '.join(_listed(known, match))} "
         return f"{which if len(things) > 1 else ''}before it was armed"
@@ -99,7 +99,7 @@ def _missed(fault: Fault, things: Sequence[_Thing], happened: Happened) -> str:
         return "none with an endpoint to go to"
     if len(known) < len(match):
         return f"none matched {' and '.join(_listed([name for name in match if name not in known], match))}"
-    # The records do not tell these apart.
+    # The records do not show which of these it was.
     refused = "was refused, " if fault.document["on"] == "api" else ""
     return f"but each {refused}met another fault first, or gave {fault.effect} nothing to act on"
 

@@ -1,4 +1,4 @@
-"""`WebhookReceiver`: the verifying receiver in a thread of its own, for tests that block or live in any event loop."""
+"""`WebhookReceiver`: the verifying receiver in its own thread, for tests that block or run in any event loop."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SHOWN: Final = 20
 
 
 class WebhookReceiver:
-    """Takes webhooks at a port of its own, verifies them, keeps their bytes, and answers as it is told.
+    """Receives webhooks at its own port, verifies them, keeps their bytes, and gives programmed answers.
 
-    What verifies gets the `answers`, each once and in order, and after those 200 (or `status`). What does not is
-    refused with 400 or 401. A context manager; it listens from the start.
+    Verified deliveries get the `answers`, each once and in order, and then 200 (or `status`). Others are refused with
+    400 or 401. A context manager; it listens from the start.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class WebhookReceiver:
 
     @property
     def url(self) -> str:
-        """Return where to deliver."""
+        """Return the URL to deliver to."""
         return self._receiver.url
 
     @property
     def secret(self) -> str:
-        """Return what it verifies with; set it after a rotation."""
+        """Return the secret that it verifies with; set it after a rotation."""
         return self._receiver.secret
 
     @secret.setter
@@ -56,7 +56,7 @@ class WebhookReceiver:
 
     @property
     def status(self) -> int:
-        """Return what is answered once the programmed answers are used up."""
+        """Return the status that is answered after the programmed answers."""
         return self._receiver.status
 
     @status.setter
@@ -71,7 +71,7 @@ class WebhookReceiver:
 
     @property
     def failures(self) -> list[Exception]:
-        """Return what functions that should have answered have raised; the sender got a 500 for each."""
+        """Return the exceptions that answering functions have raised; the sender got a 500 for each."""
         return list(self._receiver.failures)
 
     def answer_next(self, *answers: Answering) -> None:
@@ -79,9 +79,9 @@ class WebhookReceiver:
         self._receiver.answer_next(*answers)
 
     def wait(self, wanted: int | Callable[[Received], bool] = 1, timeout: float = 5.0) -> list[Received]:
-        """Return what has been received once that is so many deliveries, or holds one that a predicate accepts.
+        """Return all deliveries as soon as there are `wanted`, or one that the predicate accepts.
 
-        `NotAsExpected` says after `timeout` seconds of real time what came instead.
+        `NotAsExpected` after `timeout` seconds of real time; it shows what came instead.
         """
         __tracebackhide__ = True
 
@@ -95,7 +95,7 @@ class WebhookReceiver:
             return list(self._receiver.received)
 
     def clear(self) -> None:
-        """Forget what was received; which events were taken stays known."""
+        """Remove what was received; ids of accepted events stay known."""
         with self._arrived:
             self._receiver.received.clear()
 
@@ -148,7 +148,7 @@ class WebhookReceiver:
 
 
 def describe(received: Received) -> str:
-    """Return a delivery in a line."""
+    """Return a delivery as one line."""
     kind = received.event.get("type", f"{len(received.body)} bytes that are no event")
     if received.error is not None:
         return f"{kind}: {received.error} (answered {received.answered})"

@@ -69,7 +69,7 @@ EXPECTATIONS = [
 @pytest.mark.parametrize(("expectation", "words", "verdicts"), EXPECTATIONS)
 def test_an_expectation_says_itself_and_judges(expectation: Expectation, words: str, verdicts: dict[int, bool]) -> None:
     """At least one is expected when nothing is said; the words say what is."""
-    assert expectation.words() == words
+    assert expectation.text() == words
     assert {count: expectation.met(count) for count in verdicts} == verdicts
 
 

@@ -1,4 +1,4 @@
-"""Who may steer the double: a token, and no browser that was lured here.
+"""Who may make control calls: a token is checked, and requests that a foreign page has started are refused.
 
 Against DNS rebinding the `Host` of a control call must be an address literal, a single-label name (`localhost`, a
 compose or CI service name), `host.docker.internal`, or a name that was configured; and a request from a page of
@@ -17,15 +17,15 @@ from paydouble.web.control.calls import ControlError
 
 
 class Access:
-    """The rules of one server."""
+    """The access rules of one server."""
 
     def __init__(self, token: str | None, addresses: Addresses) -> None:
-        """Demand a token, or none, and one of the server's own host names."""
+        """Require a token, unless it is None, and one of the server's own host names."""
         self._token = token
         self._addresses = addresses
 
     def check(self, request: web.BaseRequest, *, open_to_all: bool = False) -> None:
-        """Raise `ControlError` for a call that may not be made; `open_to_all` ones need no token."""
+        """Raise `ControlError` for a call that is not allowed; with `open_to_all` no token is needed."""
         host = self._addresses.host_of(request.headers, request.remote)
         if not self._addresses.knows(host):
             message = f"Host {host[:100]!r} is not one of this server's; allow it with --allowed-host NAME."
@@ -45,5 +45,5 @@ class Access:
 def _authority(origin: str) -> str:
     try:
         return urlsplit(origin).netloc.lower()
-    except ValueError:  # such as of `http://[`
+    except ValueError:  # for instance `http://[`
         return ""

@@ -26,15 +26,15 @@ from paydouble.web.targets import origin_form, parse_query
 FindPage = Callable[[str, str, str | None, str], web.Response | None]
 """Returns the page for a method, a target, an `Authorization` and the URL of the API, or None."""
 _LOG = logging.getLogger("paydouble.control")
-# Whole numbers beyond these are kept as they are written: the JSON of the answers has no others.
+# Larger whole numbers stay `Number`s, as they were written: the JSON of the answers has no larger ints.
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**64 - 1
 BODY_LIMIT: Final = 8 * 1024 * 1024
 """Bytes of a control call's body. The largest that is needed is a scenario's text, 1 MiB before it is escaped."""
 DEEPEST: Final = 100
-"""Lists and objects in one another. What takes a body apart does so by recursion, and must not run out of stack."""
+"""Levels of nested lists and objects. Bodies are read recursively, and the stack must suffice."""
 MOST_VALUES: Final = 50_000
-"""Values of a body. A model tells everything that is wrong with a body, so many wrong members take long."""
+"""Values of a body. A model reports every wrong member, so very many of them would take long."""
 
 _BELOW_PREFIX: Final = Routes(ROUTES, "")
 
@@ -43,7 +43,7 @@ class Control:
     """The control side of one server."""
 
     def __init__(self, host: Host, access: Access, pages: FindPage, addresses: Addresses) -> None:
-        """Steer a host, for those whom the access rules let in; `pages` finds what is no control call."""
+        """Control a host, under some access rules; `pages` returns the pages that are not control calls."""
         self._host = host
         self._access = access
         self._pages = pages
@@ -68,7 +68,7 @@ class Control:
             return document if isinstance(document, web.StreamResponse) else reply(route.status, document)
         except ControlError as error:
             return reply(error.status, error.document())
-        except Exception:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like a lost connection
+        except Exception:  # noqa: BLE001 - a bug of ours must not look like a lost connection
             _LOG.exception("%s %s failed", request.method, target)
             return reply(500, ControlError(500, "internal", "The double failed; its log says why.").document())
 
@@ -144,7 +144,7 @@ def find(method: str, path: str) -> tuple[ControlRoute, dict[str, str]]:
 
 def _found(routes: Routes[ControlRoute], method: str, target: str) -> tuple[ControlRoute, dict[str, str]] | None:
     found = routes.match(method, target)
-    # `deliveries/verify` is a call, and under no method the delivery that is called so.
+    # `deliveries/verify` is a call, so with no method it is the delivery with the id `verify`.
     if found is not None and found[0].path.endswith("/{id}"):
         named = found[0].path.removesuffix("{id}") + found[1]["id"]
         if any(row.path == named for row in ROUTES):

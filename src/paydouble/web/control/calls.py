@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
-# The pattern: nothing can be signed with a blank secret.
+# The pattern: a blank secret cannot sign.
 Secret = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 Answer = Document | web.StreamResponse
 """What a handler returns: a document, or a response of its own when the answer is not a JSON document."""
@@ -36,10 +36,10 @@ DEFAULT_PAGE: Final = 100
 
 
 class ControlError(PaydoubleError):
-    """A refused control call: status, a stable code, a sentence, and the member that it speaks of."""
+    """A refused control call: status, a stable code, a message, and the member that is wrong."""
 
     def __init__(self, status: int, code: str, message: str, member: str = "") -> None:
-        """Take what the answer says."""
+        """Take the status and the members of the answer."""
         super().__init__(message)
         self.status = status
         self.code = code
@@ -65,9 +65,9 @@ REFUSAL: Final[Mapping[str, Schema]] = {
 
 
 def reply(status: int, document: Document) -> web.Response:
-    """Return a JSON answer; nobody may keep it, since the next one may differ.
+    """Return a JSON answer that caches must not store.
 
-    It ends with a newline, so that a shell's prompt stands on a line of its own.
+    It ends with a newline, so that a shell prints its prompt on a new line.
     """
     headers = CIMultiDict(
         (("Content-Type", "application/json"), ("Server", "paydouble"), ("Cache-Control", "no-store"))
@@ -86,21 +86,21 @@ class Body(BaseModel):
 
 @dataclass(slots=True)
 class ControlCall:
-    """One control call, checked: its sandbox (if its path names one), path variables, query, body, and as it came."""
+    """One validated control call: its path variables, query and body, its sandbox if the path names one."""
 
     host: Host
     params: Mapping[str, str]
     queries: Mapping[str, str]
     body: Any
     request: web.BaseRequest | None
-    """The HTTP request that it came by, if it came by one."""
+    """The HTTP request, of a call that came over HTTP."""
     reached: Reached
-    """Where the caller reaches the server."""
+    """The addresses at which the caller reaches the server."""
     named: Sandbox | None = None
 
     @property
     def sandbox(self) -> Sandbox:
-        """Return the sandbox of a path that names one."""
+        """Return the sandbox that the path names."""
         if self.named is None:
             message = "this call's path names no sandbox"
             raise RuntimeError(message)
@@ -108,7 +108,7 @@ class ControlCall:
 
     @property
     def http(self) -> web.BaseRequest:
-        """Return the HTTP request, of a call whose answer is a stream."""
+        """Return the HTTP request; `ControlError` for a call that did not come over HTTP."""
         if self.request is None:
             raise ControlError(400, "invalid", "A stream is followed over HTTP; here read events and deliveries.")
         return self.request
@@ -131,7 +131,7 @@ class ControlRoute(NamedTuple):
     body: str = ""
     """The component that describes the body, where `payload` is `dict`."""
     advice: str = ""
-    """What the OpenAPI document says besides the summary."""
+    """The description of the call in the OpenAPI document, besides the summary."""
     media: str = "application/json"
     """The media type of the answer."""
     open_to_all: bool = False
@@ -142,7 +142,7 @@ class Noun(NamedTuple):
 
     routes: tuple[ControlRoute, ...]
     tags: Mapping[str, str] = {}
-    """Under which headings the OpenAPI document lists the calls: the beginning of their names, and a sentence."""
+    """The tags of the OpenAPI document: the first part of the calls' names, and a description."""
     components: Mapping[str, Schema] = {}
     """The schemas that the answers refer to."""
 
@@ -160,7 +160,7 @@ def listed(items: Schema) -> Schema:
 def listing(
     items: Iterable[T], show: Callable[[T], Document], queries: Mapping[str, str], *, evicted: int = 0
 ) -> Document:
-    """Return one page, oldest first; the cursor counts from the first entry ever, so that eviction shifts nothing."""
+    """Return one page, oldest first. The cursor counts evicted entries too, so it stays valid after an eviction."""
     limit = _whole(queries, "limit", DEFAULT_PAGE, 1, LARGEST_PAGE)
     start = _whole(queries, "cursor", 0, 0, 10**15)
     everything = list(items)

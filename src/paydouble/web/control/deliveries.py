@@ -27,7 +27,7 @@ from paydouble.webhooks.deliveries import DELIVERY_STATUSES, Delivery, DeliveryS
 class DeliveryMatch(Body):
     """Which deliveries: all that is given must hold; texts take `*`."""
 
-    # Events call it `type`, deliveries `event_type`; nobody should have to remember which.
+    # Events call it `type`, deliveries `event_type`; both names are accepted.
     event_type: Annotated[EventTypePattern | None, Field(validation_alias=AliasChoices("event_type", "type"))] = None
     object_id: str | None = None
     external_identifier: str | None = None
@@ -59,7 +59,7 @@ _MEMBERS: Members[Delivery] = {
 
 
 def order_of(box: Sandbox, delivery: Delivery) -> str | None:
-    """Return the `external_identifier` of the pay-in that an event is about, or whose refund or dispute it is."""
+    """Return the `external_identifier` of the pay-in of a delivery's event, also for its refunds and disputes."""
     pay_in = pay_in_of(box.ledger, delivery.event.object_id)
     return None if pay_in is None else pay_in.external_identifier
 
@@ -78,7 +78,7 @@ _JOURNAL: Final[Journal[Delivery]] = Journal(
 
 
 def deliveries(call: ControlCall) -> Document:
-    """Show the deliveries, oldest first; `event_type`, `object_id`, `external_identifier` and `status` choose."""
+    """Show the deliveries, oldest first, filtered by `event_type`, `object_id`, `external_identifier` and `status`."""
     call.sandbox.tick()
     outbox = call.sandbox.outbox
     kind, object_id = named(call, "event_type", EVENT_TYPES, "event type"), call.queries.get("object_id")
@@ -101,7 +101,7 @@ def delivery(call: ControlCall) -> Document:
 
 
 def redeliver(call: ControlCall) -> Document:
-    """Send a delivery once more, now, whatever became of it."""
+    """Send a delivery once more, now, whatever its status is."""
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     call.host.act(box, lambda: box.redeliver(delivery))
@@ -109,7 +109,7 @@ def redeliver(call: ControlCall) -> Document:
 
 
 def redeliver_failed(call: ControlCall) -> Document:
-    """Send everything again whose last attempt has failed, or failed since an instant."""
+    """Send every delivery again whose last attempt has failed, or has failed since a time."""
     wanted: Redeliver = call.body
     box = call.sandbox
     chosen = box.failed_deliveries(wanted.since)
@@ -119,7 +119,7 @@ def redeliver_failed(call: ControlCall) -> Document:
 
 
 def hold(call: ControlCall) -> Document:
-    """Keep a waiting delivery back until it is released."""
+    """Hold a waiting delivery until it is released."""
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     box.hold(delivery)
@@ -127,7 +127,7 @@ def hold(call: ControlCall) -> Document:
 
 
 def release(call: ControlCall) -> Document:
-    """Let a held delivery go, now."""
+    """Send a held delivery, now."""
     box = call.sandbox
     delivery = box.delivery(call.params["id"])
     call.host.act(box, lambda: box.release(delivery))
@@ -176,7 +176,7 @@ NOUN: Final = Noun(
             "delivery-redeliver-failed",
             "POST",
             f"{SANDBOX}/deliveries/redeliver",
-            "Send again whatever has failed, or failed since an instant.",
+            "Send all failed deliveries again, or those that failed since an instant.",
             redeliver_failed,
             object_of({"redelivered": list_of(TEXT)}),
             Redeliver,
@@ -185,7 +185,7 @@ NOUN: Final = Noun(
             "delivery-redeliver",
             "POST",
             f"{SANDBOX}/deliveries/{{id}}/redeliver",
-            "Send once more, now.",
+            "Send a delivery once more, now.",
             redeliver,
             shown(records.Delivery),
         ),
@@ -193,7 +193,7 @@ NOUN: Final = Noun(
             "delivery-hold",
             "POST",
             f"{SANDBOX}/deliveries/{{id}}/hold",
-            "Keep a delivery back.",
+            "Hold a delivery.",
             hold,
             shown(records.Delivery),
         ),
@@ -201,7 +201,7 @@ NOUN: Final = Noun(
             "delivery-release",
             "POST",
             f"{SANDBOX}/deliveries/{{id}}/release",
-            "Let a held delivery go.",
+            "Send a held delivery.",
             release,
             shown(records.Delivery),
         ),

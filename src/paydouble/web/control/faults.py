@@ -18,7 +18,7 @@ from paydouble.web.control.calls import ControlRoute as Row
 
 
 class Quota(Body):
-    """A real quota."""
+    """A real rate limit."""
 
     limit: Whole = Field(ge=0, le=1_000_000_000)
     window: SomeDuration = 60_000
@@ -28,7 +28,7 @@ class Quota(Body):
 
 
 def fault_models() -> ModuleType:
-    """Return the module of the fault models; forty of them, which a server that is asked for no fault never builds."""
+    """Return the module of the fault models. It has forty, so it is loaded for the first fault."""
     from paydouble.faults import model  # noqa: PLC0415 - see above
 
     return model
@@ -40,7 +40,7 @@ def _note(box: Sandbox, action: str, document: Document) -> Document:
 
 
 def list_all(call: ControlCall) -> Document:
-    """Show the faults, in the order in which they are asked."""
+    """Show the faults, in the order in which they are evaluated."""
     now = call.sandbox.tick()
     return listing(call.sandbox.faults, lambda armed: show_fault(armed, now), call.queries)
 
@@ -59,7 +59,7 @@ def read(call: ControlCall) -> Document:
 
 
 def change(call: ControlCall) -> Document:
-    """Lay members over a fault; its counts stay. Null takes a member back to its default."""
+    """Change members of a fault; its counts stay. Null resets a member to its default."""
     box = call.sandbox
     now = box.tick()
     armed = box.faults.get(call.params["id"])
@@ -72,19 +72,19 @@ def change(call: ControlCall) -> Document:
 
 
 def remove(call: ControlCall) -> Document:
-    """Disarm a fault."""
+    """Remove a fault."""
     armed = call.sandbox.faults.get(call.params["id"])
     call.sandbox.faults.remove(armed.id)
     return _note(call.sandbox, "removed", {"deleted": armed.id, "times_fired": armed.fired})
 
 
 def clear(call: ControlCall) -> Document:
-    """Disarm all."""
+    """Remove all faults."""
     return {"deleted": call.sandbox.reset(frozenset({"faults"}))["faults"]}
 
 
 def set_quota(call: ControlCall) -> Document:
-    """Put a real quota in place; its first window starts unused."""
+    """Set the rate limit; its first window starts unused."""
     wanted: Quota = call.body
     box = call.sandbox
     rule = RateLimit.model_validate(wanted.model_dump(mode="json", exclude_none=True))
@@ -94,7 +94,7 @@ def set_quota(call: ControlCall) -> Document:
 
 
 def clear_quota(call: ControlCall) -> Document:
-    """Take the quota away."""
+    """Remove the rate limit."""
     call.sandbox.apply(call.sandbox.settings.model_copy(update={"rate_limit": None}))
     return {"deleted": "rate-limit"}
 
@@ -126,13 +126,13 @@ NOUN: Final = Noun(
                 "the next may act too."
             ),
         ),
-        Row("fault-clear", "DELETE", f"{SANDBOX}/faults", "Disarm all faults.", clear, object_of({"deleted": COUNT})),
+        Row("fault-clear", "DELETE", f"{SANDBOX}/faults", "Remove all faults.", clear, object_of({"deleted": COUNT})),
         Row("fault-read", "GET", f"{SANDBOX}/faults/{{id}}", "One fault.", read, shown(Fault)),
         Row(
             "fault-change",
             "PATCH",
             f"{SANDBOX}/faults/{{id}}",
-            "Lay members over a fault.",
+            "Change members of a fault.",
             change,
             shown(Fault),
             dict,
@@ -146,7 +146,7 @@ NOUN: Final = Noun(
             "fault-remove",
             "DELETE",
             f"{SANDBOX}/faults/{{id}}",
-            "Disarm a fault.",
+            "Remove a fault.",
             remove,
             object_of({"deleted": TEXT, "times_fired": COUNT}),
         ),
@@ -154,7 +154,7 @@ NOUN: Final = Noun(
             "quota-set",
             "PUT",
             f"{SANDBOX}/rate-limit",
-            "Put a real quota in place.",
+            "Set a real rate limit.",
             set_quota,
             object_of({"limit": COUNT, "window": TEXT, "reset_unit": TEXT, "clock": TEXT, "headers": TEXT}),
             Quota,
@@ -163,7 +163,7 @@ NOUN: Final = Noun(
             "quota-clear",
             "DELETE",
             f"{SANDBOX}/rate-limit",
-            "Take the quota away.",
+            "Remove the rate limit.",
             clear_quota,
             object_of({"deleted": TEXT}),
         ),

@@ -114,7 +114,7 @@ def requests(call: ControlCall) -> Document:
 
 
 def unclaimed(call: ControlCall) -> Document:
-    """Show the newest requests that no sandbox has claimed, oldest first."""
+    """Show the newest unclaimed requests, oldest first."""
     log = call.host.unclaimed.log
     return listing(log.entries, show_unclaimed, call.queries, evicted=log.evicted)
 
@@ -125,7 +125,7 @@ def forget_requests(call: ControlCall) -> Document:
 
 
 def events(call: ControlCall) -> Document:
-    """Show the events, oldest first; `type` and `object_id` choose."""
+    """Show the events, oldest first, filtered by `type` and `object_id`."""
     call.sandbox.tick()
     log = call.sandbox.journal.events
     kind, object_id = named(call, "type", EVENT_TYPES, "event type"), call.queries.get("object_id")
@@ -163,7 +163,7 @@ def emit(call: ControlCall) -> Document:
 def named(call: ControlCall, member: str, names: Collection[str], what: str) -> str | None:
     """Return a query parameter that must be one of some names, None when it is absent.
 
-    A misspelt name is refused: it would match nothing, which looks as if nothing had happened.
+    A misspelt name is refused: it would match nothing, as if nothing had happened.
     """
     value = call.queries.get(member)
     if value is not None and value not in names:

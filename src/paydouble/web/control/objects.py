@@ -37,7 +37,7 @@ def _no_text(value: object) -> object:
 
 Amount = Annotated[
     Decimal,
-    Field(gt=0),  # before the other, so that the schema has it too
+    Field(gt=0),  # first, so that the schema has it too
     BeforeValidator(_no_text),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
@@ -59,7 +59,7 @@ class Transition(Body):
 
 
 class NewDispute(Body):
-    """A dispute that arrives from the provider; about what no dispute is about yet when no amount is given."""
+    """A dispute from the provider; without an amount, about all that is not disputed yet."""
 
     amount: Amount | None = None
     reason: str = Field("fraudulent", min_length=1, max_length=500)
@@ -67,7 +67,7 @@ class NewDispute(Body):
 
 
 def list_pay_ins(call: ControlCall) -> Document:
-    """List the pay-ins, with what was refunded and disputed."""
+    """List the pay-ins, with the refunded and disputed amounts."""
     box = call.sandbox
     box.tick()
     return listing(
@@ -76,14 +76,14 @@ def list_pay_ins(call: ControlCall) -> Document:
 
 
 def read_pay_in(call: ControlCall) -> Document:
-    """Show a pay-in, with what was refunded and disputed."""
+    """Show a pay-in, with the refunded and disputed amounts."""
     box = call.sandbox
     box.tick()
     return show_pay_in(box, box.ledger.get(PayIn, call.params["id"]), call.reached)
 
 
 def open_dispute(call: ControlCall) -> Document:
-    """A dispute arrives from the provider."""
+    """Open a dispute, as the provider does."""
     wanted: NewDispute = call.body
     box = call.sandbox
     box.tick()
@@ -122,7 +122,7 @@ def _minor(amount: Decimal, digits: int) -> int:
 
 
 def show_pay_in(box: Sandbox, resource: PayIn, reached: Reached) -> Document:
-    """Return a pay-in as the API shows it, and what was refunded and disputed, which the API does not show."""
+    """Return a pay-in as the API shows it, with the refunded and disputed amounts, which the API does not show."""
     document = resource.document(box.ledger.stamp)
     return {**document, "payment_url": reached.checkout + resource.id, **box.ledger.money(resource)}
 
@@ -186,7 +186,7 @@ NOUN: Final = Noun(
             "dispute-open",
             "POST",
             f"{SANDBOX}/pay-ins/{{id}}/disputes",
-            "A dispute arrives.",
+            "Open a dispute, as the provider does.",
             open_dispute,
             shown(records.Resource),
             NewDispute,
@@ -194,10 +194,10 @@ NOUN: Final = Noun(
         ),
     ),
     tags={
-        "pay-in": "Pay-ins, forced on.",
-        "refund": "Refunds, forced on.",
-        "dispute": "Disputes, opened and forced on.",
-        "payout": "Payouts, forced on.",
+        "pay-in": "Pay-ins, and forcing their status.",
+        "refund": "Refunds, and forcing their status.",
+        "dispute": "Opening disputes, and forcing their status.",
+        "payout": "Payouts, and forcing their status.",
     },
     components={
         "PayIn": described(

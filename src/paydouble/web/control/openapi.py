@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the control API, put together from its route table and its models."""
+"""The OpenAPI 3.1 document of the control API, made from its route table and its models."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from paydouble.web.control.verification import COMPONENTS as VERDICT_COMPONENTS
 from paydouble.webhooks.deliveries import DELIVERY_STATUSES
 
 _INTRODUCTION: Final = """\
-What a test, in any language, makes the double do, and what it then asks. No call here is journalled, faulted or rate
-limited. Unknown members are refused; a refusal names the member and changes nothing. Reads answer 200 with a verdict
-inside; 4xx is a bad control call."""
+Calls with which a test, in any language, controls the double and asks what happened. They are never journalled, faulted
+or rate limited. Unknown members are refused; a refusal names the member and changes nothing. `verify` and `wait` answer
+200 with a verdict; 4xx is a bad control call."""
 _SERVER: Final = "server"
 _PARAMETERS: Final = {
     "s": "The sandbox's id.",
     "id": "The id of the object, within the sandbox.",
     "name": "The scenario's name.",
-    "limit": "At most so many, 1 to 1000.",
+    "limit": "The largest number of entries, 1 to 1000.",
     "cursor": "`next_cursor` of the page before.",
     "type": "Only events of this type.",
     "event_type": "Only deliveries of events of this type.",
     "object_id": "Only those about this object.",
-    "external_identifier": "Only those about this order: its pay-in, and refunds and disputes of that.",
+    "external_identifier": "Only those of this order: its pay-in, and the pay-in's refunds and disputes.",
     "status": "Only deliveries in this state.",
 }
 _TAGS: Final = {**{tag: text for noun in NOUNS for tag, text in noun.tags.items()}, _SERVER: "The server itself."}
@@ -53,7 +53,7 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
     )
 }
 """The schemas that answers refer to."""
-# What may come besides the answer; 403 is about Host and Origin, 401 about the token.
+# Other answers that any call may have.
 _REFUSALS: Final = {"400": "Bad call.", "401": "No token, or a wrong one.", "403": "Foreign Host or Origin."}
 
 
@@ -161,13 +161,13 @@ def _models() -> Document:
 
 
 def _faults(found: Document) -> Document:
-    """Return what faults are besides their models: the unions by name, and what PATCH lays over one."""
+    """Return the schemas of faults besides their models: the unions by name, and the members that PATCH changes."""
     sides = {"Api": found["ApiFault"]["properties"], "Webhook": found["WebhookFault"]["properties"]}
     unions: Document = {}
     for side, own in sides.items():
         unions[f"{side}Effect"] = own["effect"]
         own["effect"] = {"$ref": f"{REF}{side}Effect"}
-    # All but the id, which stays; what is absent stays as well, so that no default is spoken of.
+    # All but the id, which cannot change. Absent members stay as they are, so their defaults are not described.
     texts = attribute_docs(ApiFault) | attribute_docs(WebhookFault)
     members: Document = {}
     for name, member in (each for side in reversed(sides.values()) for each in side.items()):
@@ -194,8 +194,8 @@ def _faults(found: Document) -> Document:
 
 
 def _scenarios(found: Document) -> Document:
-    """Return what a scenario is to a call."""
-    # These two have readers of their own, of which pydantic knows no schema.
+    """Return the schemas of a scenario in a body."""
+    # These two have their own parsers, for which pydantic has no schema.
     members = found["Scenario"]["properties"]
     members["settings"] = {"type": ["object", "null"], "description": members["settings"]["description"]}
     members["faults"] |= {"type": "array", "items": {"$ref": f"{REF}NewFault"}}

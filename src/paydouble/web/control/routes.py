@@ -1,4 +1,4 @@
-"""The control table: every call under `/_paydouble`, by what it is about."""
+"""The control table: every call under `/_paydouble`, collected from the modules of the nouns."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class CreateSandbox(Body):
 
 
 class ChangeSandbox(Body):
-    """What changes on a living sandbox; settings are laid over the present ones, member by member."""
+    """Changes to a sandbox; settings are merged into the present ones, member by member."""
 
     notification_url: WebUrl | None = None
     scenario: str | None = None
@@ -71,7 +71,7 @@ class ChangeSandbox(Body):
 
 
 class Reset(Body):
-    """What to forget; everything when absent. Ids go on as new ones, unless the same ones are asked for."""
+    """What to reset; everything when absent. New ids are used afterwards, unless `same_ids` is true."""
 
     scope: tuple[Literal["state", "faults", "requests", "deliveries", "clock", "scenarios"], ...] | None = None
     same_ids: Flag = False
@@ -116,7 +116,7 @@ def read(call: ControlCall) -> Document:
 
 
 def change(call: ControlCall) -> Document:
-    """Change a living sandbox; nothing is changed when anything is refused."""
+    """Change a sandbox; when anything is refused, nothing is changed."""
     wanted: ChangeSandbox = call.body
     box = call.sandbox
     settings = dict(wanted.settings or {})
@@ -130,13 +130,13 @@ def change(call: ControlCall) -> Document:
 
 
 async def delete(call: ControlCall) -> Document:
-    """Let a sandbox go."""
+    """Delete a sandbox."""
     await call.host.delete(call.sandbox)
     return {"deleted": call.sandbox.identity.id}
 
 
 async def reset(call: ControlCall) -> Document:
-    """Forget everything, or what the scope names; pending work is cancelled."""
+    """Reset everything, or what the scope names; pending work is cancelled."""
     wanted: Reset = call.body
     scope = frozenset(RESET_SCOPES if wanted.scope is None else wanted.scope)
     removed = await call.host.reset(call.sandbox, scope, same_ids=wanted.same_ids)
@@ -150,7 +150,7 @@ def read_clock(call: ControlCall) -> Document:
 
 
 def set_clock(call: ControlCall) -> Document:
-    """Put another clock in; it starts where this one stands unless it says otherwise."""
+    """Replace the clock; without `start` it continues at the present time."""
     wanted: ClockBody = call.body
     box = call.sandbox
     box.tick()
@@ -162,7 +162,7 @@ def set_clock(call: ControlCall) -> Document:
 
 
 async def advance(call: ControlCall) -> Document:
-    """Move the clock forward and let everything due happen on the way."""
+    """Move the clock forward; everything that becomes due on the way happens."""
     wanted: Advance = call.body
     box = call.sandbox
     given = [name for name in ("by", "to", "until_idle") if getattr(wanted, name) is not None]
@@ -208,24 +208,24 @@ NOUN: Final = Noun(
             queries=PAGE,
         ),
         Row("sandbox-read", "GET", SANDBOX, "Show a sandbox.", read, shown(SandboxState)),
-        Row("sandbox-change", "PATCH", SANDBOX, "Change a living sandbox.", change, shown(SandboxState), ChangeSandbox),
-        Row("sandbox-delete", "DELETE", SANDBOX, "Let a sandbox go.", delete, object_of({"deleted": TEXT})),
+        Row("sandbox-change", "PATCH", SANDBOX, "Change a sandbox.", change, shown(SandboxState), ChangeSandbox),
+        Row("sandbox-delete", "DELETE", SANDBOX, "Delete a sandbox.", delete, object_of({"deleted": TEXT})),
         Row(
             "sandbox-reset",
             "POST",
             f"{SANDBOX}/reset",
-            "Forget what happened; cancel what is pending.",
+            "Reset a sandbox, and cancel its pending work.",
             reset,
             object_of({"scope": list_of(TEXT), "removed": {"type": "object", "additionalProperties": COUNT}}),
             Reset,
         ),
         Row("clock-read", "GET", f"{SANDBOX}/clock", "Show the clock.", read_clock, shown(ClockState)),
-        Row("clock-set", "PUT", f"{SANDBOX}/clock", "Put another clock in.", set_clock, shown(ClockState), ClockBody),
+        Row("clock-set", "PUT", f"{SANDBOX}/clock", "Replace the clock.", set_clock, shown(ClockState), ClockBody),
         Row(
             "clock-advance",
             "POST",
             f"{SANDBOX}/clock/advance",
-            "Move the clock; returns when all is settled.",
+            "Move the clock; answers when everything due has settled.",
             advance,
             schema(Advanced),
             Advance,

@@ -97,7 +97,7 @@ def list_all(call: ControlCall) -> Document:
 
 
 def upload(call: ControlCall) -> Document:
-    """Put a scenario over any other of its name; the pay-ins that there are keep theirs."""
+    """Upload a scenario, which replaces another of its name for new pay-ins only."""
     box = call.sandbox
     wanted: Document = call.body
     scenario = parse_text(validated(ScenarioText, wanted).yaml) if "yaml" in wanted else parse_scenario(wanted)
@@ -106,24 +106,24 @@ def upload(call: ControlCall) -> Document:
 
 
 def read_active(call: ControlCall) -> Document:
-    """Show which scenario every new pay-in plays, if one does."""
+    """Show the active scenario, which every new pay-in plays, if there is one."""
     return {"name": call.sandbox.active_scenario}
 
 
 def read(call: ControlCall) -> Document:
-    """Show all of a scenario."""
+    """Show the whole scenario."""
     return _whole(call.sandbox, call.sandbox.scenario(_known(call)))
 
 
 def activate(call: ControlCall) -> Document:
-    """Let every new pay-in play a scenario."""
+    """Make a scenario active: every new pay-in plays it."""
     wanted: ActiveScenario = call.body
     call.sandbox.activate_scenario(wanted.name)
     return dump(scenario_of(call.sandbox, wanted.name))
 
 
 def deactivate(call: ControlCall) -> Document:
-    """Let the e-mail and the setting choose again."""
+    """Deactivate the active scenario: the customer's e-mail, `match` and the setting decide again."""
     name = call.sandbox.active_scenario
     call.sandbox.activate_scenario(None)
     return {"deleted": name}
@@ -146,7 +146,7 @@ def play(call: ControlCall) -> Document:
     try:
         document = call.host.act(box, lambda: open_deposit(box, deposit, scenario))
     except ApiError as error:
-        # What the API says of a deposit begins with the deposit's member.
+        # The API's message about a deposit begins with the member.
         member, _, message = error.message.partition(": ")
         raise UsageError(message, member=f"deposit.{member}") from None
     box.scenarios.plays = number
@@ -188,8 +188,8 @@ NOUN: Final = Noun(
             status=201,
             body="NewScenario",
             advice=(
-                "A scenario as an object, or its file as `yaml` text. It stands over any other of its "
-                "name, for the pay-ins to come; those that there are keep the life that they began."
+                "A scenario as an object, or its file as `yaml` text. It replaces another of its name for new "
+                "pay-ins; existing pay-ins keep the scenario that they play."
             ),
         ),
         Row(
@@ -204,17 +204,17 @@ NOUN: Final = Noun(
             "scenario-activate",
             "PUT",
             f"{SANDBOX}/scenarios/active",
-            "Let every new pay-in play a scenario.",
+            "Make a scenario active: every new pay-in plays it.",
             activate,
             reference("ScenarioSummary"),
             ActiveScenario,
-            advice="It goes before the e-mail of a deposit's customer and before the setting `scenario`.",
+            advice="It has precedence over the e-mail of a deposit's customer and the setting `scenario`.",
         ),
         Row(
             "scenario-deactivate",
             "DELETE",
             f"{SANDBOX}/scenarios/active",
-            "Let the e-mail and the setting choose again.",
+            "Deactivate the active scenario.",
             deactivate,
             object_of({"deleted": or_null(TEXT)}),
         ),
@@ -235,10 +235,10 @@ NOUN: Final = Noun(
             reference("PayIn"),
             PlayScenario,
             status=201,
-            advice="Of the `deposit` only what matters need be given. Its events have no request.",
+            advice="All members of `deposit` may be left out. The events have no request.",
         ),
     ),
-    tags={"scenario": "Scenarios, and which is played."},
+    tags={"scenario": "Scenarios, and which one is played."},
     components={
         "ScenarioSummary": schema(records.Scenario),
         "WholeScenario": described(

@@ -18,13 +18,13 @@ from paydouble.sandbox import Sandbox
 from paydouble.web.control.calls import SANDBOX, ControlCall, ControlError, Noun
 from paydouble.web.control.calls import ControlRoute as Row
 
-# A line now and then, so that a proxy does not take a quiet stream for a dead one.
+# A comment line at this interval, so that a proxy does not close a quiet stream.
 PING_SECONDS = 15.0
 _SERVER: Final = {"Server": "paydouble"}
 
 
 async def follow(call: ControlCall) -> web.StreamResponse:
-    """Send notes until the client goes or the sandbox is deleted."""
+    """Send notes until the client closes the connection or the sandbox is deleted."""
     box = call.sandbox
     signal = call.host.signal(box)
     seen = _start(call.http, box)
@@ -42,17 +42,17 @@ async def follow(call: ControlCall) -> web.StreamResponse:
                 elif not sent:
                     break
             except (ConnectionError, TimeoutError):
-                break  # the client has gone, or reads no more
+                break  # the client has closed, or does not read any more
             finally:
                 changed.cancel()
     return response
 
 
 async def _send_after(seen: int, box: Sandbox, response: EventSourceResponse) -> tuple[int, int]:
-    """Send what came after a number; returns the last number and how much that was."""
-    notes, gone = box.feed.since(seen)
-    if gone:
-        await response.send(_text({"evicted": gone}), event="gap")
+    """Send the notes after a number; returns the last number and how many were sent."""
+    notes, evicted = box.feed.since(seen)
+    if evicted:
+        await response.send(_text({"evicted": evicted}), event="gap")
     for note in notes:
         await response.send(_text(document(note)), id=str(note.sequence), event=note.kind)
         seen = note.sequence
@@ -60,14 +60,14 @@ async def _send_after(seen: int, box: Sandbox, response: EventSourceResponse) ->
 
 
 def _start(request: web.BaseRequest, box: Sandbox) -> int:
-    """Return the number after which a stream begins: what the client has seen, or now."""
+    """Return the number after which a stream begins: the last that the client has seen, or the newest."""
     text = request.headers.get("Last-Event-ID")
     if text is None:
         return box.feed.sequence
     if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # noqa: PLR2004 - no feed is longer
         message = f"Last-Event-ID: {text[:40]!r} is not a number of this stream."
         raise ControlError(400, "invalid", message, "Last-Event-ID")
-    # A number from before a restart, or of another sandbox: the client has seen nothing of this one.
+    # The number is from before a restart, or of another sandbox: the client has seen no note of this one.
     return int(text) if int(text) <= box.feed.sequence else 0
 
 
@@ -106,8 +106,8 @@ NOUN: Final = Noun(
             advice=(
                 "Each event has the number of what happened as its `id` and its kind as its `event`: "
                 "request, event, attempt, delivery, clock, fault or reset. With `Last-Event-ID` it "
-                "goes on after that number (0: all that is kept); what is no longer kept is told by an "
-                "event `gap` with the count. The stream ends with the sandbox."
+                "goes on after that number (0: all that is kept); an event `gap` has the count of what "
+                "is no longer kept. The stream ends with the sandbox."
             ),
         ),
     ),

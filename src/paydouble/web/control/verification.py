@@ -51,11 +51,11 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
 }
 """The schemas of a verdict."""
 _DEEPEST = 100
-"""Lists and objects in one another that an answer shows of a journalled body."""
+"""Levels of nested lists and objects of a journalled body that an answer shows."""
 
 
 class Question(Body):
-    """How many are expected (at least one when nothing is said), and for `wait` how long in real time."""
+    """How many are expected (at least one when absent), and for `wait` how long in real time."""
 
     count: Whole | None = Field(None, ge=0)
     at_least: Whole | None = Field(None, ge=0)
@@ -117,7 +117,7 @@ class Journal(Generic[T]):
 
     async def wait(self, call: ControlCall) -> Document:
         """Answer once the journal holds what is expected, or when the time is over."""
-        # Bounded by real time: on a manual clock nothing might ever happen.
+        # In real time: on a manual clock nothing may happen.
         answer: Document = {}
 
         def holds() -> bool:
@@ -148,7 +148,7 @@ def _show(verdict: Verdict[T], name: Callable[[T], Document], evicted: int) -> D
     }
     if evicted:
         document["note"] = (
-            f"The journal has let {evicted} older entries go, and what you ask about may have been among them; "
+            f"The journal has evicted {evicted} older entries, and what you ask about may have been among them; "
             "raise the settings journal_limit and journal_bytes."
         )
     return document
@@ -159,12 +159,12 @@ def _printable(value: Any) -> Any:  # noqa: ANN401 - JSON is any
         text = json_text.dumps(value)
         json_text.check_depth(text, _DEEPEST)
     except (orjson.JSONEncodeError, json_text.JsonTextError):
-        return "(nested too deeply to be shown)"  # the journal keeps what the API refuses
-    return value if len(text) <= 2000 else text[:2000].decode("utf-8", "replace")  # noqa: PLR2004 - a page of it
+        return "(nested too deeply to be shown)"  # the journal keeps bodies that the API has refused
+    return value if len(text) <= 2000 else text[:2000].decode("utf-8", "replace")  # noqa: PLR2004 - about a page
 
 
 def _exact(value: Any) -> Any:  # noqa: ANN401 - JSON is any
-    """Return JSON whose numbers will be written with the digits that they were read with."""
+    """Return JSON whose numbers are written with the digits with which they were read."""
     if isinstance(value, Decimal):
         return value if isinstance(value, json_text.Number) else json_text.Number(str(value))
     if isinstance(value, dict):

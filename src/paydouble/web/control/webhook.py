@@ -14,14 +14,14 @@ from paydouble.web.control.journal import DocumentedType
 
 
 class ChangeWebhook(Body):
-    """Where events go, and the secret that signs them."""
+    """The target of events, and the secret that signs them."""
 
     notification_url: WebUrl | None = None
     secret: Secret | None = None
 
 
 class RotateSecret(Body):
-    """For how long the old secret signs along."""
+    """For how long the old secret signs too."""
 
     grace: Duration = 0
 
@@ -33,13 +33,13 @@ class TestWebhook(Body):
 
 
 def read(call: ControlCall) -> Document:
-    """Show where events go and what signs them."""
+    """Show the target of events and the secrets that sign them."""
     call.sandbox.tick()
     return dump(webhook_of(call.sandbox))
 
 
 def change_webhook(call: ControlCall) -> Document:
-    """Aim events elsewhere, or set the secret at once."""
+    """Change the target of events, or replace the secret at once."""
     wanted: ChangeWebhook = call.body
     box = call.sandbox
     if "notification_url" in wanted.model_fields_set:
@@ -50,7 +50,7 @@ def change_webhook(call: ControlCall) -> Document:
 
 
 def rotate_secret(call: ControlCall) -> Document:
-    """Make a new secret; during the grace both sign."""
+    """Make a new secret; during the grace both secrets sign."""
     wanted: RotateSecret = call.body
     call.sandbox.rotate_secret(wanted.grace)
     return read(call)
@@ -66,12 +66,19 @@ def test_webhook(call: ControlCall) -> Document:
 
 NOUN: Final = Noun(
     routes=(
-        Row("webhook-read", "GET", f"{SANDBOX}/webhook", "Target and secret of events.", read, shown(WebhookState)),
+        Row(
+            "webhook-read",
+            "GET",
+            f"{SANDBOX}/webhook",
+            "Show the target of events and the secrets.",
+            read,
+            shown(WebhookState),
+        ),
         Row(
             "webhook-change",
             "PATCH",
             f"{SANDBOX}/webhook",
-            "Aim events elsewhere.",
+            "Change the target of events, or the secret.",
             change_webhook,
             shown(WebhookState),
             ChangeWebhook,
@@ -96,6 +103,6 @@ NOUN: Final = Noun(
             status=201,
         ),
     ),
-    tags={"webhook": "Where events go, and the secret that signs them."},
+    tags={"webhook": "The target of events, and the secret that signs them."},
     components=components_of(WebhookState),
 )
