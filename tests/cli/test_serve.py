@@ -369,7 +369,7 @@ async def test_a_full_disk_stops_neither_the_server_nor_its_end() -> None:
         ("catalogue: []\n", ":1:1: catalogue: is a list; send an object"),
         (
             "catalogue: {}\nsettings: {catalogue: {}}\n",
-            ": the catalogue stands twice, at the top and among the settings",
+            ": the catalogue is given twice, at the top and among the settings",
         ),
         ("catalogue: {}\nsettings: 5\n", ": settings: must be a mapping of settings"),
     ],

@@ -1,7 +1,7 @@
 """`paydouble demo`: five acts against a server and a verifying receiver of its own, in one process and about a second.
 
 Each act is a shipped scenario, played as `paydouble trigger` plays it. What a scenario cannot say is added here: a
-receiver that is really down, and what must be true of the bytes, signatures and instants of the webhooks.
+receiver that is really down, and checks of the bytes, signatures and instants of the webhooks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MANY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act: a shipped scenario, and what is said about it when all of it came out right."""
+    """One act: a shipped scenario, and the line that is printed when all of it came out right."""
 
     title: str
     scenario: str
@@ -59,12 +59,12 @@ ACTS: Final = (
 
 
 @click.command()
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of every identifier and draw.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of every identifier and random value.")
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
 def demo(seed: int, no_color: bool) -> int:
-    """Show it all in a few seconds: deposits, a refund, a dispute, 50 hours of outage.
+    """Play five scenarios in a second: deposits, refunds, a dispute, 50 hours of outage.
 
-    Exits with 0 when all of it came out right, with 1 when not.
+    Exits with 0 when every act had the expected result, else with 1.
     """
     import time
 
@@ -96,7 +96,7 @@ def demo(seed: int, no_color: bool) -> int:
 
 
 def _play(number: int, act: Act, box: Box, receiver: WebhookReceiver, out: Terminal) -> bool:
-    """Play an act, print its rows and what came of it; returns whether all of it was right."""
+    """Play an act, print its rows and its result; returns whether all of it was right."""
     from contextlib import closing
 
     from paydouble.cli.differences import print_difference
@@ -162,7 +162,7 @@ def _perform(act: Act, number: int, stage: LiveStage, receiver: WebhookReceiver)
 
 
 def _problems(act: Act, rows: Sequence[Row], stage: LiveStage, receiver: WebhookReceiver) -> Iterator[str]:
-    """Yield what no scenario can expect and yet is wrong: signatures, bytes, and the instants of attempts."""
+    """Yield what is wrong with signatures, bytes and instants of attempts, which no scenario can expect."""
     from paydouble.timeline import offset
 
     received = receiver.received
@@ -191,7 +191,7 @@ def _by_delivery(rows: Iterable[Row]) -> Iterable[list[Row]]:
 
 
 def _folded(rows: Sequence[Row], out: Terminal, *, brief: bool) -> Iterator[Row]:
-    """Yield rows without latencies, those that say much the same in one.
+    """Yield rows without latencies, and merge those that repeat each other.
 
     Failed attempts of a delivery share a row, with their schedule under it. With `brief`, events in a row that all got
     through at once share one as well.

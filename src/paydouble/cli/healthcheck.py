@@ -11,10 +11,10 @@ _LONGEST_SECONDS = 3600
 
 
 @click.command()
-@option("--server", "url", help="Where it is; by default this machine's own server.")
+@option("--server", "url", help="URL of the server; by default the one on this machine.")
 @click.option(
     "--port",
-    # Where the control API has a port of its own, that one answers.
+    # A control API with a port of its own answers there.
     envvar=["PAYDOUBLE_CONTROL_PORT", "PAYDOUBLE_PORT"],
     type=click.IntRange(1, 65535),
     default=8080,

@@ -1,7 +1,7 @@
 """The live log of `serve`: a line for each request, event and attempt, as a timeline or as JSON.
 
 Lines are made where things happen and written by a thread of their own: a terminal that is held, or a pipe that nobody
-reads, must not stop the service. What such a reader misses, or a full disk does not take, is counted and told.
+reads, must not stop the service. Lines that are lost, also on a full disk, are counted, and the count is written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LiveLog:
     ) -> None:
         """Write to a stream; the sandbox with the `default` id is not named on each line.
 
-        `wanted` takes the types of the events to write about; without it everything is written.
+        With `wanted`, only events whose type it accepts are written, with their requests and attempts.
         """
         self._json = log_format == "json"
         self._out = LineWriter(stream, self._remark) if self._json else LineWriter(stream)
@@ -64,7 +64,7 @@ class LiveLog:
         self._default = default
         self._wanted = wanted
         self._unclaimed = UnclaimedLines(self._terminal)
-        # A daemon: a reader that never reads on does not keep the process from ending.
+        # A daemon, so that a reader that has stopped does not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="paydouble-log", daemon=True)
         self._thread.start()
 
@@ -92,11 +92,11 @@ class LiveLog:
             self._put(map(self._terminal.shown, self._unclaimed.of(entry)))
 
     def say(self, line: str) -> None:
-        """Write a line of another kind."""
+        """Write a remark."""
         self._put([self._remark(line) if self._json else self._terminal.shown(printable(line))])
 
     def close(self) -> None:
-        """Write what waits, if the reader reads, and end."""
+        """Write the lines that are waiting, if the reader takes them, and stop."""
         try:
             self._waiting.put(None, timeout=_PATIENCE_SECONDS)
         except queue.Full:
@@ -144,7 +144,7 @@ class Lines:
     def __init__(self, terminal: Terminal, name: str, wanted: Callable[[str], bool] | None = None) -> None:
         """Write for a terminal, with the sandbox's `name` on each line unless that is empty.
 
-        With `wanted`, only of events whose type it takes, and of the requests that have caused those.
+        With `wanted`, only of events whose type it accepts, and of the requests that have caused those.
         """
         self._renderer = Renderer(terminal, width=terminal.width, heading=name, name=name)
         self._wanted = wanted
@@ -242,11 +242,11 @@ class JsonLines:
     """Turns the notes of one sandbox into JSON, an object a line: the documents of its stream, with its id."""
 
     def __init__(self, sandbox: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Make lines of what concerns the events that `wanted` takes, or of everything."""
+        """With `wanted`, make lines only of what concerns events whose type it accepts."""
         self._sandbox = sandbox
         self._wanted = wanted
         self._causes: set[str] = set()
-        """Requests whose events have a line, while they have none themselves."""
+        """Requests without a line so far whose events have one."""
 
     def of(self, box: Sandbox, note: Note) -> Iterable[str]:  # noqa: ARG002 - as `Lines.of`
         """Return the line of a note, if it has one."""

@@ -17,12 +17,12 @@ from paydouble.core.errors import PaydoubleError
 
 # name -> (module, what `--help` says); the module is imported when the command is used.
 COMMANDS: Final = {
-    "serve": ("serve", "Run the double until it is told to stop."),
-    "demo": ("demo", "Show it all in a few seconds: deposits, a refund, a dispute, 50 hours of outage."),
-    "scenario": ("scenario", "List, show, check and draw scenarios: lives of payments as small files."),
+    "serve": ("serve", "Run the server until it is stopped."),
+    "demo": ("demo", "Play five scenarios in a second: deposits, refunds, a dispute, 50 hours of outage."),
+    "scenario": ("scenario", "List, show, check and draw scenarios: what happens to a payment, as small files."),
     "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
-    "webhook": ("webhook", "Send a sample webhook from a running server, and say what became of it."),
+    "webhook": ("webhook", "Send a sample webhook from a running server, and print the result."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),
     "openapi": ("openapi", "Print the OpenAPI document."),
     "healthcheck": ("healthcheck", "Exit with 0 when a server is well."),

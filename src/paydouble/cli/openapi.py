@@ -8,9 +8,9 @@ from paydouble.cli.terminal import say, say_json
 
 
 @click.command()
-@click.option("--control", is_flag=True, help="The control API's document instead.")
+@click.option("--control", is_flag=True, help="Print the control API's document instead.")
 @click.option("--format", "style", type=click.Choice(["json", "yaml"]), default="json", show_default=True)
-@click.option("--server-url", default="http://127.0.0.1:8080", show_default=True, help="What `servers` says.")
+@click.option("--server-url", default="http://127.0.0.1:8080", show_default=True, help="URL for the member `servers`.")
 def openapi(style: str, server_url: str, *, control: bool) -> None:
     """Print the OpenAPI 3.1 document of the API, or of the control API."""
     import orjson

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-# Those that every answer can show, and every request can give back.
+# Seeds that a JSON answer can show and a request can send back: 64 bits.
 SEED: Final = click.IntRange(-(2**63), 2**63 - 1)
 LARGEST_CONFIG: Final = 2**20
 """Bytes of the file that `--config` names."""
@@ -55,7 +55,7 @@ def events_option() -> Decorator:
 
 
 def event_filter(globs: Sequence[str]) -> Callable[[str], bool] | None:
-    """Return which types of events are shown; None when all are."""
+    """Return a function that accepts the types of events to show; None when all are shown."""
     from paydouble.core.globs import fits
 
     return (lambda kind: any(fits(kind, glob) for glob in globs)) if globs else None
@@ -80,7 +80,7 @@ def _complete_events(_: click.Context, __: click.Parameter, incomplete: str) -> 
 
 
 def read_yaml(text: str) -> Any:  # noqa: ANN401 - YAML is any
-    """Return what a YAML text holds; numbers with a point are exact, never binary floats."""
+    """Return the value of a YAML text; numbers with a point are `Decimal`, never binary floats."""
     import yaml
 
     class Exact(yaml.SafeLoader):
@@ -95,7 +95,7 @@ def read_yaml(text: str) -> Any:  # noqa: ANN401 - YAML is any
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Return the mapping that a YAML file holds; one clear line when it holds none."""
+    """Return the mapping that a YAML file holds; `click.UsageError` when it holds none."""
     import yaml
 
     from paydouble.core.files import read_regular
@@ -160,7 +160,7 @@ def load_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> P
             ctx.meta[f"paydouble.{name}"] = content
         elif name in known:
             plain = content if isinstance(content, list | bool | type(None)) else _as_text(content)
-            # One value for an option that takes several: a text would be taken letter by letter.
+            # One value for an option that takes several becomes a list; click would split a text into letters.
             several = isinstance(known[name], click.Option) and known[name].multiple and not isinstance(plain, list)
             defaults[name] = [plain] if several and plain is not None else plain
         else:

@@ -19,7 +19,7 @@ from paydouble.timeline import money, payment, resource_of, word
 if TYPE_CHECKING:
     from paydouble.testing.receiver import Received, Receiver
 
-_EVERYBODYS_SECRET = "whsec_sandbox"  # noqa: S105 - as the documentation says
+_DEFAULT_SECRET = "whsec_sandbox"  # noqa: S105 - documented, not secret
 _INDENT = " " * 10
 # Pay-ins whose order is remembered, for the refunds and disputes that name nothing else.
 _MOST_ORDERS = 10_000
@@ -34,7 +34,7 @@ _MOST_ORDERS = 10_000
     "--secret",
     envvar="PAYDOUBLE_WEBHOOK_SECRET",
     show_envvar=True,
-    default=_EVERYBODYS_SECRET,
+    default=_DEFAULT_SECRET,
     show_default=True,
     help="The webhook secret to verify with.",
 )
@@ -58,7 +58,7 @@ _MOST_ORDERS = 10_000
 def receive(
     *, host: str, port: int, secret: str, fail_first: int, status: int, events: Sequence[str], no_color: bool
 ) -> None:
-    """Print a line for each webhook that arrives, until told to stop (SIGTERM, SIGINT).
+    """Print a line for each webhook that arrives, until it is stopped (SIGTERM, SIGINT).
 
     What verifies is answered with 200, or as the options say; what does not, with 400 or 401. With
     --events all are answered, and some are shown.
@@ -106,7 +106,7 @@ class Log:
 
     def start(self, receiver: Receiver) -> None:
         """Say where the receiver is and how to point a server at it."""
-        secret = "" if receiver.secret == _EVERYBODYS_SECRET else f" --webhook-secret {shlex.quote(receiver.secret)}"
+        secret = "" if receiver.secret == _DEFAULT_SECRET else f" --webhook-secret {shlex.quote(receiver.secret)}"
         self._say(f"paydouble receives at {receiver.url} and verifies with {receiver.secret}")
         self._say(f"  send events here:   paydouble serve --notification-url {receiver.url}{secret}")
         self._date(time.time())
@@ -131,7 +131,7 @@ class Log:
                     self._say(line)
 
     def end(self) -> None:
-        """Print the sum."""
+        """Print the totals."""
         if self._broken:
             sys.stdout = None  # or Python would complain when it flushes at exit
             return
@@ -149,7 +149,7 @@ class Log:
             self.on_broken_pipe()
 
     def _date(self, at: float) -> None:
-        """Print the date when another day has begun, and where its times are those of."""
+        """Print the date and the time zone when another day has begun."""
         day = time.strftime("%Y-%m-%d", time.localtime(at))
         if day != self._day:
             self._day = day
@@ -173,7 +173,7 @@ class Log:
         return out.fold(f"{out.dim(at)}  {kind:<17}", [f"{what:<22}", verdict], len(_INDENT))
 
     def _about(self, received: Received) -> tuple[str, str]:
-        """Return the payment by the merchant's name for it, as far as that is known, and the amount."""
+        """Return the merchant's name for the payment, as far as it is known, and the amount."""
         resource = resource_of(received.body)
         name = payment(resource)
         pay_in, order = resource.get("id"), resource.get("external_identifier")

@@ -1,4 +1,4 @@
-"""A refusal as a line: the command that was called, what is wrong, and how to mend it."""
+"""A refusal as a line: the command that was called, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from paydouble.scenarios.library import UnusableFiles
 
 
 class Called(NamedTuple):
-    """What the words of a call lead to."""
+    """The command that a call names."""
 
     path: str
     """The words that a person would type to call it again."""
     command: click.Command
     rest: Sequence[str]
-    """What stands behind them."""
+    """The arguments after them."""
 
 
 def find_called(root: click.Command, arguments: Sequence[str]) -> Called:
     """Return the command that a call has reached, however far it came before it was refused.
 
-    Not every error knows it: click leaves it out where it parses, and what is raised below the command line has never
-    heard of one.
+    Errors do not always have it: click leaves it out while it parses, and errors from below the command line know no
+    commands.
     """
     path, command, rest = "paydouble", root, list(arguments)
     while rest and isinstance(command, click.Group):
@@ -36,7 +36,7 @@ def find_called(root: click.Command, arguments: Sequence[str]) -> Called:
 
 
 def write_refusal(error: Exception, called: Called) -> list[str]:
-    """Return the line that says of a call why it was refused, or a line for each of several files."""
+    """Return one line that says why a call was refused, or one line for each of several files."""
     if isinstance(error, UnusableFiles):
         first, *others = error.problems
         return [f"{called.path}: {first}", *others]
@@ -56,7 +56,7 @@ def _refusal(error: Exception, called: Called) -> str:
 
 
 def _unknown(error: click.ClickException, called: Called) -> str:
-    """Return that there is no such option or command, with the nearest name, or nothing when that is not the matter."""
+    """Return that there is no such option or command, with the nearest name; empty for any other error."""
     context = click.Context(called.command)
     commands = called.command.list_commands(context) if isinstance(called.command, click.Group) else []
     if isinstance(error, click.NoSuchOption):
@@ -64,7 +64,7 @@ def _unknown(error: click.ClickException, called: Called) -> str:
         # What others have as `--version` is a command here.
         near = _nearest(name, _options(called.command)) or _nearest(name, commands)
         return f"there is no option {name!r}" + (f"; did you mean {near!r}?" if near else "")
-    # Asked of the words: click has had a class for this error only since 8.4.
+    # Decided from the words, since click has a class for this error only since 8.4.
     word = called.rest[0] if commands and called.rest else "-"
     if isinstance(error, click.UsageError) and not word.startswith("-"):
         near = _nearest(word, commands)
@@ -78,7 +78,7 @@ def _options(command: click.Command) -> list[str]:
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that is most like one, or nothing; dashes, which all options have, make none alike."""
+    """Return the name that is most like one, without its dashes, or an empty text."""
     from difflib import get_close_matches
 
     known = {each.lstrip("-").lower(): each for each in names}

@@ -1,4 +1,4 @@
-"""A running server as `trigger` needs it: control calls, calls of the business, and the stream of what happens.
+"""A running server, for commands: control calls, calls of the business, and the stream of what happens.
 
 The standard library's HTTP client is enough for one caller, and starts in a tenth of the time of a larger one.
 """
@@ -22,9 +22,9 @@ from paydouble.rehearsal.calls import Call, Heard
 
 Document = dict[str, Any]
 _CONTROL_SECONDS: Final = 60.0
-# As long as a patient merchant waits; a call that a fault never answers is lost after it.
+# How long the merchant waits for an answer; after it, a call that a fault never answers is lost.
 _API_SECONDS: Final = 30.0
-# The more special first: that nothing came at all is a kind of reset.
+# Subclasses before their base classes: `RemoteDisconnected` is a `ConnectionResetError`.
 _LOST: Final = {
     http.client.RemoteDisconnected: "empty",
     http.client.IncompleteRead: "cut off",
@@ -51,7 +51,7 @@ class Connections:
     """Makes connections to one address."""
 
     def __init__(self, url: str, option: str = "--server") -> None:
-        """Take a URL; `UsageError` when it is none."""
+        """Take a URL; `UsageError` when it is not one."""
         self.url = url.rstrip("/")
         problem = UsageError(f"{url!r} is not a URL such as http://127.0.0.1:8080", member=option)
         try:
@@ -64,14 +64,14 @@ class Connections:
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
 
     def way_out(self) -> str:
-        """Return what to do when nobody answers there."""
+        """Return what to do when the server does not answer."""
         port = self._port or http.client.HTTP_PORT
         command = "paydouble serve" if port == _USUAL_PORT else f"paydouble serve --port {port}"
         secure = self._kind is http.client.HTTPSConnection  # and none of our servers is
         return f"{'' if secure else f'start a server there with {command!r}, or '}name another with {_NAMING}"
 
     def open(self, seconds: float) -> http.client.HTTPConnection:
-        """Return a connection whose reads take no longer than that."""
+        """Return a connection; `seconds` is its timeout."""
         return self._kind(self._host or "", self._port, timeout=seconds)
 
 
@@ -85,13 +85,13 @@ class Box:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.id = sandbox
         self.url = self._control.url + self._path
-        """Where its control calls go."""
+        """The URL of its control calls."""
         shown = self.control("GET", "")
         self._authorization = basic_header(shown["business_key"], shown["business_secret"])
         self._base_url: str = shown["base_url"]
 
     def control(self, method: str, path: str, body: Document | None = None) -> Document:
-        """Make a control call about the sandbox; `Refused` says why it was not done."""
+        """Make a control call about the sandbox; `Refused` has the reason when it was refused."""
         status, answer = self._ask(method, self._path + path, body)
         if status >= 400:  # noqa: PLR2004 - HTTP
             error = answer.get("error")
@@ -113,7 +113,7 @@ class Box:
                 return Heard(None, why=next(why for kind, why in _LOST.items() if isinstance(error, kind)))
 
     def follow(self) -> Stream:
-        """Begin to follow what happens in the sandbox from now on."""
+        """Return the stream of what happens in the sandbox from now on."""
         return Stream(self._control, f"{self._path}/stream", self._headers)
 
     def _ask(self, method: str, target: str, body: Document | None) -> tuple[int, Document]:
@@ -126,7 +126,7 @@ class Box:
                 content = response.read()
             except (OSError, http.client.HTTPException) as error:
                 raise UsageError(
-                    f"{self._control.url} does not answer: {_said(error)}; {self._control.way_out()}"
+                    f"{self._control.url} does not answer: {_described(error)}; {self._control.way_out()}"
                 ) from None
         try:
             answer = _read_json(content)
@@ -139,7 +139,7 @@ class Box:
 
     @cached_property
     def _api(self) -> Connections:
-        # With a control port of its own, the API is elsewhere. Nobody's credentials, so no sandbox's journal has it.
+        # With a control port of its own, the API is elsewhere. The call has no credentials, so no journal records it.
         status, _ = self._ask("GET", "/api/v1/pay-in", None)
         here = status == 401  # noqa: PLR2004 - HTTP
         return self._control if here else Connections(self._base_url.removesuffix("/api/v1"))
@@ -149,7 +149,7 @@ class Stream:
     """Server-Sent Events, read by a thread of their own and taken one by one."""
 
     def __init__(self, connections: Connections, target: str, headers: dict[str, str]) -> None:
-        """Connect; whatever happens from now on will be in it."""
+        """Connect; everything that happens from now on will be in it."""
         self._url = connections.url
         self._notes: queue.SimpleQueue[tuple[str, Document] | None] = queue.SimpleQueue()
         self._connection = connections.open(_CONTROL_SECONDS)
@@ -160,13 +160,13 @@ class Stream:
             self._response = self._connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            raise UsageError(f"{self._url} does not answer: {_said(error)}") from None
+            raise UsageError(f"{self._url} does not answer: {_described(error)}") from None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def close(self) -> None:
-        """Follow no more."""
-        with contextlib.suppress(OSError):  # the server may have ended it
+        """Stop following."""
+        with contextlib.suppress(OSError):  # the server may have closed it
             self._socket.shutdown(socket.SHUT_RDWR)
         self._reader.join()
         self._response.close()
@@ -179,7 +179,7 @@ class Stream:
         except queue.Empty:
             return None
         if note is None:
-            self._notes.put(None)  # for whoever asks again
+            self._notes.put(None)  # for the next call
             raise UsageError(f"{self._url} has ended, or its sandbox was deleted")
         return note
 
@@ -195,5 +195,5 @@ class Stream:
         self._notes.put(None)
 
 
-def _said(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

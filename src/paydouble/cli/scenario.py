@@ -1,6 +1,6 @@
-"""`paydouble scenario`: what there is, what a file says, whether it is right, and what it looks like.
+"""`paydouble scenario`: list, show, check and draw scenario files.
 
-Exit statuses: 0 done or right, 1 a file is wrong or does not come out as it says, 2 unusable arguments.
+Exit statuses: 0 done or right, 1 a file is wrong or plays otherwise than it says, 2 unusable arguments.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _folders = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="A folder of your own beside the shipped ones; a file in it stands over a shipped one of its name.",
+    help="A folder of your own beside the shipped ones; a file in it replaces the shipped one of its name.",
 )
 
 
 @click.group()
 def scenario() -> None:
-    """List, show, check and draw scenarios: lives of payments as small files."""
+    """List, show, check and draw scenarios: what happens to a payment, as small files."""
 
 
-@scenario.command(name="list", short_help="Print the scenarios that there are.")
+@scenario.command(name="list", short_help="List all scenarios.")
 @_folders
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_all(folders: tuple[Path, ...], style: str) -> None:
-    """Print the scenarios that there are, by folder, each with its summary."""
+    """List all scenarios by folder, each with its summary."""
     from paydouble.scenarios.library import read_named
 
     groups: dict[str, list[tuple[str, Path]]] = {}
@@ -84,7 +84,7 @@ def show(name: str, folders: tuple[Path, ...], style: str) -> None:
 
 @scenario.command(short_help="Say everything that is wrong with files.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…")
-@click.option("--play", is_flag=True, help="Play each as well, twice, and compare what comes with what it expects.")
+@click.option("--play", is_flag=True, help="Also play each, twice, and compare the result with what it expects.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the play.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
@@ -112,7 +112,7 @@ def check(paths: tuple[Path, ...], seed: int, style: str, *, play: bool, no_colo
 
 @scenario.command(short_help="Print the JSON Schema of the format.")
 def schema() -> None:
-    """Print the JSON Schema of the format, by which editors complete and underline."""
+    """Print the JSON Schema of the format, with which editors complete and check."""
     from paydouble.scenarios.schema import PATH
 
     say_json(PATH.read_text("utf-8").rstrip("\n"))
@@ -158,7 +158,7 @@ def _find(name: str, folders: tuple[Path, ...]) -> Path:
 
 
 def _files(folders: tuple[Path, ...]) -> dict[str, tuple[str, Path]]:
-    """Return each scenario's group and file; what comes later stands over what came before."""
+    """Return each scenario's group and file; later folders replace earlier ones."""
     from paydouble.scenarios.library import shipped_files
 
     shipped = {name: (path.parent.name, path) for name, path in shipped_files().items()}

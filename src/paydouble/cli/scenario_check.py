@@ -18,7 +18,7 @@ _ENDINGS: Final = (".yaml", ".yml")
 
 
 def yaml_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files that are meant, each once: those named, and those in folders; `click.UsageError` for no file."""
+    """Return the files that paths name, each once, and those in folders; `click.UsageError` for an empty folder."""
     files: dict[Path, None] = {}
     for path in paths:
         found = [path]
@@ -31,7 +31,7 @@ def yaml_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def check_files(paths: Sequence[Path]) -> list[Reading]:
-    """Return what became of each file, alone and beside the others."""
+    """Return the result of checking each file, alone and with the others."""
     readings = [check_file(path) for path in paths]
     first: dict[str, Reading] = {}
     for path, reading in zip(paths, readings, strict=True):
@@ -58,13 +58,13 @@ def report(readings: Sequence[Reading], out: Terminal) -> None:
     files = count(len(readings), "file")
     every = [found for reading in readings for found in reading.diagnostics]
     warnings = sum(found.warning for found in every)
-    told = f", {count(warnings, 'warning')}" if warnings else ""
+    noted = f", {count(warnings, 'warning')}" if warnings else ""
     errors = len(every) - warnings
     if errors:
         wrong = sum(reading.wrong for reading in readings)
-        out.say(out.red(f"{out.bad} {files}: {count(errors, 'error')} in {wrong}{told}."))
+        out.say(out.red(f"{out.bad} {files}: {count(errors, 'error')} in {wrong}{noted}."))
     else:
-        out.say(out.green(f"{out.good} {files}: no errors{told}."))
+        out.say(out.green(f"{out.good} {files}: no errors{noted}."))
 
 
 def as_json(readings: Sequence[Reading]) -> str:

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 @option("--control-port", type=click.IntRange(0, 65535), help="Port of the control API, then only there.")
 @option("--control-token", help="Bearer token that control calls must carry.")
 @option("--insecure-control", is_flag=True, help="Let other machines make control calls without a token.")
-@option("--allowed-host", multiple=True, help="A further Host name under which control calls may come.")
-@option("--public-url", help="Where clients reach the server; else where each request says that it has come.")
+@option("--allowed-host", multiple=True, help="Another Host name that control calls may use.")
+@option("--public-url", help="URL at which clients reach the server; else taken from each request.")
 @option(
     "--trust-forwarded",
     multiple=True,
     metavar="ADDRESS",
-    help="Address or network of a proxy whose X-Forwarded-Host, -Proto and -Port are believed; may be repeated.",
+    help="Address or network of a proxy whose X-Forwarded-Host, -Proto and -Port are trusted; may be repeated.",
 )
-@option("--notification-url", help="Where the default sandbox's events go.")
-@option("--scenario", shell_complete=complete_scenarios, help="Scenario of a new pay-in that nothing else chooses for.")
+@option("--notification-url", help="URL that the default sandbox's events are sent to.")
+@option("--scenario", shell_complete=complete_scenarios, help="Scenario of new pay-ins for which no other is chosen.")
 @option(
     "--scenarios",
     multiple=True,
@@ -55,11 +55,15 @@ if TYPE_CHECKING:
 )
 @option("--watch", is_flag=True, help="Read changed scenario files again.")
 @option(
-    "--clock", type=click.Choice(["real", "manual", "auto"]), default="real", show_default=True, help="How time goes."
+    "--clock",
+    type=click.Choice(["real", "manual", "auto"]),
+    default="real",
+    show_default=True,
+    help="How time passes in sandboxes.",
 )
 @option("--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="Sandbox time per real time (real clock).")
 @option("--start", help="Instant at which clocks begin, such as 2026-01-01T00:00:00Z; else now.")
-@option("--seed", type=SEED, help="Seed of every identifier and draw; else a new one (real clock) or 0.")
+@option("--seed", type=SEED, help="Seed of every identifier and random value; else a new one (real clock) or 0.")
 @option("--business-key", default="sandbox_key", show_default=True, help="Key of the default sandbox.")
 @option("--business-secret", default="sandbox_secret", show_default=True, help="Secret of the default sandbox.")
 @option("--webhook-secret", default="whsec_sandbox", show_default=True, help="Webhook secret of the default sandbox.")
@@ -71,13 +75,13 @@ if TYPE_CHECKING:
     default=67_108_864,
     show_default=True,
     metavar="BYTES",
-    help="Bytes that the bodies of all requests under way may take together.",
+    help="Most bytes for the bodies of all requests in progress together.",
 )
 @option(
     "--fast-path/--no-fast-path",
     default=True,
     show_default=True,
-    help="Answer usual requests while they are read; without it every request is answered by aiohttp's own way.",
+    help="Answer usual requests as soon as they are read; without it, all go through aiohttp.",
 )
 @option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as envelope=alternate.")
 @option(
@@ -85,20 +89,20 @@ if TYPE_CHECKING:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the live log: a timeline, or a JSON object a line.",
+    help="Form of the live log: a timeline, or one JSON object per line.",
 )
 @events_option()
 @option("--quiet", "-q", is_flag=True, help="Print no banner and no log.")
 @click.pass_context
 def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  # noqa: ANN401 - one member an option
-    """Run the double until it is told to stop (SIGTERM, SIGINT).
+    """Run the server until it is stopped (SIGTERM, SIGINT).
 
     \b
     Each option is also an environment variable, and a key of the file that
     --config names.
       events go to `paydouble receive`:
         paydouble serve --notification-url http://127.0.0.1:8081/
-      time stands until a test moves it:
+      time stands still until a test advances it:
         paydouble serve --clock manual --start 2026-01-01T00:00:00Z
       every payment is declined:
         paydouble serve --scenario card-declined
@@ -135,13 +139,13 @@ def _settings_of(ctx: click.Context, config: Path | None) -> object:
     if catalogue is None:
         return settings
     if isinstance(settings, dict) and "catalogue" in settings:
-        raise click.UsageError(f"{config}: the catalogue stands twice, at the top and among the settings; keep one.")
+        raise click.UsageError(f"{config}: the catalogue is given twice, at the top and among the settings; keep one.")
     return {**settings, "catalogue": catalogue} if isinstance(settings, dict) else settings or {"catalogue": catalogue}
 
 
 @contextmanager
 def _placed(config: Path | None) -> Iterator[None]:
-    """Name file, line and column of a setting that cannot be, where it is the file's."""
+    """Add file, line and column to an error about a setting of the file."""
     from paydouble.core.errors import UsageError
 
     try:
@@ -151,15 +155,15 @@ def _placed(config: Path | None) -> Iterator[None]:
         if config is None or above != "settings" or not member:
             raise
         parts = member.split(".")
-        for told in ([*parts], ["settings", *parts]):
-            place = place_in(config, *told) if told[0] in {"catalogue", "settings"} else None
+        for members in ([*parts], ["settings", *parts]):
+            place = place_in(config, *members) if members[0] in {"catalogue", "settings"} else None
             if place is not None:
-                raise UsageError(error.message, member=f"{place}: {'.'.join(told)}") from None
+                raise UsageError(error.message, member=f"{place}: {'.'.join(members)}") from None
         raise
 
 
 def open_folders(folders: tuple[Path, ...], *, watch: bool) -> Library:
-    """Return the scenarios of a user's folders over the shipped ones, having told what stands over what."""
+    """Return the library of scenarios, in which files of a user's folders replace shipped ones; prints which do."""
     from paydouble.core.errors import UsageError
     from paydouble.scenarios.library import Library, open_library
 
@@ -176,7 +180,7 @@ def open_folders(folders: tuple[Path, ...], *, watch: bool) -> Library:
 def make_options(
     values: dict[str, Any], settings: dict[str, Any], paths: object, library: Library, log: LiveLog | None = None
 ) -> ServerOptions:
-    """Return what a server is made of from what the command line, environment and file say."""
+    """Return a server's options from those of the command line, the environment and the file."""
     from paydouble.config import Settings, load_settings
     from paydouble.core.errors import UsageError
     from paydouble.core.instants import parse_instant
@@ -265,8 +269,8 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         if not quiet:
             with contextlib.suppress(Unwritable):  # a full disk is no reason not to serve
                 say(*banner(server))
-        # What has been imported lives as long as the process. Full collections over all kept bytes would make the
-        # slowest answers (docs/performance.md); a young one had better find its objects in the processor's cache.
+        # Imported modules stay until the process ends. Full collections over everything that is kept would make the
+        # slowest answers (docs/performance.md); collections of young objects are quick while they are few.
         gc.freeze()
         gc.set_threshold(1_000, 50_000, 1_000)
         gc.enable()
@@ -277,7 +281,7 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
 
 
 def banner(server: Server) -> list[str]:
-    """Return the lines that a person needs to begin."""
+    """Return the lines that a person needs to start."""
     options = server.options
     box = options.default_sandbox
     api = server.base_url if options.public_url is None else server.addresses.own.api

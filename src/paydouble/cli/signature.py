@@ -1,4 +1,4 @@
-"""`paydouble signature make` and `check`: sign a body by hand, and learn why a signature does not verify.
+"""`paydouble signature make` and `check`: sign a body by hand, and find out why a signature does not verify.
 
 Exit status: 0 done or verified, 1 the signature does not verify, 2 arguments or files that cannot be used.
 """
@@ -13,7 +13,7 @@ import click
 from paydouble.cli.terminal import say
 
 EXIT_UNVERIFIED = 1
-# Any body that a signature was made of fits; what never ends does not.
+# More than any webhook has; an endless stream is refused.
 LARGEST_BODY = 2**24
 
 
@@ -94,7 +94,7 @@ def _read_body(source: str) -> bytes:
     if source == "-" and sys.stdin is None:
         raise Unusable("--body - reads standard input, which is closed; give a file")
     try:
-        # A pipe may stand for the file, as a shell's `<(…)` has it.
+        # The file may be a pipe, such as a shell's `<(…)`.
         with contextlib.nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
             body = file.read(LARGEST_BODY + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte

@@ -1,4 +1,9 @@
-"""The stage of `trigger`: a sandbox of a running server, its clock, and a timeline that is printed as things happen."""
+"""Where `trigger` and `demo` play a scenario: a sandbox of a running server, and its timeline as things happen.
+
+The merchant of a scenario calls `send`, `answered` and `wait` (the protocol `rehearsal.merchant.Stage`). A manual clock
+is advanced from one due timer to the next; a real one is waited for. What happens meanwhile comes from the sandbox's
+stream of server-sent events, which ends with a note of the clock once everything due has settled.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +30,14 @@ from paydouble.timeline import MERCHANT, Renderer, Row, attempt_row, delivery_ro
 # Longer than a server under load takes to send what has happened already.
 _PATIENCE_SECONDS: Final = 20.0
 _GRAIN_MS: Final = 100
-_BREATH_SECONDS: Final = 0.05
+_SETTLE_SECONDS: Final = 0.05
 _LONGEST_LOOK_SECONDS: Final = 1.0
-# A pause that a person begins to wonder about.
-_TELLING_SECONDS: Final = 3.0
+# Longer pauses are announced.
+_ANNOUNCE_SECONDS: Final = 3.0
 
 
 class LiveStage:
-    """Where the merchant of `trigger` acts."""
+    """A sandbox of a running server as a merchant's stage."""
 
     def __init__(self, box: Box, terminal: Terminal, show: Callable[[Row], None] | None = None) -> None:
         """Play in a sandbox, and print to a terminal; with `show` each row of the timeline is passed to it instead."""
@@ -54,18 +59,18 @@ class LiveStage:
         self.now = self.began = parse_instant(clock["now"])
         self._renderer = Renderer(terminal, began=self.began)
         self.pending: int = clock["pending"]
-        """Timers that were there before."""
+        """Timers of other payments that were pending at the start."""
         self.arrivals: list[Arrival] = []
-        """What a receiver has taken."""
+        """The webhooks that the receiver accepted."""
         self.events: list[Arrival] = []
-        """What has happened, sent or not."""
+        """All events, sent or not."""
 
     def since(self, at: int) -> int:
-        """Return how long after its beginning something was, without the milliseconds that a real clock is late."""
+        """Return how long after its beginning something was, without the milliseconds by which a real clock is late."""
         return at - self.began - ((at - self.began) % _GRAIN_MS if self.mode == "real" else 0)
 
     def close(self) -> None:
-        """Follow the sandbox no more."""
+        """Stop following the sandbox."""
         self._stream.close()
 
     # What a merchant acts on
@@ -78,7 +83,7 @@ class LiveStage:
         return self._box.call(call)
 
     def answered(self, answer: Answer) -> None:
-        """Print what a call got, and let arrive what it has set in motion."""
+        """Show the response to a call, and what the call caused."""
         if answer.data is not None and "id" in answer.data:
             self._ours.add(answer.data["id"])
         self._add(call_row(answer, self.now))
@@ -102,7 +107,7 @@ class LiveStage:
         self._advance(target)
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
-        """Return the dispute that the stream has told of last."""
+        """Return the id of the latest dispute of a pay-in."""
         return self._disputes.get(pay_in_id)
 
     def remark(self, text: str, *, good: bool | None = False) -> None:
@@ -110,7 +115,7 @@ class LiveStage:
         self._add(Row(self.now, MERCHANT, text, good=good))
 
     def finish(self) -> None:
-        """Let everything come to its end."""
+        """Wait until nothing is left to happen."""
         due = self._look()
         while due is not None or not self._idle:
             if self.mode == "real":
@@ -130,7 +135,7 @@ class LiveStage:
         return None if clock["next_due_at"] is None else parse_instant(clock["next_due_at"])
 
     def _advance(self, to: int) -> None:
-        """Move the clock, and print what that brought."""
+        """Move the clock, and show what happened."""
         try:
             done = self._box.control("POST", "/clock/advance", {"to": write_instant(to)})
         except Refused:
@@ -144,56 +149,58 @@ class LiveStage:
     def _pause(self, due: int | None) -> None:
         """Wait on a real clock for what is due, and say so when it is long."""
         seconds = _LONGEST_LOOK_SECONDS if due is None else max(0, due - self.now) / 1000 / self.rate
-        if due is not None and seconds >= _TELLING_SECONDS and due != self._announced:
+        if due is not None and seconds >= _ANNOUNCE_SECONDS and due != self._announced:
             self._announced = due
-            self._drain(_BREATH_SECONDS)  # what has happened comes first
+            self._drain(_SETTLE_SECONDS)  # show what has happened before
             at = f"at {format_duration(self.since(due))}"
             self._out.say(self._out.dim(f"  the next thing is due {at}, in {seconds:.0f} s; Ctrl-C leaves it there"))
         self._drain(min(seconds + 0.01, _LONGEST_LOOK_SECONDS))
 
-    # What the stream tells
+    # The stream
 
     def _drain(self, seconds: float, until: int | None = None) -> None:
-        """Print what comes within some real seconds, or what there is; `until` ends with the clock at an instant."""
+        """Show what comes within some seconds of real time; with `until` stop once the clock has reached an instant."""
         end = time.monotonic() + seconds
         while (note := self._stream.take(end - time.monotonic())) is not None:
-            kind, told = note
+            kind, document = note
             if kind == "event":
-                self._event(told)
-            elif kind == "attempt" and told["object_id"] in self._ours:
-                self._attempt(told)
-            elif kind == "delivery" and told["object_id"] in self._ours:
-                self._delivery(told)
+                self._event(document)
+            elif kind == "attempt" and document["object_id"] in self._ours:
+                self._attempt(document)
+            elif kind == "delivery" and document["object_id"] in self._ours:
+                self._delivery(document)
             elif kind == "gap":
-                self._out.say(self._out.dim(f"  {told['evicted']} notes of the server are gone already"))
-            elif kind == "clock" and until is not None and parse_instant(told["now"]) >= until:
+                evicted = f"  {document['evicted']} notes of the server were evicted before they could be read"
+                self._out.say(self._out.dim(evicted))
+            elif kind == "clock" and until is not None and parse_instant(document["now"]) >= until:
                 return
         if until is not None:
-            raise UsageError("the server has moved its clock, but its stream does not tell of it")
+            raise UsageError("the server has moved its clock, but its stream does not report it")
 
-    def _event(self, told: Document) -> None:
-        body = _bytes(told["body"])
+    def _event(self, event: Document) -> None:
+        body = _bytes(event["body"])
         resource = resource_of(body)
         links = (resource.get("id"), resource.get("payin_id"), resource.get("external_identifier"))
         if not self._ours.intersection(link for link in links if link is not None):
             return
-        self._ours.add(told["object_id"])
-        at = self._made[told["id"]] = parse_instant(told["created_at"])
-        if told["type"] == "dispute.created":
-            self._disputes[resource.get("payin_id", "")] = told["object_id"]
-        self._amounts[told["id"]] = money(resource)
-        self.events.append(Arrival(at, told["type"], (), body))
+        self._ours.add(event["object_id"])
+        at = self._made[event["id"]] = parse_instant(event["created_at"])
+        if event["type"] == "dispute.created":
+            self._disputes[resource.get("payin_id", "")] = event["object_id"]
+        self._amounts[event["id"]] = money(resource)
+        self.events.append(Arrival(at, event["type"], (), body))
 
-    def _attempt(self, told: Document) -> None:
-        row = attempt_row(load(DeliverySummary, told), load(Attempt, told["attempt"]), self._amount(told), self._fault)
+    def _attempt(self, delivery: Document) -> None:
+        attempt = load(Attempt, delivery["attempt"])
+        row = attempt_row(load(DeliverySummary, delivery), attempt, self._amount(delivery), self._fault)
         if row.good:
-            self.arrivals.append(Arrival(row.at, told["event_type"], (), _bytes(told["attempt"]["body"])))
+            self.arrivals.append(Arrival(row.at, delivery["event_type"], (), attempt.body))
         self._add(row)
 
-    def _delivery(self, told: Document) -> None:
-        if told["status"] in {"held", "dropped", "no_endpoint"}:
-            at = self._made.get(told["event_id"], self.now)
-            self._add(delivery_row(load(DeliverySummary, told), at, self._amount(told), self._fault))
+    def _delivery(self, delivery: Document) -> None:
+        if delivery["status"] in {"held", "dropped", "no_endpoint"}:
+            at = self._made.get(delivery["event_id"], self.now)
+            self._add(delivery_row(load(DeliverySummary, delivery), at, self._amount(delivery), self._fault))
 
     def _amount(self, delivery: Document) -> str:
         return self._amounts.get(delivery["event_id"], "")
@@ -215,6 +222,6 @@ class LiveStage:
             self._out.say(line)
 
 
-def _bytes(told: str | Document) -> bytes:
-    """Return a body as it was, from the text or the base64 that the control API shows."""
-    return told.encode() if isinstance(told, str) else base64.b64decode(told["base64"])
+def _bytes(shown: str | Document) -> bytes:
+    """Return the bytes of a body that the control API shows as text or as base64."""
+    return shown.encode() if isinstance(shown, str) else base64.b64decode(shown["base64"])

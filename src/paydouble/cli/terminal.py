@@ -1,7 +1,7 @@
 """What a terminal can show: colours and the signs of a timeline, with plain words where it cannot.
 
-All that the commands print passes through here, line by line, so that nothing in it that came from anybody (a name, a
-path, an answer, a body) can do more to a terminal than be shown.
+Everything that commands print passes through here, line by line: values from outside (a name, a path, an answer, a
+body) reach the terminal without control characters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Unwritable(PaydoubleError):
 
 
 class Terminal:
-    """Standard output, as far as it can go."""
+    """Standard output, with colours and signs where it supports them."""
 
     def __init__(self, *, no_color: bool = False, stream: TextIO | None = None) -> None:
         """Use colour on a terminal unless it is refused (`no_color`, or NO_COLOR set to anything)."""
@@ -52,7 +52,7 @@ class Terminal:
         _echo(self.shown(text), color=self._colour)
 
     def say_prose(self, text: str, *, first: str = "", style: Callable[[str], str] | None = None) -> None:
-        """Print a text in lines of 80 columns at most, the later ones under what stands behind `first`."""
+        """Print a text in lines of 80 columns at most, the later ones indented like the text after `first`."""
         for line in self.prose(text, first=first):
             self.say(style(line) if style is not None else line)
 
@@ -100,7 +100,7 @@ class Terminal:
         return self._style(text, bold=True)
 
     def dim(self, text: str) -> str:
-        """Return text that is by the way."""
+        """Return text of less importance."""
         return self._style(text, dim=True)
 
     def _style(self, text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
@@ -135,7 +135,7 @@ def _echo(text: str, *, err: bool = False, color: bool | None = None) -> None:
     try:
         click.echo(text, err=err, color=color)
     except BrokenPipeError:
-        raise  # its reader has seen enough, which is no failure
+        raise  # the reader has closed the pipe, which is no failure
     except OSError as error:
         raise Unwritable(f"the output cannot be written ({(error.strerror or str(error)).lower()})") from None
 

@@ -30,7 +30,7 @@ _LONG_MS: Final = 60_000
 @server_option()
 @control_token_option()
 @click.option("--sandbox", default="default", show_default=True, help="The sandbox to play in.")
-@click.option("--notification-url", metavar="URL", help="First aim the sandbox's events at this URL.")
+@click.option("--notification-url", metavar="URL", help="First set the sandbox's notification URL.")
 @click.option("--case", "case_name", metavar="NAME", help="Play one of the scenario's cases.")
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")
 def trigger(
@@ -45,8 +45,8 @@ def trigger(
 ) -> int:
     """Play SCENARIO, a name that the server knows or the path of a file, and print what happens as it happens.
 
-    A manual clock is moved on; a real one is waited for, and how long that takes is said first. Exits with 0 when the
-    life came to its end as the file expects, with 1 when not.
+    A manual clock is advanced; a real one is waited for, and how long that takes is printed first. Exits with 0 when
+    the result is what the file expects, else with 1.
     """
     from contextlib import closing
     from uuid import uuid4
@@ -63,7 +63,7 @@ def trigger(
     case = find_case(found, case_name)
     if notification_url is not None:
         box.control("PATCH", "/webhook", {"notification_url": notification_url})
-    order = f"{found.name}-{uuid4().hex[:8]}"  # one that nobody has seen
+    order = f"{found.name}-{uuid4().hex[:8]}"  # no other play has this order
     with closing(LiveStage(box, out)) as stage:
         merchant = Merchant(
             stage,
@@ -79,7 +79,7 @@ def trigger(
             stage.finish()
             _tidy(box, found)
         except KeyboardInterrupt:
-            say("paydouble trigger: stopped; what is still to come goes on in the server", err=True)
+            say("paydouble trigger: stopped; the server goes on with what is still due", err=True)
             return 130
         return _judge(found, case, merchant, stage, out, sends=sends)
 
@@ -87,17 +87,17 @@ def trigger(
 def _introduce(  # noqa: PLR0917 - what a play is made of
     box: Box, scenario: Scenario, case: Case | None, order: str, stage: LiveStage, out: Terminal
 ) -> bool:
-    """Say what is about to happen; returns whether events are sent anywhere."""
+    """Print what is played, and where; returns whether events are sent anywhere."""
     from paydouble.core.instants import write_instant
 
     out.say_prose(f"{scenario.name}: {scenario.summary}", style=out.bold)
     target: str | None = box.control("GET", "/webhook")["notification_url"]
     advice: list[str] = []
     if stage.mode == "real":
-        real, advice = tell_wait(box, length_of(scenario, case, sends=target is not None), stage.rate)
+        real, advice = describe_wait(box, length_of(scenario, case, sends=target is not None), stage.rate)
         time = f"real; this takes about {real}, longer if an event is sent again"
     else:
-        time = f"{stage.mode}, and moved on"
+        time = f"{stage.mode}; this command advances it"
     started = write_instant(stage.began).partition(".")[0].replace("T", " ")
     for name, value in (
         ("sandbox", box.id),
@@ -108,14 +108,14 @@ def _introduce(  # noqa: PLR0917 - what a play is made of
     ):
         out.say(out.dim(f"  {name:<14}{value}"))
     if stage.pending:
-        out.say(out.dim(f"  {'beside it':<14}timers of other things: {stage.pending}; those happen too"))
+        out.say(out.dim(f"  {'other timers':<14}{stage.pending}; they fire too"))
     for line in advice:
         out.say(line)
     return target is not None
 
 
 def _tidy(box: Box, scenario: Scenario) -> None:
-    """Give back the settings that the scenario has brought along, unless the sandbox plays it anyway."""
+    """Restore the settings that the scenario replaced, unless it is the sandbox's active scenario."""
     if scenario.settings is not None:
         playing = any(each["active"] for each in box.control("GET", "/scenarios?limit=1000")["items"])
         if not playing:
@@ -132,29 +132,29 @@ def _judge(
     from paydouble.rehearsal.comparing import compare_play
 
     expects = case is not None or "expect" in scenario.model_fields_set
-    # Without a receiver only the events themselves can be compared, unless the file wants their delivery distorted.
+    # Without a receiver only the events themselves can be compared, unless the file has faults on webhooks.
     comparable = sends or not any(fault.on == "webhooks" for fault in scenario.faults)
     got = stage.arrivals if sends else stage.events
     wrong = compare_play(scenario, case, got if comparable else None, merchant.answers, began=stage.began)
     for each in wrong:
         print_difference(each, "", out)
     made = f"{count(len(stage.events), 'event')} and {count(len(merchant.answers), 'call')}"
-    ended = f"The life ended after {format_duration(stage.since(stage.now))} with {made}"
+    ended = f"Ended after {format_duration(stage.since(stage.now))} with {made}"
     if wrong:
-        out.say_prose(f"{ended}, not as its file expects.", first=f"{out.bad} ", style=out.red)
+        out.say_prose(f"{ended}, not as the file expects.", first=f"{out.bad} ", style=out.red)
         return 1
     if expects and not comparable:
-        out.say_prose(f"{ended}; nothing was sent, so there is nothing to compare with what its file expects.")
+        out.say_prose(f"{ended}; nothing was sent, so there is nothing to compare with what the file expects.")
     else:
-        ending = f"{ended}{', as its file expects' if expects else ''}."
+        ending = f"{ended}{', as the file expects' if expects else ''}."
         out.say_prose(ending, first=f"{out.good} ", style=out.green)
     return 0
 
 
 def find_scenario(box: Box, wanted: str) -> Scenario:
-    """Return a scenario by name or path, which a deposit in the sandbox can choose by its e-mail from now on.
+    """Return a scenario by name or path, and upload it if it is a file.
 
-    `UsageError` when there is none, when its file is wrong, or when the sandbox would play another one anyway.
+    `UsageError` when it does not exist, when its file is wrong, or when another scenario is active in the sandbox.
     """
     from paydouble.core.errors import UsageError
     from paydouble.scenarios.reading import read_file, read_scenario
@@ -192,14 +192,14 @@ def _named(box: Box, name: str, known: dict[str, Document]) -> Scenario:
         near = nearest(name, known)
         hint = f"did you mean {near!r}?" if near else "list them with: paydouble scenario list"
         raise UsageError(f"the server knows no scenario {name!r}; {hint}")
-    told = box.control("GET", f"/scenarios/{name}")
-    return parse_scenario({member: value for member, value in told.items() if member not in _NOT_IN_THE_FILE})
+    shown = box.control("GET", f"/scenarios/{name}")
+    return parse_scenario({member: value for member, value in shown.items() if member not in _NOT_IN_THE_FILE})
 
 
 def length_of(scenario: Scenario, case: Case | None, *, sends: bool) -> int:
-    """Return how many milliseconds of a sandbox's time a play takes; `sends` when there is a receiver, a good one.
+    """Return how many milliseconds of a sandbox's time a play takes; `sends` says whether there is a receiver.
 
-    It is tried out: what faults do to deliveries, and what becomes of refunds and disputes, stands in no single line.
+    It is rehearsed, since no line of a file says how long faults, refunds and disputes take.
     """
     from paydouble.core.errors import UsageError
     from paydouble.rehearsal import rehearse
@@ -210,13 +210,13 @@ def length_of(scenario: Scenario, case: Case | None, *, sends: bool) -> int:
         scenario = scenario.model_copy(update={"faults": kept})
     try:
         tried = rehearse(scenario, case=case)
-    except UsageError:  # it ends so late that no clock gets there
+    except UsageError:  # it would end after the last instant that a clock can show
         return usual_length(scenario)
     return tried.ended - tried.began
 
 
-def tell_wait(box: Box, length: int, rate: float) -> tuple[str, list[str]]:
-    """Return how long a length takes on a real clock, and the lines that say how not to wait for a long one."""
+def describe_wait(box: Box, length: int, rate: float) -> tuple[str, list[str]]:
+    """Return how long it takes on a real clock, and for a long time lines that say how to avoid the wait."""
     from paydouble.core.durations import format_duration
 
     real = int(length / rate / _GRAIN_MS) * _GRAIN_MS

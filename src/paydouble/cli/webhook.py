@@ -1,4 +1,4 @@
-"""`paydouble webhook test`: send a sample event from a running server, and say what became of it.
+"""`paydouble webhook test`: send a sample event from a running server, and print the result.
 
 Exit status: 0 delivered, 1 not delivered, 2 a server, a sandbox or arguments that cannot be used.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paydouble.cli.remote import Box, Document, Stream
     from paydouble.cli.terminal import Terminal
 
-# What a server needs beside the time that the receiver may take.
+# Added to the receiver's timeout.
 _SPARE_SECONDS: Final = 5.0
 _UNSENT: Final = {
     "no_endpoint": "the sandbox has no notification URL; start the server with --notification-url, or set one with "
@@ -49,7 +49,7 @@ def webhook() -> None:
 def test(*, url: str, token: str | None, sandbox: str, kind: str, no_color: bool) -> int:
     """Send a sample event to a sandbox's notification URL, and print the attempt and its result.
 
-    Its object exists in the event alone. Exits with 0 when it was delivered, with 1 when not; then the server tries
+    Its object exists only in the event. Exits with 0 when it was delivered, with 1 when not; then the server tries
     again on its schedule, as with any other event.
     """
     from contextlib import closing
@@ -61,11 +61,11 @@ def test(*, url: str, token: str | None, sandbox: str, kind: str, no_color: bool
     box = Box(url, token, sandbox)
     with closing(box.follow()) as stream:
         sent = box.control("POST", "/webhook/test", {"type": kind})
-        told = _wait(stream, sent["id"], time.monotonic() + _patience(box))
-    if told is None:
-        told = _delivery(box, sent)
-    out.say(f"{kind}  {sent['id']}" + (f"  to {told['target']}" if told["target"] else ""))
-    return _judge(told, sandbox, out)
+        delivery = _wait(stream, sent["id"], time.monotonic() + _patience(box))
+    if delivery is None:
+        delivery = _delivery(box, sent)
+    out.say(f"{kind}  {sent['id']}" + (f"  to {delivery['target']}" if delivery["target"] else ""))
+    return _judge(delivery, sandbox, out)
 
 
 def _patience(box: Box) -> float:
@@ -75,12 +75,12 @@ def _patience(box: Box) -> float:
 
 
 def _wait(stream: Stream, event_id: str, end: float) -> Document | None:
-    """Return what the stream tells of an event's first attempt, or that there will be none; None when nothing comes."""
+    """Return the delivery of an event's first attempt, or one that will not be sent; None when neither comes."""
     while (note := stream.take(end - time.monotonic())) is not None:
-        kind, told = note
-        ours = kind in {"attempt", "delivery"} and told["event_id"] == event_id
-        if ours and (kind == "attempt" or told["status"] in _UNSENT):
-            return told
+        kind, delivery = note
+        ours = kind in {"attempt", "delivery"} and delivery["event_id"] == event_id
+        if ours and (kind == "attempt" or delivery["status"] in _UNSENT):
+            return delivery
     return None
 
 
@@ -91,14 +91,14 @@ def _delivery(box: Box, event: Document) -> Document:
     return found
 
 
-def _judge(told: Document, sandbox: str, out: Terminal) -> int:
-    """Print what became of the event; returns the exit status."""
+def _judge(delivery: Document, sandbox: str, out: Terminal) -> int:
+    """Print the result; returns the exit status."""
     from paydouble.timeline import took
 
-    attempt = told.get("attempt")
+    attempt = delivery.get("attempt")
     if attempt is None:
-        due = f", due at {told['next_due_at']} on the sandbox's clock" if told["next_due_at"] else ""
-        why = _UNSENT.get(told["status"], f"its delivery is {told['status']}{due}").format(sandbox=sandbox)
+        due = f", due at {delivery['next_due_at']} on the sandbox's clock" if delivery["next_due_at"] else ""
+        why = _UNSENT.get(delivery["status"], f"its delivery is {delivery['status']}{due}").format(sandbox=sandbox)
         out.say(out.red(f"{out.bad} not sent: {why}"))
         return 1
     latency = took(float(attempt["latency_ms"]))
@@ -108,6 +108,6 @@ def _judge(told: Document, sandbox: str, out: Terminal) -> int:
     error = attempt["error"]
     result = f"{error['kind']} {latency}: {error['message']}" if error else f"{attempt['status']} {latency}"
     out.say(out.red(f"{out.bad} {result}"))
-    if told["next_due_at"]:
-        out.say(f"  again at {told['next_due_at']} on the sandbox's clock")
+    if delivery["next_due_at"]:
+        out.say(f"  again at {delivery['next_due_at']} on the sandbox's clock")
     return 1

@@ -1,8 +1,7 @@
-"""Whole lines to a stream that may fail: a full disk, a reader that has gone, a terminal that is held.
+"""Whole lines to a stream that may fail: a full disk, a closed pipe, a terminal whose output is stopped.
 
-Lines go past the stream's own buffers, since those keep what could not be written and write it later: what was counted
-as lost would appear after all. A line that is lost is counted, and the count is told before the next line that can be
-written.
+Lines bypass the stream's own buffers. Those keep what could not be written and write it later, so a line that was
+counted as lost would still appear. The number of lost lines is written before the next line that can be written.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ _PATIENCE_SECONDS: Final = 1.0
 
 
 class LineWriter:
-    """Writes lines, and says of how many it could not."""
+    """Writes lines, and counts those that are lost."""
 
     def __init__(self, stream: TextIO, remark: Callable[[str], str] = "({})".format) -> None:
-        """Write to a stream, to its file where it has one; `remark` makes a line of a sentence."""
+        """Write to a stream, to its file where it has one; `remark` turns a sentence into a line."""
         self._remark = remark
         self._stream = stream
         self._encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -28,7 +27,7 @@ class LineWriter:
         raw = getattr(buffer, "raw", buffer)
         self._raw = raw if isinstance(raw, io.RawIOBase) else None
         self._torn = False
-        """Whether the stream ends inside a line that was lost."""
+        """Whether the stream ends in the middle of a lost line."""
         self._lost = 0
         self._reason = ""
 
@@ -48,7 +47,7 @@ class LineWriter:
         self._reason = reason
 
     def tell(self) -> None:
-        """Say how many lines were lost, if any were and this can be written."""
+        """Write how many lines were lost, if any, as far as the stream takes it."""
         with contextlib.suppress(OSError):
             self._tell()
 
