@@ -163,7 +163,7 @@ class _Journal(_Listed[M, R]):
         if sequence is None:
             return {**question, "match": dict(match)}
         if match:
-            raise UsageError("a sequence stands alone; put what is to match into its members", member="sequence")
+            raise UsageError("a sequence takes no other match; put the match into its members", member="sequence")
         return {**question, "sequence": [dict(each) for each in sequence]}
 
     @Call
