@@ -94,6 +94,8 @@ _HOME: Final = {name: heading for heading, rows in ASSUMPTIONS.items() for row i
 
 def link(setting: str) -> str:
     """Return the link from a setting to its assumption; `KeyError` if there is none."""
+    if setting not in _HOME:
+        raise KeyError(f"no assumption names the setting {setting}; add it to tools/reference_assumptions.py")
     heading = _HOME[setting]
     return f"[{heading.lower()}](#{heading.lower().replace(' ', '-').replace(chr(39), '')})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from generated_scenarios import LIVELY, SCENARIOS
+from generated_steps import SHAPED
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from paydouble.scenarios.drawing import draw
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text
 from paydouble.scenarios.rules import check_scenario
+from paydouble.scenarios.schema import with_members
 from paydouble.scenarios.steps import BranchStep, RepeatStep, Step, TransitionStep
 from paydouble.scenarios.writing import plain, write_scenario
 
@@ -23,6 +25,11 @@ SCRIPTS = {"payin": "pay_in", "refund": "refund", "dispute": "dispute"}
 Arrow = tuple[str, str, str]
 """Kind of object, from, to."""
 many = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+
+
+def test_every_model_is_generated() -> None:
+    """A new kind of step, or another new model of the format, needs a strategy."""
+    assert [model.__name__ for model in with_members([Scenario]) if model not in SHAPED] == []
 
 
 @many

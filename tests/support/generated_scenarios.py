@@ -1,4 +1,4 @@
-"""Arbitrary valid scenarios, built from the models of the format as their lives are (`generated_steps`)."""
+"""Strategies for valid scenarios, built from the models of the format, like their scripts (`generated_steps`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.scenarios import matching, play
 from paydouble.scenarios.model import Scenario
 
-# What it is chosen by, and how it is tried out
+# Match and play
 
 NUMBER_MATCH = st.one_of(
     AMOUNT,
@@ -174,10 +174,10 @@ DATA = shape(
 )
 """The mapping of a scenario file."""
 SCENARIOS = DATA.map(Scenario.model_validate)
-"""Scenarios; every key, kind of step and effect among them."""
+"""Scenarios with every key, kind of step and effect."""
 
-# Most lives that are drawn like that end before anything has happened. These begin well, and go on with whatever.
-_LIVES = st.fixed_dictionaries(
+# Most random scripts end before anything has happened. These begin with a payment, and continue at random.
+_SCRIPTS = st.fixed_dictionaries(
     {
         "pay_in": st.builds(
             lambda opening, rest: [*PAID, *opening, *rest],
@@ -189,7 +189,7 @@ _LIVES = st.fixed_dictionaries(
     }
 )
 LIVELY = st.fixed_dictionaries(
-    {"name": NAME, "summary": TEXT, "lifecycle": _LIVES},
+    {"name": NAME, "summary": TEXT, "lifecycle": _SCRIPTS},
     optional={
         "settings": SETTINGS,
         "faults": st.lists(FAULT, max_size=2),
@@ -197,4 +197,4 @@ LIVELY = st.fixed_dictionaries(
         "cases": st.lists(CASE, max_size=1),
     },
 ).map(Scenario.model_validate)
-"""Scenarios in whose lives much happens; for playing."""
+"""Scenarios with much activity, to be played."""

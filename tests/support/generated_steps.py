@@ -1,7 +1,7 @@
-"""Arbitrary valid lives of a scenario: scripts of pay-ins, refunds and disputes, with every kind of step.
+"""Strategies for the scripts of a scenario: of pay-ins, refunds and disputes, with every kind of step.
 
-Each strategy names the keys of its model, and `shape` compares them with the model's own: a new key is generated, or
-the tests that use these fail.
+Each strategy names the keys of its model, and `shape` compares them with the model's own, so a new key has to be added
+here. `SHAPED` has the models that are generated; a test compares them with the models of the format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from paydouble.scenarios import steps
 Data = st.SearchStrategy[Any]
 Keys = dict[str, Data]
 
-# Whatever a text can hold, and what a reader of YAML is tempted to take for something else.
+SHAPED: set[type[BaseModel]] = set()
+"""The models that some strategy generates."""
+# Any text, and texts that a YAML reader could take for something else.
 CHARACTERS = st.characters(exclude_categories=("Cs", "Cc", "Cn", "Co"), include_characters="\n\t")
 TRAPS = [
     "a: b",
@@ -59,10 +61,11 @@ TEXTS = st.dictionaries(TEXT, TEXT, max_size=2)
 
 
 def shape(model: type[BaseModel], required: Keys, optional: Keys | None = None, *, least: int = 0) -> Data:
-    """Return a strategy for the mapping of a model, with at least so many of its optional keys."""
+    """Return a strategy for the mapping of a model, with at least `least` of its optional keys."""
     optional = optional or {}
     known = {field.alias or name for name, field in model.model_fields.items()}
     assert {*required, *optional} == known, f"{model.__name__} has other keys than are generated"
+    SHAPED.add(model)
     made = st.fixed_dictionaries(required, optional=optional)
     return made.filter(lambda data: len(data) - len(required) >= least) if least else made
 
@@ -108,7 +111,7 @@ def _transition(model: type[BaseModel], *, failing: bool, paying: bool = False) 
 
 
 def _fitting(step: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what does not go with the status that a step leads to."""
+    """Leave out keys that do not fit the status of a step."""
     wrong = {"failure": "failed", "amount": "succeeded"}
     return {name: value for name, value in step.items() if step["to"] == wrong.get(name, step["to"])}
 

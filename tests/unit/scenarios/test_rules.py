@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paydouble.core.errors import UsageError
 from paydouble.scenarios.reading import parse_scenario
 from paydouble.scenarios.rules import check_scenario
 
@@ -215,3 +216,15 @@ def test_cases_have_names_of_their_own() -> None:
     cases: list[Any] = [{"name": name, "expect": []} for name in ("a", "b", "a")]
 
     assert _diagnostics(cases=cases) == {"cases.2.name": "another case is called 'a' already"}
+
+
+def test_of_a_branch_only_the_longer_side_counts() -> None:
+    """A script may have a thousand steps with its repetitions written out, and the branch is one of them."""
+
+    def script(rounds: int) -> list[dict[str, Any]]:
+        side = [{"repeat": rounds, "steps": [{"after": "1s", "to": "pending", "force": True}]}]
+        return [{"when": {"refund": "none"}, "then": side, "else": side}]
+
+    parse_scenario({"name": "mine", "summary": "x", "lifecycle": {"pay_in": script(999)}})
+    with pytest.raises(UsageError, match="pay_in has more than 1000 steps"):
+        parse_scenario({"name": "mine", "summary": "x", "lifecycle": {"pay_in": script(1_000)}})
