@@ -1,4 +1,4 @@
-"""Answers that are not the operation's own: errors, 429s, pages, redirects."""
+"""Answers in place of the operation's own: errors, 429s, pages, redirects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_any_error_in_either_envelope(
 
 
 async def test_errors_count_for_alternating_envelopes(client: Client) -> None:
-    """With `envelope: alternate` an injected error takes its turn like any other."""
+    """With `envelope: alternate` an injected error counts like any other."""
     shop = await caller(client, settings={"envelope": "alternate"})
     shop.arm({"type": "error", "status": 500})
 
@@ -56,7 +56,7 @@ async def test_errors_count_for_alternating_envelopes(client: Client) -> None:
 
 
 async def test_a_code_nobody_knows(shop: Caller) -> None:
-    """`unknown_code` is an error of no catalogue."""
+    """`unknown_code` answers with a code that is in no catalogue."""
     shop.arm({"type": "unknown_code", "code": "NEW_CODE", "status": 409})
 
     seen = await shop.deposit()
@@ -76,7 +76,7 @@ async def test_a_proxys_page(shop: Caller, status: int) -> None:
 
 
 async def test_a_page_over_a_kept_connection(shop: Caller) -> None:
-    """A content type of its own does not depend on how the answer is written."""
+    """Its content type does not depend on how the answer is written."""
     shop.arm("html_error")
     url = f"http://127.0.0.1:{shop.port}/api/v1/pay-in"
 
@@ -88,7 +88,7 @@ async def test_a_page_over_a_kept_connection(shop: Caller) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_leads_elsewhere(shop: Caller, status: int) -> None:
-    """`redirect` names another host, with an empty body."""
+    """`redirect` answers with another host, and an empty body."""
     shop.arm({"type": "redirect", "to": "http://other.test/path?x=1", "status": status})
 
     seen = await shop.deposit()
@@ -120,7 +120,7 @@ _LATER, _EARLIER = START + 30_000, START - 30_000
 async def test_a_429_with_any_headers(
     client: Client, attributes: dict[str, Any], limits: tuple[str | None, ...]
 ) -> None:
-    """`rate_limit` answers one 429 with the documented headers, none, nonsense, or a reset that is over."""
+    """`rate_limit` answers one 429 with the documented headers, none, malformed ones, or a reset in the past."""
     shop = await caller(client, settings={"rate_limit": {"limit": 100, "clock": "sandbox_clock"}})
     shop.arm({"type": "rate_limit", **attributes}, times=1)
 
@@ -134,7 +134,7 @@ async def test_a_429_with_any_headers(
 
 @pytest.mark.parametrize(("unit", "reset"), [("delta_seconds", "30"), ("epoch_milliseconds", str(_LATER))])
 async def test_the_sandboxs_own_unit_holds(client: Client, unit: str, reset: str) -> None:
-    """Without `reset_unit` an injected 429 counts as the sandbox's real quota does."""
+    """Without `reset_unit` an injected 429 uses the unit of the sandbox's own quota."""
     shop = await caller(client, settings={"rate_limit": {"limit": 100, "reset_unit": unit, "clock": "sandbox_clock"}})
     shop.arm("rate_limit")
 
@@ -145,7 +145,7 @@ async def test_the_sandboxs_own_unit_holds(client: Client, unit: str, reset: str
 
 @pytest.mark.parametrize(("headers", "after"), [("full", "2"), ("past", None), ("missing", None), ("malformed", None)])
 async def test_an_injected_429_says_when_to_come_back(client: Client, headers: str, after: str | None) -> None:
-    """With the setting `retry_after` a whole one has that header too, rounded up."""
+    """With the setting `retry_after` it has that header too, rounded up."""
     shop = await caller(client, settings={"retry_after": True})
     shop.arm({"type": "rate_limit", "reset": "1001ms", "headers": headers})
 
@@ -155,7 +155,7 @@ async def test_an_injected_429_says_when_to_come_back(client: Client, headers: s
 
 
 async def test_an_injected_error_takes_nothing_of_the_quota(client: Client) -> None:
-    """What a fault answers before the commit does not count as a request of the window."""
+    """A request that a fault answers before the commit does not count towards the quota."""
     shop = await caller(client, settings={"rate_limit": {"limit": 1}})
     shop.arm({"type": "error", "status": 503}, times=3)
 
@@ -165,7 +165,7 @@ async def test_an_injected_error_takes_nothing_of_the_quota(client: Client) -> N
 
 
 async def test_a_stranger_meets_no_fault(shop: Caller) -> None:
-    """Faults belong to a business: whoever does not name one, or asks for no operation, gets the plain refusal."""
+    """Faults belong to a business: a request without its key, or for no operation, gets the plain error."""
     shop.arm({"type": "error", "status": 503})
     shop.box.document["business_secret"] = "wrong"
 

@@ -1,4 +1,4 @@
-"""Each effect on the API, in each of its ways, over real sockets: when it fires it is met, otherwise nothing is."""
+"""Each effect on the API, with each of its attributes, over real sockets: it acts when it fires, and only then."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ REASONS: dict[str, Fault] = {
 
 
 async def _session(shop: Caller) -> list[Seen]:
-    """Do what a shop does, and something for each effect to act on."""
+    """Make a shop's usual calls, with something for each effect to act on."""
     seen = [await shop.deposit()]
     seen.append(await shop.deposit())  # a retry
     seen.append(await shop.ask("POST", f"{DEPOSITS}/exchange-rates", {"source_currency": "EUR"}, n=2))
@@ -98,7 +98,7 @@ def _name(fault: Fault) -> str:
 
 @pytest.mark.parametrize("effect", WAYS, ids=_name)
 async def test_an_effect_that_fires_is_met(client: Client, effect: Fault) -> None:
-    """A caller meets the effect: other bytes, another end, or more time; and the journal names the fault."""
+    """A caller gets other bytes, another end, or a delay; and the journal names the fault."""
     plain = await _session(await caller(client, "plain"))
     shop = await caller(client)
     armed = shop.arm(effect)
@@ -117,7 +117,7 @@ async def test_an_effect_that_fires_is_met(client: Client, effect: Fault) -> Non
 
 @pytest.mark.parametrize("effect", WAYS, ids=_name)
 async def test_an_effect_that_does_not_fire_is_not_met(client: Client, effect: Fault) -> None:
-    """A fault that matches nothing, waits, is used up, draws in vain, is over or disabled changes not one byte."""
+    """A fault that does not match, is skipped, used up, improbable, expired or disabled changes no byte."""
     plain = _told(await _session(await caller(client, "plain")))
     shops = {}
     for reason, members in REASONS.items():
@@ -134,13 +134,13 @@ async def test_an_effect_that_does_not_fire_is_not_met(client: Client, effect: F
 
 
 def test_every_effect_is_tried() -> None:
-    """An effect that exists is in the list above."""
+    """Every effect is in the list above."""
     assert {effect["type"] for effect in WAYS} == set(API_EFFECTS)
 
 
 @pytest.mark.parametrize("kind", API_EFFECTS)
 def test_every_attribute_is_tried(kind: str) -> None:
-    """Each attribute of an effect is given somewhere above, and those with a few values with each of them."""
+    """Each attribute of an effect is given somewhere above, and those with few values with each of them."""
     tried = [effect for effect in WAYS if effect["type"] == kind]
 
     for name, field in API_EFFECTS[kind].model_fields.items():

@@ -1,4 +1,4 @@
-"""Idempotency gone wrong: stored errors, lost records, conflicts out of nothing; and what each leaves in the books."""
+"""Faults on idempotency: stored errors, lost records, false conflicts; and what each leaves in the ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wires import Caller, ask, caller
 
 
 async def test_before_the_commit_a_stored_error_stays(shop: Caller) -> None:
-    """`sticky_5xx` keeps its answer under the key: every retry gets it byte for byte, and nothing exists."""
+    """`sticky_5xx` stores its answer under the key: every retry gets it byte for byte, and nothing exists."""
     armed = shop.arm({"type": "sticky_5xx", "status": 503})
 
     answers = [await shop.deposit() for _ in range(3)]
@@ -22,7 +22,7 @@ async def test_before_the_commit_a_stored_error_stays(shop: Caller) -> None:
 
 
 async def test_after_the_commit_a_stored_error_hides_a_deposit(shop: Caller) -> None:
-    """After it the deposit exists, and the stored error is all that its caller ever learns."""
+    """The deposit exists, and its caller only ever gets the stored error."""
     armed = shop.arm("sticky_5xx", phase="after_commit")
 
     answers = [await shop.deposit() for _ in range(3)]
@@ -33,7 +33,7 @@ async def test_after_the_commit_a_stored_error_hides_a_deposit(shop: Caller) -> 
 
 
 async def test_another_body_under_a_stored_error_conflicts(shop: Caller) -> None:
-    """The key is taken like any other, for the body that it came with."""
+    """The key is bound to the first body, as always."""
     shop.arm("sticky_5xx", times=1)
     await shop.deposit()
 
@@ -52,7 +52,7 @@ async def test_a_stored_error_expires_with_its_key(shop: Caller) -> None:
 
 
 async def test_a_bad_key_stores_nothing(shop: Caller) -> None:
-    """Without a key that is one there is nothing to store an answer under, so the request is refused for it."""
+    """An invalid key cannot store an answer, so the request is refused for the key."""
     shop.arm("sticky_5xx")
     data = shop.request("POST", "/pay-in/deposit-creation", {}).replace(key(1).encode(), b"no-uuid")
 
@@ -62,7 +62,7 @@ async def test_a_bad_key_stores_nothing(shop: Caller) -> None:
 
 
 async def test_a_lost_record_is_carried_out_again(shop: Caller) -> None:
-    """`lost_record`: the answer is true, its key forgotten, and a retry makes a second deposit."""
+    """`lost_record`: the answer is true, its key forgotten, and a retry creates a second deposit."""
     shop.arm("lost_record", times=1)
 
     first, second, third = [(await shop.deposit()).document["data"]["id"] for _ in range(3)]
@@ -74,7 +74,7 @@ async def test_a_lost_record_is_carried_out_again(shop: Caller) -> None:
 
 
 async def test_a_lost_refusal_is_judged_again(shop: Caller) -> None:
-    """A stored 422 can be lost as well."""
+    """The record of a 422 can be lost as well."""
     shop.arm("lost_record", times=1)
 
     answers = [await shop.deposit(currency="XXX") for _ in range(3)]
@@ -85,7 +85,7 @@ async def test_a_lost_refusal_is_judged_again(shop: Caller) -> None:
 
 @pytest.mark.parametrize(("phase", "made"), [("before_commit", 0), ("after_commit", 1)])
 async def test_a_conflict_out_of_nothing(shop: Caller, phase: str, made: int) -> None:
-    """`force_conflict` is the documented 409, details and all, for a body that never changed."""
+    """`force_conflict` is the documented 409 with its details, although the body is the same."""
     shop.arm("force_conflict", phase=phase)
 
     seen = await shop.deposit()
@@ -97,7 +97,7 @@ async def test_a_conflict_out_of_nothing(shop: Caller, phase: str, made: int) ->
 
 
 async def test_a_conflict_names_the_original(shop: Caller) -> None:
-    """Under a key that is known the original request is the one that took it."""
+    """With a known key, the original request is the one that claimed it."""
     await shop.deposit()
     shop.arm("force_conflict")
 
@@ -107,7 +107,7 @@ async def test_a_conflict_names_the_original(shop: Caller) -> None:
 
 
 async def test_these_are_about_posts(shop: Caller) -> None:
-    """A GET has no key, so none of them touches it."""
+    """A GET has no key, so none of these effects acts on it."""
     for effect in ("sticky_5xx", "lost_record", "force_conflict"):
         shop.arm(effect)
 
@@ -115,7 +115,7 @@ async def test_these_are_about_posts(shop: Caller) -> None:
 
 
 async def test_the_webhook_of_a_lost_reply_goes_out(client: Client) -> None:
-    """After the commit the receiver hears of a deposit whose caller met a reset."""
+    """After the commit the receiver gets the event of a deposit whose caller got a reset."""
     async with receiving() as receiver:
         shop = await caller(client, notification_url=receiver.url)
         shop.arm("connection_reset", phase="after_commit")
@@ -127,7 +127,7 @@ async def test_the_webhook_of_a_lost_reply_goes_out(client: Client) -> None:
 
 
 async def test_a_lost_reply_stays_lost_while_the_fault_lasts(shop: Caller) -> None:
-    """Without `times` the replays are lost too; once it is removed the true answer is there."""
+    """Without `times` the replays are lost too; after the fault is removed the true answer comes."""
     armed = shop.arm("connection_reset", phase="after_commit")
 
     ends = [(await shop.deposit()).end for _ in range(3)]
@@ -150,7 +150,7 @@ async def test_after_the_commit_a_refusal_counts_as_an_answer(shop: Caller) -> N
 
 
 async def test_a_match_by_key_hits_one_operation(shop: Caller) -> None:
-    """`idempotency_key` matches in either case, and no other request."""
+    """`idempotency_key` matches in upper and lower case, and no other request."""
     shop.arm({"type": "error", "status": 503}, match={"idempotency_key": key(0xA).upper()})
 
     statuses = [(await shop.deposit(n=n)).status for n in (9, 10, 11)]

@@ -1,4 +1,4 @@
-"""Slow answers: how slow, what is in flight meanwhile, and that a client which goes does not split a commit."""
+"""Slow answers: how slow, what is in flight meanwhile, and that a client that disconnects does not split a commit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def _until_in_flight(shop: Caller, count: int) -> None:
     ids=str,
 )
 async def test_an_answer_is_slow(shop: Caller, shape: dict[str, Any], least: float, phase: str) -> None:
-    """The true answer comes, no sooner than the time says; an upper bound holds the slow ones back."""
+    """The true answer comes after the given time, and not after `max`."""
     shop.arm({"type": "latency", **shape}, phase=phase)
 
     slow = await shop.deposit()
@@ -51,14 +51,14 @@ async def test_an_answer_is_slow(shop: Caller, shape: dict[str, Any], least: flo
 
 @pytest.mark.parametrize("path", ["/pay-in", "/pay-in/payin_nobody"])
 async def test_a_read_is_slow_too(shop: Caller, path: str) -> None:
-    """A GET waits as well, whether it finds something or not."""
+    """A GET waits too, whether it finds something or not."""
     shop.arm({"type": "latency", "fixed": "30ms"})
 
     assert (await shop.ask("GET", path)).seconds >= 0.03
 
 
 async def test_a_refusal_is_slow_too(shop: Caller) -> None:
-    """So does a request that is refused before it could be in flight, and a replay."""
+    """The same holds for a request that is refused before it could be in flight, and for a replay."""
     await shop.deposit()
     shop.arm({"type": "latency", "fixed": "30ms"})
 
@@ -83,7 +83,7 @@ async def test_before_the_commit_the_key_is_in_flight(shop: Caller) -> None:
 
 
 async def test_after_the_commit_the_state_is_kept(shop: Caller) -> None:
-    """A retry does not wait for the slow reply: the stored answer is there at once."""
+    """A retry does not wait for the slow reply: it gets the stored answer at once."""
     shop.arm({"type": "latency", "fixed": "10s"}, phase="after_commit", times=1)
 
     first = asyncio.ensure_future(shop.deposit())
@@ -98,7 +98,7 @@ async def test_after_the_commit_the_state_is_kept(shop: Caller) -> None:
 
 @pytest.mark.parametrize(("phase", "made"), [("before_commit", 0), ("after_commit", 1)])
 async def test_a_client_that_goes_does_not_split_a_commit(client: Client, phase: str, made: int) -> None:
-    """The request is carried out once and whole: state, stored answer and webhook, whoever still listens."""
+    """The request is carried out once and completely: state, stored answer and webhook."""
     async with receiving() as receiver:
         shop = await caller(client, notification_url=receiver.url)
         shop.arm({"type": "latency", "fixed": "40ms"}, phase=phase, times=1)
@@ -117,7 +117,7 @@ async def test_a_client_that_goes_does_not_split_a_commit(client: Client, phase:
 
 
 async def test_a_slow_request_holds_up_nobody_else(shop: Caller) -> None:
-    """While it is in flight others of the same business are answered."""
+    """While it is in flight other requests of the business are answered."""
     shop.arm({"type": "latency", "fixed": "10s"}, match={"external_identifier": "slow"})
     slow = asyncio.ensure_future(shop.deposit(external_identifier="slow"))
     await _until_in_flight(shop, 1)
@@ -130,7 +130,7 @@ async def test_a_slow_request_holds_up_nobody_else(shop: Caller) -> None:
 
 
 async def test_an_auto_clock_stands_while_a_reply_is_held(client: Client) -> None:
-    """A slow reply is a request in flight: an `auto` clock does not jump, and goes on afterwards."""
+    """A slow reply counts as a request in flight: an `auto` clock stands still, and goes on afterwards."""
     shop = await caller(client, clock="auto")
     shop.arm({"type": "latency", "fixed": "200ms"}, phase="after_commit")
 
@@ -147,7 +147,7 @@ async def test_an_auto_clock_stands_while_a_reply_is_held(client: Client) -> Non
 
 
 async def test_a_sandbox_can_go_while_a_reply_is_held(client: Client, shop: Caller) -> None:
-    """Deleting a sandbox leaves the slow reply to its time, and breaks nothing."""
+    """The slow reply of a deleted sandbox is still sent."""
     shop.arm({"type": "latency", "fixed": "50ms"}, phase="after_commit")
     slow = asyncio.ensure_future(shop.deposit())
     await _until_in_flight(shop, 1)

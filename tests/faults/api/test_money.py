@@ -1,4 +1,4 @@
-"""What vanishes between two calls, and money that is not what was asked for."""
+"""Quotes and methods that vanish between two calls, and settled amounts that differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _refund(shop: Caller, amount: float, n: int) -> Seen:
 
 
 async def test_a_quote_arrives_expired(shop: Caller) -> None:
-    """`expire_rate` on the rates: each ends at the very instant at which it is given."""
+    """`expire_rate` on the rates: each expires at the instant at which it is given."""
     shop.arm("expire_rate", match={"operation": "exchange-rates"}, times=1)
 
     first = await shop.ask("POST", f"{DEPOSITS}/exchange-rates", {"source_currency": "EUR"}, n=1)
@@ -50,7 +50,7 @@ async def test_a_deposit_is_refused_for_its_quote(shop: Caller) -> None:
 
 @pytest.mark.parametrize("method", ["*", "CREDIT_CARD", "card"])
 async def test_a_method_vanishes_from_the_list(shop: Caller, method: str) -> None:
-    """`remove_method` takes all of them, those of a type, or one by its code out of the listing."""
+    """`remove_method` removes all methods, those of a type, or one code from the listing."""
     before = await _methods(shop, 1)
     shop.arm({"type": "remove_method", "method": method})
 
@@ -87,7 +87,7 @@ def _events(shop: Caller) -> list[dict[str, Any]]:
     ],
 )
 async def test_the_settled_amount_drifts(shop: Caller, by: str | int, settled: bytes) -> None:
-    """Until it succeeds a deposit is for what was asked; then it is for another amount, at least the smallest."""
+    """Until it succeeds a deposit has the requested amount; then it has another one, at least the smallest."""
     shop.arm({"type": "amount_drift", "by": by}, times=1)
     await shop.deposit()
     pay_in = shop.pay_ins[0]
@@ -103,7 +103,7 @@ async def test_the_settled_amount_drifts(shop: Caller, by: str | int, settled: b
 
 
 async def test_refunds_are_limited_by_what_was_settled(shop: Caller) -> None:
-    """No more can be refunded than came in, and no less."""
+    """The settled amount can be refunded, and no more."""
     shop.arm({"type": "amount_drift", "by": "-9.90"})
     await shop.deposit()
     shop.pay(shop.pay_ins[0])
@@ -114,7 +114,7 @@ async def test_refunds_are_limited_by_what_was_settled(shop: Caller) -> None:
 
 
 async def test_a_refused_deposit_does_not_drift(shop: Caller) -> None:
-    """Without a pay-in there is nothing to drift; a replay drifts nothing either."""
+    """Without a pay-in, or for a replay, the fault changes nothing."""
     armed = shop.arm({"type": "amount_drift", "by": 1})
     await shop.deposit(currency="XXX")
     await shop.deposit(n=2)
@@ -128,7 +128,7 @@ async def test_a_refused_deposit_does_not_drift(shop: Caller) -> None:
 
 
 async def test_a_currency_without_cents_drifts_whole(client: Client) -> None:
-    """What is finer than the currency becomes its smallest unit."""
+    """A difference that is finer than the currency becomes its smallest unit."""
     shop = await caller(client)
     shop.arm({"type": "amount_drift", "by": "-0.5"})
     seen = await shop.deposit(amount=1000, currency="JPY", n=int(key(1)[-1]))

@@ -58,7 +58,7 @@ WAYS: Final[list[tuple[Effect, float]]] = [
 
 
 class Had(NamedTuple):
-    """What a client had of its request, in words that fit every client library."""
+    """What a client got for its request, in a form that fits every client library."""
 
     what: Literal["an answer", "no whole answer", "no answer in time"]
     status: int | None = None
@@ -109,13 +109,13 @@ async def _aiohttp(session: aiohttp.ClientSession, url: str, authorization: str)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Paydouble]:
-    """A server, for all that meet sockets."""
+    """Return a server for all that use sockets."""
     with Paydouble.start() as started:
         yield started
 
 
 def by_socket_and_httpx(server: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it over a socket, with httpx."""
+    """Call over a socket, with httpx."""
     box = server.sandbox(clock="manual")
     box.faults.add(effect, phase=phase)
     with httpx.Client(timeout=patience) as client:
@@ -123,7 +123,7 @@ def by_socket_and_httpx(server: Paydouble, effect: Effect, phase: Phase, patienc
 
 
 def by_socket_and_aiohttp(server: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it over a socket, with aiohttp."""
+    """Call over a socket, with aiohttp."""
     box = server.sandbox(clock="manual")
     box.faults.add(effect, phase=phase)
 
@@ -135,7 +135,7 @@ def by_socket_and_aiohttp(server: Paydouble, effect: Effect, phase: Phase, patie
 
 
 def by_handle(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it through the handle without sockets."""
+    """Call through the handle without sockets."""
     box = _armed(effect, phase)
     try:
         answer = box.handle("POST", PATH, body=BODY, key=key(1), patience=patience)
@@ -147,14 +147,14 @@ def by_handle(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Ha
 
 
 def by_httpx_transport(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it through the transport for httpx."""
+    """Call through the transport for httpx."""
     box = _armed(effect, phase)
     with httpx.Client(transport=HttpxTransport(box), timeout=patience) as client:
         return _httpx(client, f"http://shop.test{PATH}", box.auth.header)
 
 
 def by_async_httpx_transport(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it through the asynchronous transport for httpx."""
+    """Call through the asynchronous transport for httpx."""
     box = _armed(effect, phase)
 
     async def ask() -> Had:
@@ -171,7 +171,7 @@ def by_async_httpx_transport(_: Paydouble, effect: Effect, phase: Phase, patienc
 
 
 def by_aiohttp_connector(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it through the connector for aiohttp."""
+    """Call through the connector for aiohttp."""
 
     async def ask() -> Had:
         box = _armed(effect, phase)
@@ -189,7 +189,7 @@ def _double(effect: Effect, phase: Phase) -> InProcess:
 
 
 def by_machine(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
-    """Meet it as a merchant of the state machine does."""
+    """Call as a merchant of the state machine does."""
     service = Service(_double(effect, phase), pytest.fail)
     authorization = basic_header(service.business_key, service.business_secret)
     try:
@@ -218,7 +218,7 @@ def _name(value: object) -> str:
 def test_a_client_has_the_same_from_every_shell(
     server: Paydouble, effect: Effect, patience: float, phase: Phase
 ) -> None:
-    """As over a socket: an answer whole or in part, the end of the connection, or silence."""
+    """As over a socket: a whole answer or a part, the end of the connection, or silence."""
     for over_a_socket, others in SHELLS.items():
         met = over_a_socket(server, effect, phase, patience)
 
@@ -230,7 +230,7 @@ def test_a_client_has_the_same_from_every_shell(
 @pytest.mark.parametrize("phase", get_args(Phase))
 @pytest.mark.parametrize("effect", [effect for effect, _ in WAYS], ids=_name)
 def test_the_merchant_of_a_rehearsal_has_it_too(effect: Effect, phase: Phase) -> None:
-    """It waits as long as it takes, so it has what a caller of the handle without patience has."""
+    """It has no timeout, so it gets what a caller of the handle without one gets."""
     double = _double(effect, phase)
 
     got = heard(double.handle(double.request("POST", PATH, BODY)))
@@ -245,7 +245,7 @@ def test_the_merchant_of_a_rehearsal_has_it_too(effect: Effect, phase: Phase) ->
 
 
 def test_every_kind_of_wire_is_in_the_table() -> None:
-    """A new kind is played as well, or this fails."""
+    """Every kind of wire fault is among the effects above."""
     plans = []
     for effect, _ in WAYS:
         plans.append(Plan())

@@ -46,7 +46,7 @@ async def test_the_webhook_is_first(client: Client) -> None:
 
 
 async def test_the_reply_follows_by_a_lead(client: Client) -> None:
-    """`lead` keeps it back further; a slow answer is slow on top of that."""
+    """`lead` delays it further, and a slow answer adds its own time."""
     async with receiving() as receiver:
         shop = await caller(client, notification_url=receiver.url)
         _overtake(shop, lead="40ms")
@@ -58,7 +58,7 @@ async def test_the_reply_follows_by_a_lead(client: Client) -> None:
 
 
 async def test_a_refused_webhook_is_not_waited_for_again(client: Client) -> None:
-    """What counts is the first attempt, not that it is taken."""
+    """The reply waits for the first attempt, even if it fails."""
     async with receiving(status(500)) as receiver:
         shop = await caller(client, notification_url=receiver.url)
         _overtake(shop)
@@ -70,7 +70,7 @@ async def test_a_refused_webhook_is_not_waited_for_again(client: Client) -> None
 
 
 async def test_a_receiver_that_hangs_holds_the_reply_no_longer_than_its_timeout(client: Client) -> None:
-    """The reply leaves when the webhook's own time is over."""
+    """The reply is sent when the webhook's timeout is over."""
     async with receiving(hang) as receiver:
         shop = await caller(client, notification_url=receiver.url, settings={"webhooks": {"timeout": "60ms"}})
         _overtake(shop)
@@ -81,7 +81,7 @@ async def test_a_receiver_that_hangs_holds_the_reply_no_longer_than_its_timeout(
 
 
 async def test_what_does_not_come_is_not_waited_for(client: Client) -> None:
-    """Without an endpoint, held, dropped, or due in the sandbox's future: the reply leaves at once."""
+    """Without an endpoint, held, dropped, or due later on the sandbox's clock: the reply is sent at once."""
     for name, effect in (("held", "hold"), ("dropped", "drop"), ("late", "delay")):
         shop = await caller(client, name, notification_url="http://127.0.0.1:9/", settings=PATIENT)
         attributes = {"fixed": "1h"} if effect == "delay" else {}
@@ -96,7 +96,7 @@ async def test_what_does_not_come_is_not_waited_for(client: Client) -> None:
 
 
 async def test_a_reset_lets_the_reply_go(client: Client) -> None:
-    """When the delivery is forgotten, or its sandbox deleted, nobody waits for it any more."""
+    """When the delivery is removed, or its sandbox deleted, the reply is sent."""
     async with receiving(hang) as receiver:
         for name, forget in (("reset", "/reset"), ("deleted", "")):
             shop = await caller(client, name, notification_url=receiver.url, settings=PATIENT)

@@ -1,4 +1,4 @@
-"""Reads that are behind, and answers with something new in them."""
+"""Stale reads, and answers with unknown members, statuses and codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def _read(shop: Caller) -> Any:  # noqa: ANN401 - JSON is any
 
 
 async def test_a_stale_read_shows_the_state_before(shop: Caller) -> None:
-    """`stale_read` shows what the latest change replaced; the books, and other readers, know better."""
+    """`stale_read` shows what the latest change replaced; the ledger and other reads have the new state."""
     await shop.deposit()
     shop.pay(shop.pay_ins[0])
     shop.arm("stale_read", times=1)
@@ -30,7 +30,7 @@ async def test_a_stale_read_shows_the_state_before(shop: Caller) -> None:
 
 
 async def test_a_stale_read_knows_no_failure_yet(shop: Caller) -> None:
-    """The state before a failure has no reason for one; a failed one that was forced on keeps its own."""
+    """The state before a failure has no failure reason; a failed one that was then forced on keeps its own."""
     await shop.deposit()
     shop.sandbox.force_transition(shop.pay_ins[0], "failed")
     armed = shop.arm("stale_read", times=1)
@@ -44,7 +44,7 @@ async def test_a_stale_read_knows_no_failure_yet(shop: Caller) -> None:
 
 
 async def test_a_stale_read_needs_an_older_state(shop: Caller) -> None:
-    """An object that has never changed is shown as it is, and the fault keeps its firing."""
+    """An object that has never changed is shown as it is, and the fault does not count a firing."""
     await shop.deposit()
     armed = shop.arm("stale_read", times=1)
 
@@ -55,7 +55,7 @@ async def test_a_stale_read_needs_an_older_state(shop: Caller) -> None:
 
 @pytest.mark.parametrize("effect", ["stale_read", "not_found_yet"])
 async def test_for_is_how_young_it_must_be(shop: Caller, effect: str) -> None:
-    """With `for` the effect ends so long after the change, or the creation, on the sandbox's clock."""
+    """With `for` the effect ends that long after the change, or the creation, on the sandbox's clock."""
     await shop.deposit()
     shop.sandbox.force_transition(shop.pay_ins[0], "cancelled")
     armed = shop.arm({"type": effect, "for": "2s"})
@@ -71,7 +71,7 @@ async def test_for_is_how_young_it_must_be(shop: Caller, effect: str) -> None:
 
 
 async def test_not_found_yet_is_a_404(shop: Caller) -> None:
-    """`not_found_yet` answers as for an object that does not exist; without `for` whatever its age."""
+    """`not_found_yet` answers as for an object that does not exist; without `for` at any age."""
     await shop.deposit()
     shop.arm("not_found_yet", times=1)
     await shop.box.advance(by="30h")
@@ -85,7 +85,7 @@ async def test_not_found_yet_is_a_404(shop: Caller) -> None:
 
 
 async def test_reads_alone_are_behind(shop: Caller) -> None:
-    """Neither a list nor a POST is: there is no older state to show for them."""
+    """A list or a POST has no older state to show."""
     shop.arm("not_found_yet", compose=True)
     armed = shop.arm("stale_read")
     await shop.deposit()
@@ -129,7 +129,7 @@ async def test_a_payout_matches_by_its_own_name(shop: Caller) -> None:
 
 
 async def test_unknown_members_stand_beside_the_known(shop: Caller) -> None:
-    """`unknown_members` adds to the envelope and the resource, digits kept, and takes nothing away."""
+    """`unknown_members` adds to the envelope and the resource, with all digits, and removes nothing."""
     shop.arm({"type": "unknown_members", "members": {"x_rate": 1.5, "x_big": 2**70, "x": {"y": None}}}, times=1)
 
     seen, replay = await shop.deposit(), await shop.deposit()
@@ -150,7 +150,7 @@ async def test_unknown_members_of_an_error(shop: Caller) -> None:
 
 @pytest.mark.parametrize("path", ["/pay-in", None])
 async def test_an_unknown_status(shop: Caller, path: str | None) -> None:
-    """`unknown_status` is written into a resource, or into each of a list; the books keep their own."""
+    """`unknown_status` is written into a resource, or into each of a list; the ledger keeps the true one."""
     await shop.deposit()
     shop.arm({"type": "unknown_status", "value": "parked"})
 
@@ -161,7 +161,7 @@ async def test_an_unknown_status(shop: Caller, path: str | None) -> None:
 
 
 async def test_an_unknown_status_needs_a_status(shop: Caller) -> None:
-    """What has none stays as it is: an error, and the rates."""
+    """An answer without a status is unchanged: an error, and the rates."""
     shop.arm("unknown_status")
 
     error = await shop.ask("GET", "/pay-in/payin_nobody")
@@ -171,7 +171,7 @@ async def test_an_unknown_status_needs_a_status(shop: Caller) -> None:
 
 
 async def test_after_a_loss_the_same_read_composes(client: Client) -> None:
-    """A rewritten answer that is then lost leaves the true one in the store."""
+    """A rewritten answer that is then lost leaves the true one stored."""
     shop = await caller(client)
     shop.arm("unknown_members")
     shop.arm({"type": "truncate", "fraction": 0.2}, times=1)

@@ -1,4 +1,4 @@
-"""What becomes of the bytes: a raw socket, or a client library, meets an answer that is broken on purpose."""
+"""Answers that are broken on the wire, as a raw socket or a client library gets them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_an_empty_response_is_a_clean_close(shop: Caller) -> None:
     ids=lambda value: value["type"] + str(value.get("by", "")) if isinstance(value, dict) else value.__name__,
 )
 async def test_the_standard_client_meets_it(shop: Caller, effect: dict[str, Any], error: type[Exception]) -> None:
-    """Python's own client fails as it would in production."""
+    """Python's own client raises what it would in production."""
     shop.arm(effect)
 
     def call() -> None:
@@ -88,7 +88,7 @@ async def test_the_standard_client_meets_it(shop: Caller, effect: dict[str, Any]
     ids=lambda value: value["type"] if isinstance(value, dict) else value.__name__,
 )
 async def test_an_asynchronous_client_meets_it(shop: Caller, effect: dict[str, Any], error: type[Exception]) -> None:
-    """So does aiohttp's, over a connection that it has kept."""
+    """So does aiohttp's, over a kept connection."""
     await shop.box.get("/clock")
     shop.arm(effect)
 
@@ -107,7 +107,7 @@ async def test_no_response_holds_the_connection(shop: Caller) -> None:
 
 
 async def test_no_response_lasts_until_the_client_goes(shop: Caller) -> None:
-    """Without `hold` nothing comes for as long as the client waits; others are answered meanwhile."""
+    """Without `hold` nothing comes as long as the client waits; others are answered meanwhile."""
     shop.arm("no_response", match={"operation": "deposit-creation"})
     reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
     writer.write(shop.request("POST", DEPOSITS, deposit_body()))
@@ -123,7 +123,7 @@ async def test_no_response_lasts_until_the_client_goes(shop: Caller) -> None:
 
 @pytest.mark.parametrize("fraction", [0, 0.25, 0.5, 0.999])
 async def test_a_truncated_answer_promises_more_than_it_gives(client: Client, shop: Caller, fraction: float) -> None:
-    """The head names the whole length; a part of the true body follows, and a close."""
+    """The head has the whole length; a part of the true body follows, and a close."""
     true = await _true(client)
     shop.arm({"type": "truncate", "fraction": fraction})
 
@@ -135,7 +135,7 @@ async def test_a_truncated_answer_promises_more_than_it_gives(client: Client, sh
 
 @pytest.mark.parametrize(("by", "length"), [(10, 10), (-10, -10), (-1_000_000, None)])
 async def test_a_content_length_lies(client: Client, shop: Caller, by: int, length: int | None) -> None:
-    """The length is wrong by so much, never below 0; the body is whole."""
+    """The length is wrong by `by` bytes, never below 0; the body is whole."""
     true = await _true(client)
     shop.arm({"type": "wrong_content_length", "by": by})
 
@@ -146,7 +146,7 @@ async def test_a_content_length_lies(client: Client, shop: Caller, by: int, leng
 
 
 async def test_a_slow_body_comes_in_drips(client: Client, shop: Caller) -> None:
-    """The head comes first; the body follows piece by piece over the time, and is whole in the end."""
+    """The head comes first; the body follows in parts over the time, and is whole in the end."""
     true = await _true(client)
     shop.arm({"type": "slow_body", "chunks": 4, "over": "80ms"})
     reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
@@ -166,7 +166,7 @@ async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 async def test_a_slow_body_ends_with_its_client(client: Client, shop: Caller) -> None:
-    """A client that goes in the middle leaves nothing behind: the server answers on, and stops without delay."""
+    """When the client disconnects in the middle, the server goes on, and stops without delay."""
     shop.arm({"type": "slow_body", "chunks": 2, "over": "40ms"}, times=1)
     reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
     writer.write(shop.request("POST", DEPOSITS, deposit_body()))
@@ -190,7 +190,7 @@ async def test_before_the_commit_a_500_is_distorted(shop: Caller, effect: str) -
 
 
 async def test_garbage_is_exactly_the_bytes(shop: Caller) -> None:
-    """`bytes` are all that comes; without them they are drawn from the seed, and are no HTTP."""
+    """`bytes` are all that is sent; without them they are derived from the seed, and are not HTTP."""
     shop.arm({"type": "garbage", "bytes": "AAEC/w=="}, times=1)
     shop.arm("garbage", id="drawn")
 
@@ -202,7 +202,7 @@ async def test_garbage_is_exactly_the_bytes(shop: Caller) -> None:
 
 
 async def test_the_same_seed_draws_the_same_garbage(client: Client) -> None:
-    """Another business with the same seed meets the same bytes, one with another seed others."""
+    """Another business with the same seed gets the same bytes, one with another seed others."""
     shops = [await caller(client, name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))]
     for shop in shops:
         shop.arm("garbage")
@@ -214,7 +214,7 @@ async def test_the_same_seed_draws_the_same_garbage(client: Client) -> None:
 
 
 async def test_garbage_as_a_body_is_a_200_with_nonsense(shop: Caller) -> None:
-    """`as: body` is HTTP whose JSON is none."""
+    """`as: body` is HTTP with a body that is not JSON."""
     shop.arm({"type": "garbage", "bytes": "PDw+", "as": "body"})
 
     seen = await shop.deposit()
@@ -223,7 +223,7 @@ async def test_garbage_as_a_body_is_a_200_with_nonsense(shop: Caller) -> None:
 
 
 async def test_a_later_wire_wins_and_delays_add_up(shop: Caller) -> None:
-    """What composes: times add up, the last answer and the last wire hold."""
+    """Combined faults: times add up, the last answer and the last wire fault apply."""
     shop.arm({"type": "latency", "fixed": "30ms"}, compose=True)
     shop.arm({"type": "latency", "fixed": "30ms"}, compose=True)
     shop.arm({"type": "error", "status": 503}, compose=True)
@@ -239,7 +239,7 @@ async def test_a_later_wire_wins_and_delays_add_up(shop: Caller) -> None:
 
 
 async def test_the_first_that_fires_decides(shop: Caller) -> None:
-    """Without `compose` the faults behind one that fires are not even asked."""
+    """Without `compose` the faults after one that fires are not even tried."""
     armed = [shop.arm({"type": "error", "status": status}) for status in (501, 502)]
 
     seen = await shop.deposit()
@@ -248,7 +248,7 @@ async def test_the_first_that_fires_decides(shop: Caller) -> None:
 
 
 async def test_the_journal_says_what_was_said(shop: Caller) -> None:
-    """An answer that never came has no status; after the commit the true one stands there."""
+    """An answer that was never sent has no status; after the commit the entry has the true one."""
     shop.arm("connection_reset", times=1)
     shop.arm("connection_reset", phase="after_commit", times=1)
     shop.arm({"type": "garbage", "bytes": "AAE="}, times=1)
@@ -272,7 +272,7 @@ async def _kept(shop: Caller) -> AsyncIterator[tuple[asyncio.StreamReader, async
 
 
 async def test_a_second_request_in_the_pipe_is_not_answered(shop: Caller) -> None:
-    """The connection ends with a broken answer; what was sent behind it is lost, not answered wrongly."""
+    """A broken answer ends the connection; a request that was sent after it is lost, not answered wrongly."""
     shop.arm({"type": "truncate", "fraction": 0}, match={"method": "POST"})
     data = shop.request("POST", DEPOSITS, deposit_body(), keep=True) + shop.request("GET", "/pay-in", keep=True)
 

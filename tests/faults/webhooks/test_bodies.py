@@ -1,4 +1,4 @@
-"""Bodies that were changed before or after signing, as they arrive."""
+"""Bodies that were changed before or after signing, as a receiver gets them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READABLE: dict[str, Any] = {
 
 
 async def test_tamper_changes_a_member_behind_the_signature(client: Client) -> None:
-    """The body says another amount, the signature is that of the true body, and a right receiver refuses it."""
+    """The body has another amount, the signature is that of the true body, and a correct receiver refuses it."""
     async with hooked(client, scenario="abandoned") as business:
         fault = business.fault({"type": "tamper", "path": "data.object.amount", "value": 1}, times=1)
         await business.live()
@@ -44,7 +44,7 @@ async def test_tamper_changes_a_member_behind_the_signature(client: Client) -> N
 
 
 async def test_tamper_makes_members_on_the_way(client: Client) -> None:
-    """A path that is not there is made, and one through a plain value replaces it."""
+    """Missing objects on a path are created, and a plain value on it is replaced."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "tamper", "path": "x.y.z", "value": [1, None]}, times=1)
         await business.live()
@@ -58,7 +58,7 @@ async def test_tamper_makes_members_on_the_way(client: Client) -> None:
 
 @pytest.mark.parametrize("mode", PAYLOADS)
 async def test_a_payload_is_hard_to_digest_and_rightly_signed(client: Client, mode: str) -> None:
-    """Whatever the body is, its length and its signature are right, and the next event is as usual."""
+    """Whatever the body is, its length and its signature are right, and the next event is unchanged."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "payload", "mode": mode}, times=1)
         await business.live()
@@ -74,7 +74,7 @@ async def test_a_payload_is_hard_to_digest_and_rightly_signed(client: Client, mo
 
 @pytest.mark.parametrize("mode", sorted(READABLE))
 async def test_a_readable_payload_holds_what_was_asked_for(client: Client, mode: str) -> None:
-    """It is JSON, with the oddity in it and every number's digits kept."""
+    """It is JSON with the unusual part in it, and keeps every number's digits."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "payload", "mode": mode})
         await business.live()
@@ -99,7 +99,7 @@ async def test_an_unreadable_payload_is_no_json(client: Client) -> None:
 
 
 async def test_escaped_is_ascii_with_every_character_escaped(client: Client) -> None:
-    """Each character of each text is an escape, and the event reads the same."""
+    """Each character of each text is an escape, and the event parses to the same value."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "payload", "mode": "escaped"})
         await business.live(external_identifier="Zoë 🦄")
@@ -155,7 +155,7 @@ async def test_a_resend_has_another_body(client: Client) -> None:
 
 
 async def test_a_body_that_another_fault_has_broken_is_left_as_it_is(client: Client) -> None:
-    """Composed faults never lose an event: what cannot be read any more is sent as it is."""
+    """Combined faults never lose an event: an unreadable body is sent as it is."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "payload", "mode": "truncated"}, compose=True)
         others: list[dict[str, Any]] = [{"type": "payload", "mode": mode} for mode in PAYLOADS if mode != "empty"]

@@ -1,4 +1,4 @@
-"""The same event again: at once, later, in parallel, after it was taken, or under a new id."""
+"""The same event again: at once, later, in parallel, after a successful delivery, or under a new id."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_copies_come_at_their_spacing(client: Client) -> None:
 
 
 async def test_days_later_a_copy_still_comes(client: Client) -> None:
-    """A spacing longer than any receiver remembers what it has seen."""
+    """The spacing may be longer than a receiver remembers events."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "duplicate", "spacing": "7d"}, times=1)
         await business.live(expires_in=2_592_000)
@@ -65,7 +65,7 @@ async def test_concurrent_copies_are_in_flight_together(client: Client) -> None:
 
 
 async def test_a_new_id_is_the_same_fact(client: Client) -> None:
-    """The copies differ from the original, and from each other, in the id alone."""
+    """The copies differ from the original, and from each other, only in the id."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "duplicate", "copies": 2, "new_id": True})
         await business.live()
@@ -79,7 +79,7 @@ async def test_a_new_id_is_the_same_fact(client: Client) -> None:
 
 
 async def test_after_success_waits_for_a_2xx(client: Client) -> None:
-    """While the receiver refuses no copy comes; once it has taken the event, one does, and only once."""
+    """While the receiver refuses no copy comes; once the event is delivered, one does, and only once."""
     async with hooked(client, status(500), ok, scenario="abandoned") as business:
         business.fault({"type": "duplicate", "after_success": True, "spacing": "30s"}, times=1)
         start = business.sandbox.now
@@ -98,7 +98,7 @@ async def test_after_success_waits_for_a_2xx(client: Client) -> None:
 
 
 async def test_copies_after_success_do_not_wait_for_the_rest_of_the_queue(client: Client) -> None:
-    """In lanes of their own they leave while the next event is still unanswered."""
+    """In their own queues they are sent while the next event is still unanswered."""
 
     async def last(exchange: Exchange) -> None:
         await exchange.receiver.wait_for(4)
@@ -120,7 +120,7 @@ async def test_copies_after_success_do_not_wait_for_the_rest_of_the_queue(client
 
 
 async def test_an_exhausted_event_has_no_copy_after_success(client: Client) -> None:
-    """What was never taken is not sent again."""
+    """An event that was never delivered is not copied."""
     async with hooked(client, status(500), scenario="abandoned") as business:
         business.fault({"type": "duplicate", "after_success": True}, compose=True)
         business.fault({"type": "schedule", "attempts": 2})
@@ -131,7 +131,7 @@ async def test_an_exhausted_event_has_no_copy_after_success(client: Client) -> N
 
 
 async def test_several_faults_make_copies_of_their_own(client: Client) -> None:
-    """Composed, each makes its copies; every delivery has an id of its own and all arrive."""
+    """Combined, each makes its copies; every delivery has its own id and all arrive."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "duplicate", "copies": 2}, compose=True)
         business.fault({"type": "duplicate", "copies": 2}, compose=True)
@@ -144,7 +144,7 @@ async def test_several_faults_make_copies_of_their_own(client: Client) -> None:
 
 
 async def test_copies_of_a_delayed_event_come_after_it(client: Client) -> None:
-    """The spacing counts from when the original leaves."""
+    """The spacing counts from when the original is due."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "delay", "fixed": "1m"}, compose=True)
         business.fault({"type": "duplicate", "spacing": "1s"})
@@ -156,7 +156,7 @@ async def test_copies_of_a_delayed_event_come_after_it(client: Client) -> None:
 
 
 async def test_copies_wait_where_the_endpoint_moves(client: Client) -> None:
-    """A copy that is still to come follows the sandbox's endpoint."""
+    """A copy that is still to come follows the sandbox's URL."""
     async with hooked(client, scenario="abandoned") as business, hooked(client) as other:
         business.fault({"type": "duplicate", "spacing": "1m", "copies": 2})
         await business.live()
@@ -170,7 +170,7 @@ async def test_copies_wait_where_the_endpoint_moves(client: Client) -> None:
 
 
 async def test_a_full_journal_loses_no_copy(client: Client) -> None:
-    """With a journal of one the original is let go, and its copies still come."""
+    """With a journal of one the original is evicted, and its copies still come."""
     async with hooked(client, scenario="abandoned", settings={"journal_limit": 1}) as business:
         business.fault({"type": "duplicate", "copies": 3, "spacing": "10s"}, times=1)
         await business.live()

@@ -1,4 +1,4 @@
-"""Events that are odd in themselves: ties, another business's, and the wrong environment's."""
+"""Events with unusual content: ties, another business's, and the wrong environment's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from servers import Client
 
 
 async def test_a_tie_has_the_time_of_the_event_before_it(client: Client) -> None:
-    """An object's event shares `created_at` with the one before; the first of an object has nothing to tie with."""
+    """An object's event has the `created_at` of the one before; the first of an object has none before it."""
     async with hooked(client) as business:
         fault = business.fault({"type": "tie"})
         await business.live()
@@ -24,7 +24,7 @@ async def test_a_tie_has_the_time_of_the_event_before_it(client: Client) -> None
 
 
 async def test_without_a_tie_times_differ(client: Client) -> None:
-    """A tie of one event ties that pair alone."""
+    """A tie of one event changes only that event."""
     async with hooked(client) as business:
         business.fault({"type": "tie"}, match={"event_type": "pay-in.processing"})
         await business.live()
@@ -45,7 +45,7 @@ async def test_a_tie_needs_no_endpoint(client: Client) -> None:
 
 
 async def test_a_foreign_event_comes_before_the_own_one(client: Client) -> None:
-    """It tells of the same kind of fact, is validly signed, and names nothing that the business knows."""
+    """It has the same type, is validly signed, and contains no id of this business."""
     async with hooked(client, scenario="abandoned") as business:
         fault = business.fault({"type": "foreign"}, times=1)
         pay_in_id = await business.live()
@@ -66,7 +66,7 @@ async def test_a_foreign_event_comes_before_the_own_one(client: Client) -> None:
 
 
 async def test_a_foreign_refund_belongs_to_a_foreign_pay_in(client: Client) -> None:
-    """Not even the `payin_id` is one that the business has."""
+    """Its `payin_id` is unknown to the business too."""
     async with hooked(client) as business:
         pay_in_id = await business.live()
         business.fault({"type": "foreign"}, match={"event_type": "refund.created"})
@@ -92,7 +92,7 @@ async def test_foreign_events_without_a_request_id(client: Client) -> None:
 
 
 async def test_a_foreign_event_and_copies_have_ids_of_their_own(client: Client) -> None:
-    """Composed with new ids, no two events share one."""
+    """Combined with new ids, no two events have the same."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "foreign"}, compose=True)
         business.fault({"type": "duplicate", "copies": 2, "new_id": True})
@@ -104,7 +104,7 @@ async def test_a_foreign_event_and_copies_have_ids_of_their_own(client: Client) 
 @pytest.mark.parametrize("value", [True, False])
 @pytest.mark.parametrize("own", [True, False])
 async def test_livemode_says_the_wrong_environment(client: Client, *, value: bool, own: bool) -> None:
-    """The event says what the fault says, and the next one what the sandbox is."""
+    """The event has the fault's value, and the next one the sandbox's."""
     async with hooked(client, scenario="abandoned", settings={"livemode": own}) as business:
         business.fault({"type": "livemode", "value": value}, times=1)
         await business.live()
@@ -115,7 +115,7 @@ async def test_livemode_says_the_wrong_environment(client: Client, *, value: boo
 
 
 async def test_without_an_endpoint_there_is_nobody_to_bother(client: Client) -> None:
-    """Effects on sending do not fire, nothing is made beside the event, and what is in the event itself still is."""
+    """Effects on sending do not fire, no event is added, and effects on the event itself still act."""
     async with hooked(client, scenario="abandoned") as business:
         business.sandbox.set_notification_url(None)
         for effect in ({"type": "foreign"}, {"type": "hold"}, {"type": "duplicate"}, {"type": "reorder"}):

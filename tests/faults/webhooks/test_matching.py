@@ -1,4 +1,4 @@
-"""Which events and attempts a fault meets; every effect when it does not fire."""
+"""Which events and attempts a fault matches; every effect when it fires, and when it does not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REASONS: list[dict[str, Any]] = [
 async def test_an_effect_that_does_not_fire_changes_nothing(
     client: Client, effect: dict[str, Any], reason: dict[str, Any]
 ) -> None:
-    """Four events arrive in order, plainly, with their own bytes and right signatures, and name no fault."""
+    """Four events arrive in order with their own bytes and right signatures, and name no fault."""
     async with hooked(client) as business:
         fault = business.fault(effect, **reason)
         await business.live()
@@ -54,7 +54,7 @@ async def test_an_effect_that_does_not_fire_changes_nothing(
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=label)
 async def test_a_delivery_or_its_attempt_names_the_fault(client: Client, effect: dict[str, Any]) -> None:
-    """Whatever an effect does, the record of what it touched says which fault it was."""
+    """Whatever an effect does, the record of what it changed names the fault."""
     async with hooked(client, status(500), ok) as business:
         fault = business.fault(effect, id="culprit", times=4)
         await business.live()
@@ -100,7 +100,7 @@ def test_an_effect_that_fires_is_seen(effect: dict[str, Any]) -> None:
 
 
 def test_every_effect_and_mode_is_tried() -> None:
-    """The list that the tests here go through misses no effect and no mode."""
+    """The list for the tests here contains every effect and every mode."""
     tried = {(each["type"], each.get("mode") or each.get("strategy")) for each in EFFECTS}
 
     assert {name for name, _ in tried} == set(WEBHOOK_EFFECTS)
@@ -129,7 +129,7 @@ def test_every_effect_and_mode_is_tried() -> None:
     ids=str,
 )
 async def test_all_that_is_given_must_hold(client: Client, match: dict[str, Any], expected: list[str]) -> None:
-    """Members of `match` pick events by exact value or with `*`."""
+    """Members of `match` select events by exact value or with `*`."""
     async with hooked(client) as business:
         business.fault({"type": "drop"}, match=match)
         await business.live()
@@ -151,7 +151,7 @@ async def test_a_refund_is_matched_by_its_pay_in(client: Client) -> None:
 
 
 async def test_an_attempt_is_matched_by_its_number(client: Client) -> None:
-    """`attempt: 2` touches the first retry alone."""
+    """`attempt: 2` changes only the first retry."""
     async with hooked(client, status(500), scenario="abandoned") as business:
         fault = business.fault({"type": "tamper"}, match={"attempt": 2})
         await business.live(expires_in=2_592_000)

@@ -1,4 +1,4 @@
-"""Under any faults on webhooks and any receiver every event comes to an end, and what can be healed heals."""
+"""With any faults on webhooks and any receiver, every delivery is settled in the end, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _sent(business: Business) -> list[tuple[bytes, int, str]]:
 def test_every_event_comes_to_an_end_and_what_can_be_healed_is_delivered(
     script: Script, answers: list[int | None]
 ) -> None:
-    """After everything has happened each delivery has a final state; released, none is left behind."""
+    """After everything has happened each delivery has a final state; after a release no delivery is left held."""
     business = _play(script, answers)
     sandbox = business.sandbox
 
@@ -150,7 +150,7 @@ def test_the_same_seed_sends_the_same_bytes_in_the_same_order(script: Script, an
 @settings(max_examples=30)
 @given(script=scripts, answers=statuses)
 def test_a_bounded_journal_keeps_what_waits(script: Script, answers: list[int | None]) -> None:
-    """With room for two deliveries the settled ones go, the others stay, and the counts add up."""
+    """With room for two deliveries the settled ones are evicted, the others stay, and the counts add up."""
     business = _play(script, answers)
     sandbox = business.sandbox
     posted = len(sandbox.outbox.deliveries)

@@ -1,4 +1,4 @@
-"""Events that leave in another order, reproducibly, and none of them lost."""
+"""Events in another, reproducible order, none of them lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CREATED, PENDING, PROCESSING, SUCCEEDED = LIFE
 async def test_a_full_window_leaves_in_its_order(
     client: Client, how: dict[str, Any], expected: list[str], each: str
 ) -> None:
-    """When the window is full, its events leave at once in the order asked for."""
+    """When the window is full, its events are sent at once in the configured order."""
     async with hooked(client) as business:
         fault = business.fault({"type": "reorder", "each": each, **how})
         await business.live()
@@ -40,7 +40,7 @@ async def test_a_full_window_leaves_in_its_order(
 
 
 async def test_a_shuffle_is_drawn_from_the_seed(client: Client) -> None:
-    """The same seed gives the same order, all events come, and other seeds give other orders."""
+    """The same seed gives the same order, all events arrive, and other seeds give other orders."""
     orders = []
     for seed in (1, 1, 2, 3, 4, 5):
         async with hooked(client, seed=seed) as business:
@@ -54,7 +54,7 @@ async def test_a_shuffle_is_drawn_from_the_seed(client: Client) -> None:
 
 
 async def test_each_object_has_a_window_of_its_own(client: Client) -> None:
-    """Two pay-ins in parallel: by object each is reversed in itself, by sandbox their first events together."""
+    """Two pay-ins at the same time: by object each is reversed in itself, by sandbox their first events together."""
     results = {}
     for each in ("object", "sandbox"):
         async with hooked(client) as business:
@@ -71,7 +71,7 @@ async def test_each_object_has_a_window_of_its_own(client: Client) -> None:
 
 @pytest.mark.parametrize("strategy", ["reverse", "swap", "shuffle", "permutation"])
 async def test_a_window_that_does_not_fill_goes_when_its_patience_ends(client: Client, strategy: str) -> None:
-    """Held until a minute after its first event, then sent in its order as far as it goes."""
+    """Held until a minute after its first event, then sent in its order as far as that goes."""
     order = {"order": [5, 4, 3, 2, 1]} if strategy == "permutation" else {}
     async with hooked(client) as business:
         effect = {"type": "reorder", "strategy": strategy, "window": 5, "patience": "1m", **order}
@@ -103,7 +103,7 @@ async def test_an_odd_one_out_of_a_swap_stays_in_place(client: Client) -> None:
 
 
 async def test_one_released_by_hand_leaves_its_window(client: Client) -> None:
-    """The released one goes at once; the window fills without it."""
+    """The released one is sent at once; the window fills without it."""
     async with hooked(client) as business:
         business.fault({"type": "reorder", "window": 3})
         await business.live()
@@ -120,7 +120,7 @@ async def test_one_released_by_hand_leaves_its_window(client: Client) -> None:
 
 @pytest.mark.parametrize("how", ["hold", "release", "redeliver"])
 async def test_an_emptied_window_is_over(client: Client, how: str) -> None:
-    """When the only event of a window is taken out of it, the next one opens a new window, with new patience."""
+    """When the only event of a window is taken out of it, the next one opens a new window, with its full `patience`."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "reorder", "each": "sandbox", "patience": "1m"})
         await business.live()
@@ -138,7 +138,7 @@ async def test_an_emptied_window_is_over(client: Client, how: str) -> None:
 
 
 async def test_one_held_by_hand_out_of_a_window_stays_held(client: Client) -> None:
-    """The window's end does not let it go."""
+    """The end of the window does not release it."""
     async with hooked(client) as business:
         business.fault({"type": "reorder", "window": 4})
         await business.box.deposit()
@@ -151,7 +151,7 @@ async def test_one_held_by_hand_out_of_a_window_stays_held(client: Client) -> No
 
 
 async def test_a_window_that_loses_its_endpoint_sends_the_rest(client: Client) -> None:
-    """Without an endpoint what waited is `no_endpoint`; what comes after the endpoint is back is sent."""
+    """Without an endpoint what waited is `no_endpoint`; what comes after there is one again is sent."""
     async with hooked(client) as business:
         business.fault({"type": "reorder", "window": 4})
         await business.box.deposit()
@@ -165,7 +165,7 @@ async def test_a_window_that_loses_its_endpoint_sends_the_rest(client: Client) -
 
 
 async def test_a_window_follows_the_endpoint(client: Client) -> None:
-    """What was gathered for one URL is sent to the one that is set when the window is full."""
+    """Events gathered for one URL are sent to the one that is set when the window is full."""
     async with hooked(client) as business, hooked(client) as other:
         business.fault({"type": "reorder", "window": 4})
         await business.box.deposit()
@@ -178,7 +178,7 @@ async def test_a_window_follows_the_endpoint(client: Client) -> None:
 
 @pytest.mark.parametrize("scope", [["deliveries"], ["faults"], ["state"], None])
 async def test_a_reset_in_the_middle_of_a_window(client: Client, scope: list[str] | None) -> None:
-    """Deliveries that are reset are gone, with their window; those that are not leave when the patience ends."""
+    """A reset of the deliveries removes their window too; after any other reset they are sent in time."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "reorder", "window": 2, "patience": "1m"})
         await business.live()

@@ -43,7 +43,7 @@ async def test_the_reply_follows_after_its_lead(client: Client) -> None:
 
 
 async def test_a_receiver_that_refuses_holds_up_no_reply(client: Client) -> None:
-    """One attempt is waited for, whatever comes of it; its retries are not."""
+    """The reply waits for one attempt, whatever its outcome, and not for its retries."""
     async with hooked(client, status(500), scenario="abandoned") as business:
         business.fault({"type": "before_response"})
         await business.box.deposit()
@@ -53,7 +53,7 @@ async def test_a_receiver_that_refuses_holds_up_no_reply(client: Client) -> None
 
 @pytest.mark.parametrize("other", [{"type": "drop"}, {"type": "hold"}, {"type": "delay", "fixed": "1h"}])
 async def test_an_event_that_does_not_leave_holds_up_no_reply(client: Client, other: dict[str, str]) -> None:
-    """Composed with what keeps the event back, the reply comes all the same."""
+    """Combined with a fault that holds or delays the event, the reply still comes."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "before_response"}, compose=True)
         business.fault(other)
@@ -63,7 +63,7 @@ async def test_an_event_that_does_not_leave_holds_up_no_reply(client: Client, ot
 
 
 async def test_an_event_that_no_request_caused_overtakes_none(client: Client) -> None:
-    """The clock's own events have no reply before which they could come, so the fault does not fire."""
+    """An event that the clock causes has no reply to overtake, so the fault does not fire."""
     async with hooked(client) as business:
         fault = business.fault({"type": "before_response"}, match={"event_type": "pay-in.p*"})
         await business.live()

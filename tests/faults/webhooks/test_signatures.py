@@ -1,4 +1,4 @@
-"""Every header of a fault `signature`, judged by our own verifier and by the stripe SDK."""
+"""Every header of a fault `signature`, checked by our own verifier and by the stripe SDK."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _stripe_accepts(request: Received, secret: str) -> bool:
 async def test_a_header_is_refused_or_accepted_for_its_own_reason(
     client: Client, how: dict[str, Any], expected: type[SignatureError] | None
 ) -> None:
-    """The receiver gets the header that was asked for, on the untouched body, and the next event is signed right."""
+    """The receiver gets the configured header with the unchanged body, and the next event is signed right."""
     async with hooked(client, scenario="abandoned") as business:
         fault = business.fault({"type": "signature", **how}, times=1)
         await business.live()
@@ -70,7 +70,7 @@ async def test_a_header_is_refused_or_accepted_for_its_own_reason(
 async def test_the_official_sdk_agrees(
     client: Client, how: dict[str, Any], expected: type[SignatureError] | None
 ) -> None:
-    """The stripe SDK takes and refuses the same headers; only the far future it takes."""
+    """The stripe SDK accepts and refuses the same headers, except that it accepts one far in the future."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "signature", **how})
         await business.live()

@@ -1,4 +1,4 @@
-"""Late, never, or when the test says so: delay, drop, hold, and a ladder of their own."""
+"""Delay, drop, hold, and a retry schedule of the delivery's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECOND, MINUTE = 1_000, 60_000
 
 
 async def test_a_delayed_event_leaves_late_and_nothing_waits_for_it(client: Client) -> None:
-    """Delayed by ten seconds of the sandbox's clock, the first event arrives after the three behind it."""
+    """Delayed by ten seconds of the sandbox's clock, the first event arrives after the next three."""
     async with hooked(client) as business:
         fault = business.fault({"type": "delay", "fixed": "10s"}, match={"event_type": "pay-in.created"})
         start = business.sandbox.now
@@ -50,7 +50,7 @@ async def test_a_delayed_event_keeps_its_ladder(client: Client) -> None:
 async def test_drawn_delays_stay_in_their_bounds_and_repeat(
     client: Client, how: dict[str, Any], low: int, high: int
 ) -> None:
-    """Thirty draws lie within the bounds and are not all one; another sandbox of the same seed draws the same."""
+    """Thirty delays are within the bounds and differ; another sandbox with the same seed has the same ones."""
 
     async def delays() -> list[int]:
         async with hooked(client, scenario="abandoned", seed=7) as business:
@@ -97,7 +97,7 @@ async def test_a_dropped_event_can_be_sent_by_hand(client: Client) -> None:
 
 
 async def test_a_held_event_waits_until_it_is_released(client: Client) -> None:
-    """Three days pass without it; released, it leaves at once, and a failure then starts the ladder."""
+    """Three days pass without it; released, it is sent at once, and a failure then starts the retries."""
     async with hooked(client, status(500), ok, scenario="abandoned") as business:
         fault = business.fault({"type": "hold"})
         await business.live(expires_in=2_592_000)
@@ -115,7 +115,7 @@ async def test_a_held_event_waits_until_it_is_released(client: Client) -> None:
 
 
 async def test_only_what_is_held_can_be_released(client: Client) -> None:
-    """A delivery that was taken can neither be released nor held."""
+    """A delivered event can neither be released nor held."""
     async with hooked(client, scenario="abandoned") as business:
         await business.live()
         (delivery,) = business.deliveries
@@ -139,7 +139,7 @@ async def test_only_what_is_held_can_be_released(client: Client) -> None:
 async def test_a_schedule_cuts_the_ladder_of_one_delivery(
     client: Client, how: dict[str, Any], expected: list[int]
 ) -> None:
-    """One event has its own ladder and is then exhausted; the next has the contract's eight attempts."""
+    """One event has its own schedule and is then exhausted; the next has the contract's eight attempts."""
     async with hooked(client, status(500), scenario="abandoned") as business:
         fault = business.fault({"type": "schedule", **how}, times=1)
         start = business.sandbox.now
@@ -154,7 +154,7 @@ async def test_a_schedule_cuts_the_ladder_of_one_delivery(
 
 
 async def test_a_schedule_holds_for_copies_too(client: Client) -> None:
-    """A copy of an event is tried as often as the event."""
+    """A copy has as many attempts as its event."""
     async with hooked(client, status(500), scenario="abandoned") as business:
         business.fault({"type": "schedule", "attempts": 2}, compose=True)
         business.fault({"type": "duplicate"})

@@ -1,4 +1,4 @@
-"""Attempts that travel in an unusual way: chunked, in drips, or reset in the middle."""
+"""Attempts that are sent in an unusual way: chunked, slowly in parts, or reset in the middle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _tls(name: str = "127.0.0.1") -> ssl.SSLContext:
 
 
 async def test_chunked_has_no_length_and_the_same_bytes(client: Client) -> None:
-    """The body comes in chunks without a Content-Length, unchanged, and verifies; the next comes as usual."""
+    """The body comes in chunks without a Content-Length, unchanged, and verifies; the next comes with one."""
     async with hooked(client, scenario="abandoned") as business:
         fault = business.fault({"type": "chunked"}, times=1)
         await business.live()
@@ -43,7 +43,7 @@ async def test_chunked_has_no_length_and_the_same_bytes(client: Client) -> None:
 
 
 async def test_a_slow_body_takes_its_time_and_keeps_its_length(client: Client) -> None:
-    """Drips over a fifth of a second: Content-Length as always, the same bytes, and at least that time."""
+    """In parts over a fifth of a second, with its Content-Length and the same bytes."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "slow_body", "chunks": 4, "over": "200ms"}, times=1)
         await business.live()
@@ -60,7 +60,7 @@ async def test_a_slow_body_takes_its_time_and_keeps_its_length(client: Client) -
 
 @pytest.mark.parametrize("transport", [{"type": "chunked"}, {"type": "slow_body", "over": "20ms"}])
 async def test_an_empty_body_travels_so_as_well(client: Client, transport: dict[str, str]) -> None:
-    """Composed with an empty payload there is nothing to send, and it arrives."""
+    """Combined with an empty payload there is nothing to send, and it arrives."""
     async with hooked(client, scenario="abandoned") as business:
         business.fault({"type": "payload", "mode": "empty"}, compose=True)
         business.fault(transport)
@@ -108,7 +108,7 @@ async def test_after_a_reset_the_next_attempt_arrives(client: Client) -> None:
 
 
 async def test_a_reset_breaks_off_tls_as_well(tmp_path: Path) -> None:
-    """Over https the half request travels encrypted, after a handshake that the receiver accepted."""
+    """Over https the half request is encrypted, after a handshake that the receiver accepted."""
     ca_file = tmp_path / "ca.pem"
     CA.cert_pem.write_to_path(str(ca_file))
     options = ServerOptions(port=0, shared=HostOptions(ca_file=ca_file))
@@ -126,7 +126,7 @@ async def test_a_reset_breaks_off_tls_as_well(tmp_path: Path) -> None:
 
 
 async def test_a_reset_needs_a_certificate_that_holds(client: Client) -> None:
-    """A fault is no way around the checks: an unknown certificate is a `tls` failure, and nothing is sent."""
+    """The fault skips no check: an unknown certificate is a `tls` failure, and nothing is sent."""
     async with overhearing(tls=_tls()) as overheard:
         error = await _reset_error(client, overheard.url)
 
@@ -143,7 +143,7 @@ async def test_a_reset_needs_a_certificate_that_holds(client: Client) -> None:
     ],
 )
 async def test_a_reset_dials_no_address_that_is_forbidden(client: Client, url: str, kind: str) -> None:
-    """The target policy holds for a reset as for any attempt."""
+    """The target policy applies to a reset as to any attempt."""
     assert (await _reset_error(client, url))["kind"] == kind
 
 
@@ -153,7 +153,7 @@ async def test_a_reset_where_nobody_listens_is_refused(client: Client) -> None:
 
 
 async def test_a_reset_dials_a_name_through_the_policy(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that leads to a public address is refused at that address; one to this machine is dialled."""
+    """A name that resolves to a public address is refused; one of this machine is connected to."""
     async with overhearing() as overheard:
         local = (await _reset_error(client, overheard.url.replace("127.0.0.1", "localhost")))["kind"]
 
@@ -167,7 +167,7 @@ async def test_a_reset_dials_a_name_through_the_policy(client: Client, monkeypat
 
 
 async def test_a_reset_tries_an_address_after_another(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the first address of a name refuses, the next is dialled; without any address it is unreachable."""
+    """When the first address of a name refuses, the next is tried; without any address it is unreachable."""
     async with overhearing() as overheard:
         addresses = ["127.0.0.2", "127.0.0.1"]
 

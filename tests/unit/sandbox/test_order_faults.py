@@ -177,15 +177,33 @@ def test_two_scenarios_of_one_order_do_not_meet() -> None:
     assert shop.got == ["pay-in.created/1"]
 
 
+def test_a_changed_fault_stays_with_its_scenario() -> None:
+    """After a change, too, it does not act on another scenario's pay-in of the same order."""
+    shop = Shop(scenario(faults=[REFUSED]), scenario("calm"))
+    shop.order("a", **by_mail("staged"))
+    armed = shop.box.faults.get("staged-1.1")
+
+    shop.box.faults.change(armed.id, armed.fault.model_copy(update={"times": None}))
+
+    assert (shop.order("a", **by_mail("calm")), shop.order("a", **by_mail("staged"))) == ("200", "503")
+
+
 def test_the_oldest_order_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of orders with faults is bounded; the newest keep theirs."""
     monkeypatch.setattr(order_faults, "MOST_ORDERS", 2)
     shop = Shop(scenario(faults=[REFUSED]), scenario("twin", faults=[OUTAGE]))
 
+    kept = []
     for order, name in (("a", "staged"), ("a", "twin"), ("b", "staged"), ("c", "twin")):
         shop.order(order, **by_mail(name))
+        kept.append([armed.id for armed in shop.box.faults])
 
-    assert [armed.id for armed in shop.box.faults] == ["staged-3.1", "twin-4.1"]
+    assert kept == [
+        ["staged-1.1"],
+        ["staged-1.1", "twin-2.1"],
+        ["twin-2.1", "staged-3.1"],
+        ["staged-3.1", "twin-4.1"],
+    ]
 
 
 def test_an_unknown_scenario_arms_nothing() -> None:
