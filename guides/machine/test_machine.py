@@ -46,7 +46,7 @@ class ShopMachine(MerchantMachine):
 
 TestShop = ShopMachine.TestCase
 TestShop.settings = settings(
-    max_examples=100,  # a few seconds; let it run for an hour now and then
+    max_examples=100,  # of the hunt; a few seconds. `hunt_seconds = 3600` in the class lets it run for an hour
     stateful_step_count=12,
     deadline=None,
     derandomize=True,  # the same hundred each time; leave it out to see others

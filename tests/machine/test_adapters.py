@@ -110,7 +110,7 @@ def test_an_endless_wait_is_cut_short() -> None:
 
 def test_head_has_no_body() -> None:
     """A merchant that sends HEAD gets the headers of GET alone."""
-    service = Service(InProcess(), pytest.fail)
+    service = Service(InProcess(), lambda _rule, text: pytest.fail(text))
     headers = {"Authorization": basic_header(service.business_key, service.business_secret)}
 
     asked, headed = (service.call(method, f"{service.base_url}/api/v1/pay-in", headers) for method in ("GET", "HEAD"))

@@ -11,10 +11,18 @@ from bugzoo.adapter import ZooMerchant
 from paydouble.inprocess import InProcess
 from paydouble.payments.resources import PayIn
 from paydouble.stateful import Play
-from paydouble.stateful.play import MEANWHILE, REFUND_TROUBLES, WEBHOOK_INTERRUPTIONS
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.service import Service
-from paydouble.stateful.troubles import INJECTED_WEBHOOKS, POST_TROUBLES, READ_TROUBLES, SCENARIOS, WEBHOOK_TROUBLES
+from paydouble.stateful.troubles import (
+    INJECTED_WEBHOOKS,
+    MEANWHILE,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    REFUND_TROUBLES,
+    SCENARIOS,
+    WEBHOOK_INTERRUPTIONS,
+    WEBHOOK_TROUBLES,
+)
 from paydouble.stateful.verdicts import Hanging
 from paydouble.stateful.watchdog import Watchdog
 
@@ -127,7 +135,7 @@ def test_the_alarm_of_somebody_else_goes_on() -> None:
 
 def test_sleeping_backwards_is_refused() -> None:
     """As `time.sleep` refuses it."""
-    service = Service(InProcess(), lambda _: None)
+    service = Service(InProcess(), lambda _rule, _text: None)
 
     with pytest.raises(ValueError, match="non-negative"):
         service.sleep(-1)

@@ -11,6 +11,7 @@ from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.stateful import receiving
 from paydouble.stateful.expected import Order
+from paydouble.stateful.findings import Finding, Rule
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, IGNORE, REJECT
 from paydouble.stateful.service import Interruption, Service
@@ -30,13 +31,15 @@ class Driver:
     ) -> None:
         """Make a merchant. `AdapterMisfit` when it is not a `Merchant`, or lacks a method that the machine needs."""
         self.orders = orders
-        self.findings: list[str] = []
+        self.findings: list[Finding] = []
         self.down = False
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[], None] = lambda: None
         """Called after each webhook that the merchant has worked on."""
-        self.interruption: tuple[str, int] | None = None
-        """What interrupts the merchant's work on the next webhook, and at which point of its code."""
+        self.interruption: tuple[str, int, Callable[[], None]] | None = None
+        """What interrupts the merchant's work on the next webhook, at which point of its code, and what notes it."""
+        self.expectation = ""
+        """What the receiver had to do with the latest webhook."""
         url = getattr(make, "receiver_url", None)
         self.double = InProcess(
             settings, seed=seed, receiver=self.receive, wall=_wall if url else None, shares_clock=True
@@ -50,9 +53,9 @@ class Driver:
         own = type(self.merchant).receive is not Merchant.receive
         self._receiver = self.merchant.receive if own else receiving.poster(self.merchant.receiver_url or "")
 
-    def add_finding(self, text: str) -> None:
+    def add_finding(self, rule: Rule, text: str) -> None:
         """Record a broken rule; `text` continues the sentence `The merchant …`."""
-        self.findings.append(f"The merchant {text}")
+        self.findings.append(Finding(rule, f"The merchant {text}"))
 
     def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
@@ -69,12 +72,12 @@ class Driver:
                 raise
             self.service.killed = True
         except Runaway as runaway:
-            self.add_finding(f"{runaway} ({asked})")
+            self.add_finding(Rule.ENDLESS, f"{runaway} ({asked})")
         except Hanging:
             self._hung(asked)
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
             if not self._excused(error):
-                self.findings.append(f"The merchant's {asked} raised {place_of(error)}")
+                self._crashed(f"The merchant's {asked} raised {place_of(error)}")
         finally:
             self._depth -= 1
             if self.service.killed and not self._depth:
@@ -89,7 +92,7 @@ class Driver:
         except Hanging:
             self._hung("order_status")
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
-            self.findings.append(f"The merchant's order_status raised {place_of(error)}")
+            self._crashed(f"The merchant's order_status raised {place_of(error)}")
         return None
 
     def receive(self, webhook: Webhook) -> int:
@@ -97,6 +100,7 @@ class Driver:
         if self.down:
             raise Unreachable
         expectation, words = receiving.classify(webhook, self.double.sandbox, self._now() // 1000)
+        self.expectation = expectation
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.service.failures, self._activity
@@ -107,7 +111,7 @@ class Driver:
         excused = interruption == "database down" or self.service.failures > failures
         self._judge(status, expectation, words, excused=excused)
         if expectation != ACCEPT and activity == self._activity and before != self._view():
-            self.add_finding(f"changes its state because of {words}")
+            self.add_finding(Rule.FORGED, f"changes its state because of {words}")
         self.on_received()
         if interruption == "answer lost":
             raise Unreachable("timeout", "the answer was lost")
@@ -136,14 +140,23 @@ class Driver:
         interruption, self.interruption = self.interruption, None
         if interruption is None:
             return None
-        name, after = interruption
-        match name:
-            case "dies":
-                self.service.interruptions.append(Interruption(after, _die))
-            case "database down":
-                self.service.interruptions.append(Interruption(after, _break, in_database=True))
-            case "again meanwhile":
-                self.service.interruptions.append(Interruption(after, lambda: self._deliver_again(webhook)))
+        name, after, acted = interruption
+        if name == "answer lost":
+            acted()
+        if name == "again meanwhile" and not self.merchant.interleaves:
+            return name
+        acts: dict[str, Callable[[], None]] = {
+            "dies": _kill,
+            "database down": _break,
+            "again meanwhile": lambda: self._deliver_again(webhook),
+        }
+        if name in acts:
+
+            def act() -> None:
+                acted()
+                acts[name]()
+
+            self.service.interruptions.append(Interruption(after, act, in_database=name == "database down"))
         return name
 
     def _deliver_again(self, webhook: Webhook) -> None:
@@ -163,17 +176,17 @@ class Driver:
             self.service.killed = True
             return None
         except Runaway as runaway:
-            self.add_finding(f"{runaway} (receive)")
+            self.add_finding(Rule.ENDLESS, f"{runaway} (receive)")
             return 500
         except Hanging:
             self._hung("receive(webhook)")
             return 500
         except Unreachable as unreachable:
-            self.findings.append(f"The merchant's receiver gave no answer: {unreachable}")
+            self._crashed(f"The merchant's receiver gave no answer: {unreachable}")
             return 500
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is an answer of 500
             if not self._excused(error):
-                self.findings.append(f"The merchant's receive raised {place_of(error)}")
+                self._crashed(f"The merchant's receive raised {place_of(error)}")
             return 500
         finally:
             self._depth -= 1
@@ -182,22 +195,22 @@ class Driver:
             if self.service.killed and not self._depth:
                 self._restart()
         if status not in _STATUSES:  # None, a text, or a number that is no status
-            self.findings.append(f"The adapter's receive returned {status!r}; it must return an HTTP status")
+            self._crashed(f"The adapter's receive returned {status!r}; it must return an HTTP status")
             return 500
         return status
 
     def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
             if not excused:
-                self.add_finding(f"answers {status} to {words}")
+                self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
         elif expectation == REJECT:
             if status < 400:  # noqa: PLR2004 - HTTP
-                self.add_finding(f"answers {status} to {words}")
+                self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
         elif status >= 300 and (expectation == ACCEPT or (expectation == IGNORE and "unknown type" in words)):  # noqa: PLR2004 - HTTP
             # While the order is being paid it may answer that it does not know the order yet.
             early = self._depth > 0 and status in {404, 409, 425, 429}
             if not (excused or early):
-                self.add_finding(f"answers {status} to {words}")
+                self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
 
     def _view(self) -> _View:
         merchant = self.merchant
@@ -215,7 +228,10 @@ class Driver:
         return self.service.is_own(error)
 
     def _hung(self, call: str) -> None:
-        self.add_finding(f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
+        self.add_finding(Rule.CRASH, f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
+
+    def _crashed(self, sentence: str) -> None:
+        self.findings.append(Finding(Rule.CRASH, sentence))
 
     def _restart(self) -> None:
         self.service.killed = False
@@ -223,7 +239,7 @@ class Driver:
         self.call("restart")
 
 
-def _die() -> None:
+def _kill() -> None:
     raise ProcessKilled
 
 

@@ -13,27 +13,33 @@ from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
 
+Found = tuple[Rule, str]
+"""A broken rule; the text continues the sentence `The merchant …`."""
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
 
-def of_requests(box: Sandbox, start: int) -> Iterator[str]:
+def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
     """Yield what is wrong with the requests from a position of the journal on."""
     log = box.journal.requests
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.faults:
             continue
         if entry.verdict == "conflict":
-            yield f"sent another request under the Idempotency-Key of an earlier one ({_named(entry)})"
+            yield Rule.KEY_REUSED, f"sent another request under the Idempotency-Key of an earlier one ({_named(entry)})"
         elif entry.status == 400:  # noqa: PLR2004 - HTTP
-            yield f"sent a request that the service cannot read ({_named(entry)}): {_message(entry)}"
+            yield Rule.REQUEST, f"sent a request that the service cannot read ({_named(entry)}): {_message(entry)}"
         elif entry.status in {401, 403, 404} and entry.operation is None:
-            yield f"called what is not there, or without its credentials ({_named(entry)}): {_message(entry)}"
+            yield (
+                Rule.REQUEST,
+                f"called what is not there, or without its credentials ({_named(entry)}): {_message(entry)}",
+            )
 
 
-def of_keys(box: Sandbox, start: int) -> Iterator[str]:
+def of_keys(box: Sandbox, start: int) -> Iterator[Found]:
     """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal."""
     log = box.journal.requests
     keys: dict[tuple[str, str | None], str] = {}
@@ -44,80 +50,87 @@ def of_keys(box: Sandbox, start: int) -> Iterator[str]:
             continue
         intent = (entry.operation, _order_of(entry))
         if keys.get(intent, entry.key) != entry.key:
-            yield f"took a new Idempotency-Key for a retry ({_named(entry)})"
+            yield Rule.NEW_KEY, f"took a new Idempotency-Key for a retry ({_named(entry)})"
         keys[intent] = entry.key
         if entry.status in {400, 422}:
             keys.pop(intent, None)  # a final refusal: the next request is another one
 
 
-def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[str]:
+def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
     """Yield what is wrong with the deposits and refunds that the merchant has created."""
     known = {order.id for order in orders}
     for pay_in in box.ledger.newest_first(PayIn):
         if pay_in.external_identifier not in known:
-            yield f"made a deposit for {pay_in.external_identifier!r}, an order that nobody placed"
+            yield Rule.DEPOSITS, f"made a deposit for {pay_in.external_identifier!r}, an order that nobody placed"
     for order in orders:
         state = expected.expected_state(box, order)
         yield from _of_deposits(order, state)
         yield from _of_refunds(order, state)
 
 
-def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[str]:
+def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong, at any time, with what the merchant shows for an order."""
     name = order.id
     if status not in STATUSES:
-        yield f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
+        yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
     if status in _HAS_MONEY and not state.paid:
-        yield f"calls {name} {status}, but no money has come"
+        yield Rule.VIEW, f"calls {name} {status}, but no money has come"
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid:
-        yield f"called {name} {order.status} and now calls it {status}, though its money is there"
+        yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     shipped = merchant.shipments(name)
     if shipped is None or not shipped:
         return
     if shipped > 1:
-        yield f"fulfilled {name} {shipped} times"
+        yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
     if not state.paid:
-        yield f"fulfilled {name}, but no money has come"
+        yield Rule.EFFECTS, f"fulfilled {name}, but no money has come"
     elif expected.amount_differs(state):
-        yield f"fulfilled {name}, but another amount was paid than was asked for"
+        yield Rule.EFFECTS, f"fulfilled {name}, but another amount was paid than was asked for"
 
 
-def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[str]:
+def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with what the merchant shows for an order when nothing more will happen."""
     name = order.id
     allowed = expected.allowed_statuses(order, state)
     if status not in allowed:
-        yield f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
+        yield Rule.END, f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
     if order.deposit_due and not state.pay_ins and merchant.retries_by_itself:
-        yield f"never made a deposit for {name}, though {order.deposit_due}"
+        yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
     if expected.amount_differs(state):
         return
     held, due = merchant.balance(name), expected.expected_balance(order, state)
     if held is not None and held != due:
-        yield f"has a balance of {held} {order.currency} for {name}; it should be {due}"
+        yield Rule.END, f"has a balance of {held} {order.currency} for {name}; it should be {due}"
     only_paid = state.paid and not state.refunds and not state.disputes and not order.paid_late
     if merchant.shipments(name) == 0 and only_paid:
-        yield f"never fulfilled {name}, which is paid"
+        yield Rule.END, f"never fulfilled {name}, which is paid"
 
 
-def _of_deposits(order: Order, state: ExpectedState) -> Iterator[str]:
+def _of_deposits(order: Order, state: ExpectedState) -> Iterator[Found]:
+    if len(state.pay_ins) > order.clicks:
+        made = f"made {len(state.pay_ins)} deposits for {order.id}"
+        yield Rule.DEPOSITS, f"{made}; the customer has pressed {order.clicks} times"
     charged = [each for each in state.paid if each.id not in order.paid_late]
     if len(charged) > 1:
-        yield f"charged {order.id} {len(charged)} times"
-    if len(state.pay_ins) > order.clicks:
-        yield f"made {len(state.pay_ins)} deposits for {order.id}; the customer has pressed {order.clicks} times"
+        yield Rule.DEPOSITS, f"charged {order.id} {len(charged)} times"
     for pay_in in state.pay_ins:
         if pay_in.settles_at is None and (pay_in.amount, pay_in.currency) != (order.amount, order.currency):
             amount = write_amount(pay_in.amount, pay_in.currency)
-            yield f"asked for {amount} {pay_in.currency} for {order.id}, which costs {order.money} {order.currency}"
+            yield (
+                Rule.DEPOSITS,
+                f"asked for {amount} {pay_in.currency} for {order.id}, which costs {order.money} {order.currency}",
+            )
 
 
-def _of_refunds(order: Order, state: ExpectedState) -> Iterator[str]:
+def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
     made = Counter(each.amount for each in state.refunds if each.status != "failed")
     requested = Counter(order.refunds_requested.values())
     for amount in made - requested:
         money = f"{write_amount(amount, order.currency)} {order.currency}"
-        yield f"refunded {money} of {order.id} {made[amount]} times; that was requested {requested[amount]} times"
+        yield (
+            Rule.REFUNDS,
+            f"refunded {money} of {order.id} {made[amount]} times; that was requested {requested[amount]} times",
+        )
 
 
 def _named(entry: RequestEntry) -> str:

@@ -1,11 +1,15 @@
-"""The machine: Hypothesis chooses what happens to a merchant, and shrinks a failure to a short play.
+"""The machine: it runs a catalogue of short plays over a merchant, and then a hunt with random ones.
+
+The catalogue (`catalogue.py`) is fixed and comes first, so that no part of the vocabulary is left to chance. In the
+hunt Hypothesis chooses the steps, and shrinks a failure; each example prefers half of the vocabulary
+(`preferences.py`).
 
 **A play** (`play.py`) is a sequence of steps with one sandbox and one merchant. Before a step its troubles are armed as
 faults, after it they are removed; what is due is delivered, and the rules are checked. At the end all faults are
 removed, time passes until nothing more happens, and the rules of the end are checked.
 
 ```
-   MerchantMachine            chooses steps and troubles, shrinks
+   MerchantMachine            catalogue, then hunt: chooses steps and troubles, shortens a failure
         │
       Play ── Story           one step after another, and their description
         │
@@ -36,29 +40,38 @@ same choices give the same requests, ids, bodies and order; a merchant that draw
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, ClassVar, Final, Literal
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
+from paydouble.stateful.catalogue import PRICES, CatalogueRun
+from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import MEANWHILE, REFUND_TROUBLES, WEBHOOK_INTERRUPTIONS, Play
+from paydouble.stateful.play import Play
+from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
+from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
     INJECTED_WEBHOOKS,
+    MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_TROUBLES,
     SCENARIOS,
+    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
 
-# Amounts that binary floats round, and currencies with no, two and three minor digits.
-PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
+_ROUND: Final = 60
 REFUND_CHAINS: Final = ((), ("all",), ("half",), ("most", "most"), ("half", "all"))
 PROVIDER_CHAINS: Final = (
     ("refund fails late",),
@@ -98,20 +111,78 @@ class MerchantMachine(RuleBasedStateMachine):
     """The sandbox's seed, from which its ids are drawn."""
     patience_seconds: ClassVar[float] = 10.0
     """What one call of the adapter may take in real time."""
+    phases: ClassVar[tuple[Literal["catalogue", "hunt"], ...]] = ("catalogue", "hunt")
+    """What is run, in this order: the fixed plays of the catalogue, and a hunt with random plays."""
+    hunt_seconds: ClassVar[float | None] = None
+    """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
+    coverage: ClassVar[Coverage]
+    """What the latest run has tried, and what it has not."""
+    preferences: ClassVar[Preferences]
+    preferred: Callable[[str, str], str]
     play: Play
 
     def __init_subclass__(cls) -> None:
-        """Leave out Hypothesis's explain phase: it takes longer than the search, and the report explains."""
+        """Run all phases as the machine's test case, without Hypothesis's explain phase, which is slow.
+
+        The report of a failure explains more than that phase.
+        """
         super().__init_subclass__()
+        cls.coverage = Coverage()
+        cls.preferences = Preferences()
+
+        def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
+            cls.run(self.settings)
+
         test: Any = cls.TestCase
+        run_test.is_hypothesis_test = True  # type: ignore[attr-defined]  # what Hypothesis's pytest plugin looks for
+        run_test._hypothesis_state_machine_class = cls  # type: ignore[attr-defined]  # noqa: SLF001 - likewise
+        test.runTest = run_test
         test.settings = settings(test.settings, phases=_PHASES)
 
-    @initialize(dialect=st.sampled_from(list(DIALECTS)))
-    def start(self, dialect: str) -> None:
-        """Start with an empty shop."""
-        if self.merchant is None:
-            raise UsageError(f"{type(self).__name__}.merchant is not set; name the class of your adapter there")
-        self.play = Play(self.merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds)
+    @classmethod
+    def run(cls, hunt: settings) -> Coverage:
+        """Run the phases over the merchant; `hunt` are Hypothesis's settings for the hunt. Returns what was tried.
+
+        `MerchantBug` with the report of the first failure. Without one, a summary is printed, which pytest shows with
+        `-rP` or `-s`.
+        """
+        merchant = cls._merchant()
+        cls.coverage, cls.preferences = Coverage(), Preferences()
+        if "catalogue" in cls.phases:
+            CatalogueRun(merchant, cls.seed, cls.patience_seconds).all(cls.coverage, Progress(cls.__name__))
+        if "hunt" in cls.phases:
+            cls._hunt(hunt)
+        print(f"{cls.__name__}: {cls.coverage.summary()}")  # noqa: T201 - the result of a test run
+        return cls.coverage
+
+    @classmethod
+    def _hunt(cls, hunt: settings) -> None:
+        if cls.hunt_seconds is None:
+            run_state_machine_as_test(cls, settings=hunt)
+            return
+        until = time.monotonic() + cls.hunt_seconds
+        first = getattr(cls, "_hypothesis_internal_use_seed", None)
+        for number in count():
+            if time.monotonic() >= until:
+                break
+            # Hypothesis counts examples, not seconds; each round has a seed of its own, from the first.
+            seed = f"{first}/{number}" if first is not None or hunt.derandomize else None
+            each: Any = type(cls.__name__, (cls,), {"_hypothesis_internal_use_seed": seed})
+            each.coverage, each.preferences = cls.coverage, cls.preferences
+            run_state_machine_as_test(each, settings=settings(hunt, max_examples=_ROUND))
+
+    @classmethod
+    def _merchant(cls) -> type[Merchant]:
+        if cls.merchant is None:
+            raise UsageError(f"{cls.__name__}.merchant is not set; name the class of your adapter there")
+        return cls.merchant
+
+    @initialize(dialect=st.sampled_from(list(DIALECTS)), preference=st.integers(0, MOST_PREFERENCES))
+    def start(self, dialect: str, preference: int = 0) -> None:
+        """Start with an empty shop, and with half of the vocabulary preferred."""
+        merchant = self._merchant()
+        self.preferred = self.preferences.of(preference, self.coverage)
+        self.play = Play(merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds)
 
     @_few_orders
     @rule(price=_prices, troubles=st.lists(_post_troubles, min_size=1, max_size=2))
@@ -119,14 +190,14 @@ class MerchantMachine(RuleBasedStateMachine):
         """One or two orders are placed and paid, each with one trouble."""
         for trouble in troubles:
             self.play.order(*price)
-            self.play.pay(len(self.play.orders), trouble)
+            self.play.pay(len(self.play.orders), self.preferred("POST", trouble))
 
     @_few_orders
     @rule(price=_prices, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)[1:]), at=_points)
     def buy_interrupted(self, price: tuple[str, str], trouble: str, meanwhile: str, at: int) -> None:
         """An order is placed and paid, and something happens meanwhile."""
         self.play.order(*price)
-        self.play.pay(len(self.play.orders), trouble, meanwhile=meanwhile, at=at)
+        self.play.pay(len(self.play.orders), self.preferred("POST", trouble), meanwhile=meanwhile, at=at)
 
     @_few_orders
     @rule(price=_prices, troubles=_webhook_troubles, scenario=_scenarios)
@@ -134,7 +205,7 @@ class MerchantMachine(RuleBasedStateMachine):
         """An order is placed and paid, its webhooks are disturbed, and time passes."""
         self.play.order(*price)
         for trouble in troubles:
-            self.play.webhooks(trouble)
+            self.play.webhooks(self.preferred("webhooks", trouble))
         self.play.pay(len(self.play.orders), scenario=scenario)
         self.play.wait("10s")
 
@@ -173,12 +244,12 @@ class MerchantMachine(RuleBasedStateMachine):
     @rule(order=_orders, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)), at=_points)
     def pay(self, order: int, trouble: str, meanwhile: str, at: int) -> None:
         """A customer pays an order, paid or not."""
-        self.play.pay(order, trouble, meanwhile=meanwhile, at=at)
+        self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at)
 
     @rule(order=_orders, trouble=_post_troubles)
     def retry(self, order: int, trouble: str) -> None:
         """A customer clicks again."""
-        self.play.retry(order, trouble)
+        self.play.retry(order, self.preferred("POST", trouble))
 
     @rule(order=_orders)
     def returns(self, order: int) -> None:
@@ -193,7 +264,7 @@ class MerchantMachine(RuleBasedStateMachine):
     )
     def refund(self, order: int, share: str, trouble: str, meanwhile: str) -> None:
         """The merchant refunds an order."""
-        self.play.refund(order, share, trouble, meanwhile=meanwhile)
+        self.play.refund(order, share, self.preferred("refund", trouble), meanwhile=meanwhile)
 
     @rule(order=_orders)
     def refund_again(self, order: int) -> None:
@@ -218,23 +289,23 @@ class MerchantMachine(RuleBasedStateMachine):
     @rule(trouble=st.sampled_from(list(READ_TROUBLES)))
     def reads(self, trouble: str) -> None:
         """Reads are disturbed."""
-        self.play.reads(trouble)
+        self.play.reads(self.preferred("reads", trouble))
 
     @rule(what=st.sampled_from(list(WEBHOOK_INTERRUPTIONS)), at=_points)
     def interrupt_webhook(self, what: str, at: int) -> None:
         """The merchant is interrupted while it handles a webhook."""
-        self.play.interrupt_webhook(what, at)
+        self.play.interrupt_webhook(self.preferred("interrupted webhook", what), at)
 
     @rule(hows=st.lists(st.sampled_from(list(INJECTED_WEBHOOKS)), min_size=1, max_size=3), which=st.integers(1, 5))
     def inject(self, hows: list[str], which: int) -> None:
         """Forged, repeated or unexpected webhooks arrive."""
         for how in hows:
-            self.play.inject(how, which)
+            self.play.inject(self.preferred("injected webhook", how), which)
 
     @rule(what=st.sampled_from(list(PROVIDER_ACTS)), order=_orders)
     def provider(self, what: str, order: int) -> None:
         """The provider acts on its own."""
-        self.play.provider(what, order)
+        self.play.provider(self.preferred("provider", what), order)
 
     def teardown(self) -> None:
         """End the play, unless it has failed."""
@@ -246,15 +317,28 @@ class MerchantMachine(RuleBasedStateMachine):
                 play.end()
         finally:
             play.close()
+            self.coverage.add(play.trials)
+            self.coverage.examples += 1
+            for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
+                event(f"{table}: {name}")
 
 
-def explore(merchant: type[Merchant], *, seed: int = 0, examples: int = 200, steps: int = 12) -> None:
-    """Run the machine over a merchant with a fixed seed; raises `MerchantBug` with the report when it finds one."""
-    machine = type(f"{merchant.__name__}Machine", (MerchantMachine,), {"merchant": merchant})
-    machine._hypothesis_internal_use_seed = seed  # type: ignore[attr-defined]  # noqa: SLF001 - what `hypothesis.seed` sets
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
+def explore(
+    merchant: type[Merchant],
+    *,
+    seed: int = 0,
+    examples: int = 200,
+    steps: int = 12,
+    phases: tuple[Literal["catalogue", "hunt"], ...] = ("catalogue", "hunt"),
+) -> Coverage:
+    """Run the machine over a merchant with a fixed seed; returns what was tried.
+
+    `MerchantBug` with the report when it finds one.
+    """
+    machine: Any = type(f"{merchant.__name__}Machine", (MerchantMachine,), {"merchant": merchant, "phases": phases})
+    machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
+    found: Coverage = machine.run(
+        settings(
             max_examples=examples,
             stateful_step_count=steps,
             database=None,
@@ -265,3 +349,4 @@ def explore(merchant: type[Merchant], *, seed: int = 0, examples: int = 200, ste
             print_blob=False,
         ),
     )
+    return found

@@ -6,29 +6,34 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
-from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
+from paydouble.stateful.coverage import Trial
 from paydouble.stateful.driver import Driver, MakeMerchant
 from paydouble.stateful.expected import Order
+from paydouble.stateful.findings import Rule, by_cause
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.service import Interruption
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
     DIALECTS,
     INJECTED_WEBHOOKS,
+    MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    SCENARIOS,
+    SHARES,
+    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
     Trouble,
     documents_of,
@@ -36,34 +41,19 @@ from paydouble.stateful.troubles import (
 )
 from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
 
-MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "none": "",
-        "second click": "the customer clicks again meanwhile",
-        "dies": "the merchant's process is killed in the middle and started again",
-        "webhook first": "the first webhook overtakes the reply",
-    }
-)
-WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "answer lost": "The merchant's answer to the next webhook will be lost",
-        "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
-        "database down": "The merchant's database will fail once while it works on the next webhook",
-        "again meanwhile": "The next webhook will come again while the merchant works on it",
-    }
-)
-REFUND_TROUBLES: Final = (
-    "none",
-    "request lost",
-    "reply lost",
-    "two replies lost",
-    "500 after the commit",
-    "503",
-    "proxy page",
-)
 _ROUNDS: Final = 6
 _HOUR: Final = 3_600_000
+_MOST_TIMERS: Final = 10_000
+_TIMERS_AT_ONCE: Final = 25
 _settings: dict[str, Settings] = {}
+
+
+class _Pending(NamedTuple):
+    # A trouble whose faults are armed; whether it acts is known when they are removed.
+    table: str
+    name: str
+    state: str
+    fault_ids: list[str]
 
 
 class Play:
@@ -80,13 +70,16 @@ class Play:
             _settings[dialect] = load_settings(_named(DIALECTS, dialect, "dialect"))
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
+        self.trials = [Trial("dialect", dialect, "none", "none")]
+        """What has acted so far."""
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
         self._driver.on_received = self._check_view
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._seen = 0
-        self._reading: list[str] = []
+        self._reads_disturbed = False
+        self._pending: list[_Pending] = []
 
     def __enter__(self) -> Self:
         """Return the play."""
@@ -141,17 +134,12 @@ class Play:
         scenario: str = "happy-path",
     ) -> None:
         """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0."""
-        options = _options(
-            trouble=trouble,
-            meanwhile=meanwhile,
-            at=at if meanwhile in {"second click", "dies"} else 0,
-            scenario=scenario,
-        )
-        self._click("pay", order, trouble, meanwhile, at, scenario, options)
+        at = at if meanwhile in {"second click", "dies"} else 0
+        self._click("pay", order, trouble, meanwhile, at, scenario)
 
     def retry(self, order: int = 1, trouble: str = "none") -> None:
         """The customer presses the button again."""
-        self._click("retry", order, trouble, "none", 0, "happy-path", _options(trouble=trouble))
+        self._click("retry", order, trouble, "none", 0, SCENARIOS[0])
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
@@ -162,11 +150,10 @@ class Play:
     def refund(self, order: int = 1, share: str = "all", trouble: str = "none", *, meanwhile: str = "none") -> None:
         """The merchant refunds `all`, `most` (two thirds) or `half` of an order."""
         target, number = self._order(order)
-        amount = {"all": target.amount, "most": target.amount * 2 // 3, "half": target.amount // 2}[share]
         refund_id = f"{target.id}-refund-{len(target.refunds_requested) + 1}"
-        target.refunds_requested[refund_id] = amount
-        options = _options(share=share, trouble=trouble, meanwhile=meanwhile)
-        self._refund(target, refund_id, trouble, meanwhile, f"play.refund({number}{options})", f"{share} of it")
+        target.refunds_requested[refund_id] = int(target.amount * _named(SHARES, share, "share"))
+        call = f"play.refund({number}{_options(share=share, trouble=trouble, meanwhile=meanwhile)})"
+        self._refund(target, refund_id, trouble, meanwhile, call, f"{share} of it")
 
     def refund_again(self, order: int = 1) -> None:
         """The last refund of an order is requested again, under the same refund id."""
@@ -204,8 +191,8 @@ class Play:
         target, number = self._order(order)
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
-        options = _options(restarted=restarted)
-        with self._step(f"{sentence}then a second click", f"play.dead_line({number}, {time!r}{options})", _DEAD):
+        call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted)})"
+        with self._step(f"{sentence}then a second click", call, _DEAD):
             self._note_click(target)
             armed = self._arm(_DEAD)
             self._driver.down = True
@@ -228,19 +215,22 @@ class Play:
         """The next answers to GET requests are disturbed: one of `READ_TROUBLES`."""
         found = _named(READ_TROUBLES, trouble, "trouble")
         with self._step(_sentence(found.description), f"play.reads({trouble!r})", found, method="GET"):
-            self._reading += self._arm(found, method="GET")
+            self._reads_disturbed = True
+            self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, method="GET")))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
         found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
         with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", found):
-            self._arm(found)
+            self._pending.append(_Pending("webhooks", trouble, self._state(), self._arm(found)))
 
     def interrupt_webhook(self, what: str, at: int = 0) -> None:
         """The merchant's work on the next webhook is interrupted `at` a point of its code."""
         words = _named(WEBHOOK_INTERRUPTIONS, what, "interruption")
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
-            self._driver.interruption = (what, at)
+            state = self._state()
+            acted = Trial("interrupted webhook", what, state, "accept")
+            self._driver.interruption = (what, at, lambda: self.trials.append(acted))
 
     def inject(self, how: str, which: int = 1) -> None:
         """An earlier webhook is sent again, unchanged or forged: one of `INJECTED_WEBHOOKS`; the newest is number 1."""
@@ -252,20 +242,24 @@ class Play:
         delivery = done[-1 - place]
         about = f"{_sentence(found.description)} ({delivery.event.type})"
         with self._step(about, f"play.inject({how!r}, {place + 1})", found, object_id=delivery.event.object_id):
+            state = self._state()
             armed = self._arm(found, object_id=delivery.event.object_id)
             self._box.redeliver(delivery)
             self._double.deliver()
             self._disarm(armed)
+            self.trials.append(Trial("injected webhook", how, state, self._driver.expectation))
 
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
         target, number = self._order(order)
         act = _named(PROVIDER_ACTS, what, "act")
+        state = self._state()
         try:
             words = act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):
             words = None
         if words is not None:
+            self.trials.append(Trial("provider", what, state, "none"))
             with self._step(f"{target.id}: {words}", f"play.provider({what!r}, {number})"):
                 pass
 
@@ -274,6 +268,7 @@ class Play:
     def end(self) -> None:
         """Remove all faults, let everything settle, and check the rules that hold at the end."""
         with self._checked():
+            self._close_pending()
             self._box.faults.clear()
             self._driver.interruption = None
             self._driver.service.interruptions.clear()
@@ -281,21 +276,26 @@ class Play:
                 before = self._driver.statuses(), self._box.journal.events.total
                 self._driver.call("tick")
                 self._double.advance(by=_HOUR)
-                self._double.advance(limit=10_000)
-                if (
-                    round_number
-                    and self._box.idle
-                    and before == (self._driver.statuses(), self._box.journal.events.total)
-                ):
+                self._until_idle()
+                after = self._driver.statuses(), self._box.journal.events.total
+                if self.failed or (round_number and self._box.idle and before == after):
                     break
             self._driver.call("tick")
         for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
             found = expected.expected_state(self._box, order)
-            for text in invariants.at_end(self._driver.merchant, order, status, found):
-                self._driver.add_finding(text)
+            self._add_findings(invariants.at_end(self._driver.merchant, order, status, found))
         self._report()
 
     # Inside
+
+    def _until_idle(self) -> None:
+        # A merchant that answers each event with another deposit never comes to rest; the ledger shows it early.
+        for _ in range(_MOST_TIMERS // _TIMERS_AT_ONCE):
+            if self._double.advance(limit=_TIMERS_AT_ONCE) < _TIMERS_AT_ONCE:
+                return
+            self._add_findings(invariants.of_ledger(self._box, self.orders))
+            if self.failed:
+                return
 
     @contextmanager
     def _step(self, sentence: str, call: str, trouble: Trouble | None = None, **match: str) -> Iterator[None]:
@@ -307,48 +307,58 @@ class Play:
     def _checked(self) -> Iterator[None]:
         yield
         self._double.deliver()
-        findings = [*invariants.of_requests(self._box, self._seen), *invariants.of_ledger(self._box, self.orders)]
+        self._add_findings(invariants.of_requests(self._box, self._seen))
+        self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
-        for text in findings:
-            self._driver.add_finding(text)
         self._check_view()
         self._report()
 
     def _check_view(self) -> None:
         for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
             found = expected.expected_state(self._box, order)
-            for text in invariants.of_view(self._driver.merchant, order, status, found):
-                self._driver.add_finding(text)
+            self._add_findings(invariants.of_view(self._driver.merchant, order, status, found))
             order.status = status
+
+    def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
+        for rule, text in found:
+            self._driver.add_finding(rule, text)
 
     def _report(self) -> None:
         if self._driver.findings:
-            verdict = self._driver.findings[0]
-            raise MerchantBug(verdict, self.story.report(verdict, self._name, self._box))
+            first, *others = by_cause(self._driver.findings)
+            text = self.story.report(first.text, [each.text for each in others], self._name, self._box)
+            raise MerchantBug(first.text, text, first.rule)
 
-    def _click(  # noqa: PLR0913, PLR0917 - what a click can meet
-        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str, options: str
+    def _click(  # noqa: PLR0913, PLR0917 - what can disturb a click
+        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str
     ) -> None:
         target, number = self._order(order)
         met = _named(POST_TROUBLES, trouble, "trouble")
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
         clauses += [words for words in (met.description, _named(MEANWHILE, meanwhile, "meanwhile")) if words]
-        if scenario != "happy-path":
+        if scenario != SCENARIOS[0]:
             clauses.append(f"its scenario will be {scenario}")
         match = {"operation": "deposit-creation", "external_identifier": target.id}
+        options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario)
         with self._step("; ".join(clauses), f"play.{how}({number}{options})", met, **match):
             self._note_click(target)
             self._box.scenarios.activate(scenario)
+            state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
             armed = self._arm(met, **match)
-            if meanwhile == "webhook first":
-                armed += self._arm(_FIRST)
+            first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
+            if first:
                 self.story.faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
+            start = self._box.journal.requests.total
             self._create_deposit(how, target, met.retry_after_seconds)
-            self._disarm(armed)
+            self._note_requests("POST", trouble, state, armed, start)
+            self._note_requests("meanwhile", meanwhile, state, first, start)
+            if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
+                self.trials.append(Trial("scenario", scenario, state, "new"))
+            self._disarm(armed + first)
             target.key_has_stored_error |= trouble == "stored 500"
             gets_through = (met.gets_through or trouble == "none") and not target.key_has_stored_error
-            if gets_through and meanwhile != "dies" and not self._reading:
+            if gets_through and meanwhile != "dies" and not self._reads_disturbed:
                 target.deposit_due = (
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
@@ -357,27 +367,36 @@ class Play:
         start = self._box.journal.requests.total
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
         self._driver.service.interruptions.clear()
-        for text in invariants.of_keys(self._box, start):
-            self._driver.add_finding(text)
+        self._add_findings(invariants.of_keys(self._box, start))
 
-    def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what a refund can meet
+    def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
         met = _named(POST_TROUBLES, trouble, "trouble")
-        digits = MINOR_DIGITS[target.currency]
-        amount = Decimal(target.refunds_requested[refund_id]).scaleb(-digits)
+        amount = Decimal(target.refunds_requested[refund_id]).scaleb(-MINOR_DIGITS[target.currency])
         clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
         with self._step("; ".join(filter(None, clauses)), call, met, operation="refund-creation"):
+            state, start = self._state(), self._box.journal.requests.total
             armed = self._arm(met, operation="refund-creation")
             self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=met.retry_after_seconds)
             self._driver.service.interruptions.clear()
+            self._note_requests("refund", trouble, state, armed, start)
             self._disarm(armed)
 
     def _interrupt(self, meanwhile: str, at: int, click: Callable[[], Any]) -> None:
+        acted = Trial("meanwhile", meanwhile, self._state(), "none")
+
+        def act(what: Callable[[], Any]) -> Callable[[], None]:
+            def note_and_act() -> None:
+                self.trials.append(acted)
+                what()
+
+            return note_and_act
+
         interruptions = self._driver.service.interruptions
         if meanwhile == "second click" and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, click))
+            interruptions.append(Interruption(at, act(click)))
         elif meanwhile == "dies":
-            interruptions.append(Interruption(at, _die))
+            interruptions.append(Interruption(at, act(_kill)))
 
     def _note_click(self, order: Order) -> None:
         # A click on an order that is paid, or being paid, allows no further deposit.
@@ -398,6 +417,36 @@ class Play:
         for fault_id in fault_ids:
             self._box.faults.remove(fault_id)
 
+    # What was tried
+
+    def _state(self) -> str:
+        if not self.orders:
+            return "none"
+        state = expected.expected_state(self._box, self.orders[-1])
+        if state.disputes:
+            return "disputed"
+        if state.refunds:
+            return "refunded"
+        if state.paid:
+            return "paid"
+        if not state.pay_ins:
+            return "none"
+        return "open" if any(each.status in unfinished(PAY_IN) for each in state.pay_ins) else "ended"
+
+    def _note_requests(self, table: str, name: str, state: str, fault_ids: list[str], start: int) -> None:
+        log = self._box.journal.requests
+        sent = [entry for entry in list(log.entries)[start - log.evicted :] if entry.method == "POST"]
+        met = [entry for entry in sent if set(fault_ids) & set(entry.faults)] if fault_ids else sent
+        fired = any(self._box.faults.get(fault_id).fired for fault_id in fault_ids) or not fault_ids
+        if fired and sent and (fault_ids or name == "none"):
+            self.trials.append(Trial(table, name, state, (met or sent)[0].verdict))
+
+    def _close_pending(self) -> None:
+        for table, name, state, fault_ids in self._pending:
+            if any(self._box.faults.get(fault_id).fired for fault_id in fault_ids):
+                self.trials.append(Trial(table, name, state, "none"))
+        self._pending.clear()
+
 
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
 _FIRST: Final = Trouble(
@@ -406,7 +455,7 @@ _FIRST: Final = Trouble(
 )
 
 
-def _die() -> None:
+def _kill() -> None:
     raise ProcessKilled
 
 
@@ -415,7 +464,7 @@ def _options(**given: object) -> str:
         "trouble": "none",
         "meanwhile": "none",
         "at": 0,
-        "scenario": "happy-path",
+        "scenario": SCENARIOS[0],
         "share": "all",
         "restarted": False,
     }

@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Loss, Lost, TimedOut, client_outcome
 from paydouble.inprocess import InProcess
+from paydouble.stateful.findings import Rule
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 
 BASE_URL: Final = "http://paydouble.test"
@@ -71,7 +72,7 @@ class _Usage:
 class Service:
     """What a merchant is made with; `ServiceLike` describes the members."""
 
-    def __init__(self, double: InProcess, add_finding: Callable[[str], None]) -> None:
+    def __init__(self, double: InProcess, add_finding: Callable[[Rule, str], None]) -> None:
         """Serve one merchant of a double; `add_finding` takes each rule that its client breaks."""
         identity = double.identity
         self.base_url = BASE_URL
@@ -174,12 +175,13 @@ class Service:
         usage.at_once = usage.at_once + 1 if same == usage.last else 1
         usage.last = same
         if usage.at_once >= _AT_ONCE:
-            self._add_finding(f"sends {method} {target} {_AT_ONCE} times without a pause between them")
+            self._add_finding(Rule.RETRIES, f"sends {method} {target} {_AT_ONCE} times without a pause between them")
         if usage.limited_at is not None and usage.retry_after_seconds is not None:
             pause, usage.limited_at = now - usage.limited_at, None
             # The reset is a whole second, and may have been rounded down.
             if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
-                self._add_finding(f"asks again {pause:g} s after a 429 that asked for {usage.retry_after_seconds:g} s")
+                asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
+                self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
 
     def _perform(self, reply: Reply, timeout: float | None) -> Response:
         """Let the time of an answer pass, and return it or raise what a client raises."""
@@ -211,7 +213,7 @@ class Service:
 
     def _other_host(self, url: str, headers: CIMultiDict[str]) -> Response:
         if "Authorization" in headers:
-            self._add_finding(f"sends its credentials to another host, {url}")
+            self._add_finding(Rule.CREDENTIALS, f"sends its credentials to another host, {url}")
         return Response(200, CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json"})), b"{}")
 
 

@@ -29,10 +29,11 @@ class Story:
         self.calls.append(call)
         self.faults.extend(faults)
 
-    def report(self, verdict: str, merchant: str, box: Sandbox) -> str:
-        """Return the report of a verdict; `merchant` is the name of the adapter."""
+    def report(self, verdict: str, others: Sequence[str], merchant: str, box: Sandbox) -> str:
+        """Return the report of a verdict; `others` are rules broken besides, `merchant` is the adapter's name."""
         parts = [
             f"{verdict}.",
+            *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
             "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self.sentences, 1)),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
             "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),

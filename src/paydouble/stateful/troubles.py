@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -229,6 +230,36 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
 )
 
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
+
+MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "none": "",
+        "second click": "the customer clicks again meanwhile",
+        "dies": "the merchant's process is killed in the middle and started again",
+        "webhook first": "the first webhook overtakes the reply",
+    }
+)
+WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "answer lost": "The merchant's answer to the next webhook will be lost",
+        "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
+        "database down": "The merchant's database will fail once while it works on the next webhook",
+        "again meanwhile": "The next webhook will come again while the merchant works on it",
+    }
+)
+REFUND_TROUBLES: Final = (
+    "none",
+    "request lost",
+    "reply lost",
+    "two replies lost",
+    "500 after the commit",
+    "503",
+    "proxy page",
+)
+SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
+    {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3)}
+)
+"""How much of an order is refunded."""
 
 
 def faults_of(trouble: Trouble, **match: str) -> list[Fault]:

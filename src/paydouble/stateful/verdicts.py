@@ -5,15 +5,17 @@ from __future__ import annotations
 import traceback
 
 from paydouble.core.errors import PaydoubleError
+from paydouble.stateful.findings import Rule
 
 
 class MerchantBug(AssertionError):
     """The merchant broke a rule. `verdict` is the sentence; the text adds the steps and how to repeat them."""
 
-    def __init__(self, verdict: str, text: str = "") -> None:
-        """Take the sentence and the report."""
+    def __init__(self, verdict: str, text: str = "", rule: Rule = Rule.CRASH) -> None:
+        """Take the sentence, the report and the rule that was broken."""
         super().__init__(text or verdict)
         self.verdict = verdict
+        self.rule = rule
 
 
 class AdapterMisfit(PaydoubleError):

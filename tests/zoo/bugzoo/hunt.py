@@ -1,4 +1,4 @@
-"""Hunting: how many examples, and how long, the machine needs to find what is wrong with a merchant."""
+"""How many plays and examples, and how long, the machine needs to find what is wrong with a merchant."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from bugzoo.registry import Variant
 from bugzoo.steady import steady
 from bugzoo.stories import play_story
 from paydouble.stateful import MerchantBug, MerchantMachine
+from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.coverage import Coverage
 
 STEPS = 12
 ROUND = 60
@@ -29,7 +31,7 @@ _SETTINGS = settings(
 
 @dataclass(frozen=True)
 class Catch:
-    """How a hunt ended: the verdict (None: nothing was found), after how many examples and seconds."""
+    """How it ended: the verdict (None: nothing was found), after how many plays and seconds."""
 
     verdict: str | None
     examples: int
@@ -37,13 +39,19 @@ class Catch:
 
 
 def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
-    """Run the machine over a merchant until it finds something, or has tried so many examples; nothing is shrunk.
+    """Run the catalogue, then hunt until something is found or so many examples were tried; the hunt shrinks nothing.
 
-    Every sixty examples it begins anew from another seed, as Hypothesis stays near what it has seen.
+    Every sixty examples the hunt begins again from another seed, as Hypothesis stays near what it has seen.
     """
     start = time.perf_counter()
-    tried = 0
+    coverage = Coverage()
     verdict: str | None = None
+    try:
+        CatalogueRun(merchant).all(coverage, lambda _number, _total: None)
+    except MerchantBug as bug:
+        verdict = bug.verdict
+    tried = coverage.plays
+    examples += tried
     while verdict is None and tried < examples:
         verdict, more = _hunt(merchant, 1000 * seed + tried, min(ROUND, examples - tried))
         tried += more

@@ -1,0 +1,360 @@
+"""The catalogue: a fixed list of short plays, derived from the vocabulary, that the machine runs before its hunt.
+
+Each entry of the vocabulary is played alone, in the shortest play in which it can matter: a trouble of a POST in one
+payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
+follow where one trouble hides what another does; each says why. Sections come in the order of what a mistake costs:
+double charges, forged payments, double or missing fulfilment, refunds and disputes, then everything else.
+
+Nothing here names an entry of the vocabulary where all entries of its table are meant, so a new one is played without
+a change to this file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial
+from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.play import Play
+from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.troubles import (
+    DIALECTS,
+    INJECTED_WEBHOOKS,
+    MEANWHILE,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    REFUND_TROUBLES,
+    SCENARIOS,
+    SHARES,
+    WEBHOOK_INTERRUPTIONS,
+    WEBHOOK_TROUBLES,
+)
+from paydouble.stateful.verdicts import MerchantBug
+
+# Amounts that binary floats round, and currencies with no, two and three minor digits.
+PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
+# Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
+POINTS: Final = range(8)
+# Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
+_EVENTS: Final = (None, "1s", "2500ms", "5s")
+
+
+class Step(NamedTuple):
+    """A call of one of `Play`'s commands."""
+
+    command: str
+    arguments: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def take(self, play: Play) -> None:
+        """Take the step in a play."""
+        getattr(play, self.command)(*self.arguments, **dict(self.options))
+
+    def missing(self, merchant: type[Merchant]) -> str | None:
+        """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
+        method = _NEEDS.get(self.command)
+        if method is not None and getattr(merchant, method) is getattr(Merchant, method):
+            return f"no {method}"
+        if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
+            return "interleaves = False"
+        return None
+
+
+_NEEDS: Final = {
+    "refund": "refund",
+    "refund_again": "refund",
+    "restart": "restart",
+    "returns": "customer_returns",
+}
+"""Command → the method of the adapter without which it does nothing."""
+_TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
+"""Commands whose last argument after the order is optional."""
+_NESTED: Final = frozenset({"second click", "webhook first", "again meanwhile"})
+"""What enters the merchant's code while a call is running."""
+
+
+class CataloguePlay(NamedTuple):
+    """One play of the catalogue."""
+
+    steps: tuple[Step, ...]
+    reason: str = ""
+    """Why its troubles are combined; empty when one is played alone."""
+    dialect: str = "plain"
+
+    def missing(self, merchant: type[Merchant]) -> str | None:
+        """Return what an adapter lacks for this play; None when it lacks nothing."""
+        return next(filter(None, (step.missing(merchant) for step in self.steps)), None)
+
+    def entries(self) -> set[tuple[str, str]]:
+        """Return the entries of the vocabulary that it uses, each with its table."""
+        used = {value for step in self.steps for value in (*step.arguments, *dict(step.options).values())}
+        used.add(self.dialect)
+        commands = {step.command for step in self.steps}
+        return {
+            (table, name)
+            for table, names in VOCABULARY.items()
+            for name in names
+            if name in used and COMMANDS[table] & commands
+        }
+
+    def shorter(self) -> Iterator[CataloguePlay]:
+        """Yield the plays with one step or one option less, and with the plain dialect."""
+        if self.dialect != "plain":
+            yield self._replace(dialect="plain")
+        for place in reversed(range(len(self.steps))):
+            yield self._replace(steps=self.steps[:place] + self.steps[place + 1 :])
+        for place, step in enumerate(self.steps):
+            for option in step.options:
+                options = tuple(each for each in step.options if each is not option)
+                plain = step._replace(options=options)
+                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
+            if step.command in _TROUBLE_LAST and len(step.arguments) > 1:
+                plain = step._replace(arguments=step.arguments[:-1])
+                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
+
+
+def step(command: str, *arguments: Any, **options: Any) -> Step:  # noqa: ANN401 - those of the command
+    """Return a step."""
+    return Step(command, arguments, tuple(options.items()))
+
+
+_ORDER: Final = step("order")
+_PAY: Final = step("pay")
+_RETRY: Final = step("retry")
+_SETTLE: Final = step("wait", "10s")
+_RESTART: Final = step("restart")
+_PAID: Final = (_ORDER, _PAY, _SETTLE)
+
+
+@cache
+def catalogue() -> tuple[CataloguePlay, ...]:
+    """Return all plays, in the order in which they are tried, none twice."""
+    sections = (_charges, _forgeries, _events, _interruptions, _losses, _refunds, _provider, _reads, _forms, _pairs)
+    return tuple(dict.fromkeys(play for section in sections for play in section()))
+
+
+def _charges() -> Iterator[CataloguePlay]:
+    # What leads to a double charge, or to an order that is paid and not known to be.
+    for trouble in POST_TROUBLES:
+        yield CataloguePlay((_ORDER, step("pay", 1, trouble), _SETTLE))
+    for trouble in POST_TROUBLES:
+        yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE))
+    for what in MEANWHILE:
+        for at in POINTS if what in {"second click", "dies"} else (0,):
+            yield CataloguePlay((_ORDER, step("pay", 1, meanwhile=what, at=at), _SETTLE))
+            yield CataloguePlay((_ORDER, step("pay", 1, meanwhile=what, at=at), _RETRY, _SETTLE))
+    for time in ("1h", "25h", "80h"):
+        for restarted in (False, True):
+            yield CataloguePlay((_ORDER, step("dead_line", 1, time, restarted=restarted)))
+    for scenario in SCENARIOS:
+        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), _SETTLE))
+        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
+
+
+def _forgeries() -> Iterator[CataloguePlay]:
+    # Before the money is there, a forged success gives the goods away.
+    for how in INJECTED_WEBHOOKS:
+        yield CataloguePlay((_ORDER, _PAY, step("inject", how)))
+    for how in INJECTED_WEBHOOKS:
+        yield CataloguePlay((_ORDER, step("pay", 1, scenario="card-declined"), _SETTLE, step("inject", how)))
+    for how in INJECTED_WEBHOOKS:
+        for which in range(1, 5):
+            yield CataloguePlay((*_PAID, step("inject", how, which)))
+
+
+def _events() -> Iterator[CataloguePlay]:
+    for trouble in WEBHOOK_TROUBLES:
+        for scenario in SCENARIOS:
+            yield CataloguePlay((_ORDER, step("webhooks", trouble), step("pay", 1, scenario=scenario), _SETTLE))
+    for trouble in WEBHOOK_TROUBLES:
+        # Only the success is disturbed, and no background job runs before it is looked at.
+        later = (step("pass_time", "5s"), step("webhooks", trouble), step("pass_time", "5s"))
+        yield CataloguePlay((_ORDER, _PAY, *later))
+
+
+def _interruptions() -> Iterator[CataloguePlay]:
+    for what in WEBHOOK_INTERRUPTIONS:
+        for before in reversed(_EVENTS):
+            first = () if before is None else (_PAY, step("pass_time", before))
+            then = (_PAY, _SETTLE) if before is None else (step("pass_time", "10m"),)
+            for at in POINTS if what != "answer lost" else (0,):
+                yield CataloguePlay((_ORDER, *first, step("interrupt_webhook", what, at), *then))
+
+
+def _losses() -> Iterator[CataloguePlay]:
+    for time in ("1h", "50h", "80h"):
+        yield CataloguePlay((_ORDER, _PAY, step("outage", time)))
+    yield CataloguePlay((_ORDER, _PAY, _RESTART, _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _RESTART, step("pass_time", "10m")))
+
+
+def _refunds() -> Iterator[CataloguePlay]:
+    for share in SHARES:
+        yield CataloguePlay((*_PAID, step("refund", 1, share), _SETTLE))
+    for trouble in REFUND_TROUBLES:
+        yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), _SETTLE))
+        yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), step("refund_again"), _SETTLE))
+    for what in MEANWHILE:
+        yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what), _SETTLE))
+    yield CataloguePlay((*_PAID, step("refund", 1, "half"), _SETTLE, step("refund", 1, "half"), _SETTLE))
+    yield CataloguePlay((*_PAID, step("refund", 1, "most"), step("refund", 1, "most"), _SETTLE))
+    yield CataloguePlay((_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1), _SETTLE))
+    yield CataloguePlay((*_PAID, step("refund"), _SETTLE, step("provider", "refund fails late"), _SETTLE))
+
+
+def _provider() -> Iterator[CataloguePlay]:
+    for what in PROVIDER_ACTS:
+        yield CataloguePlay((_ORDER, _PAY, step("provider", what), _SETTLE))
+        yield CataloguePlay((*_PAID, step("provider", what), _SETTLE))
+        for then in PROVIDER_ACTS:
+            chain = (step("provider", "dispute"), step("provider", what), step("provider", then))
+            yield CataloguePlay((*_PAID, *chain, _SETTLE), "a dispute changes more than once")
+        yield CataloguePlay(
+            (*_PAID, step("refund", 1, "half"), _SETTLE, step("provider", what), step("provider", "dispute lost")),
+            "a refund and a dispute take the same money",
+        )
+    expired = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
+    yield CataloguePlay((*expired, step("provider", "late money")))
+    yield CataloguePlay((*expired, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+
+
+def _reads() -> Iterator[CataloguePlay]:
+    for trouble in READ_TROUBLES:
+        yield CataloguePlay((*_PAID, step("reads", trouble), step("returns"), _SETTLE))
+        yield CataloguePlay((*_PAID, step("reads", trouble), _SETTLE))
+        yield CataloguePlay((_ORDER, step("pay", 1, "reply lost"), step("reads", trouble), _RETRY, _SETTLE))
+        yield CataloguePlay((_ORDER, step("reads", trouble), _PAY, step("returns"), _SETTLE))
+
+
+def _forms() -> Iterator[CataloguePlay]:
+    for price in PRICES:
+        yield CataloguePlay((step("order", *price), _PAY, _SETTLE))
+        yield CataloguePlay((step("order", *price), _PAY, _SETTLE, step("refund", 1, "half"), _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, _ORDER, step("pay", 2), _SETTLE, step("refund", 1, "half"), _SETTLE))
+    for dialect in DIALECTS:
+        yield CataloguePlay((*_PAID, step("returns"), step("refund", 1, "half"), _SETTLE), dialect=dialect)
+        for trouble in ("reply lost", "unknown code", "429"):
+            yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE), dialect=dialect)
+        yield CataloguePlay((*_PAID, step("inject", "again")), dialect=dialect)
+        yield CataloguePlay((_ORDER, step("webhooks", "reverse"), _PAY, _SETTLE), dialect=dialect)
+
+
+def _pairs() -> Iterator[CataloguePlay]:
+    lost = [name for name, trouble in POST_TROUBLES.items() if trouble.gets_through and name != "none"]
+    for trouble in lost:
+        paid = step("pay", 1, trouble)
+        for time in ("1h", "25h"):
+            yield CataloguePlay(
+                (_ORDER, paid, step("pass_time", time), _RETRY, _SETTLE), "the customer comes back, and no job has run"
+            )
+        yield CataloguePlay((_ORDER, paid, _RESTART, _RETRY, _SETTLE), "the key has to survive a restart")
+        yield CataloguePlay(
+            (_ORDER, step("webhooks", "late"), paid, _RETRY, _SETTLE), "neither a reply nor a webhook tells"
+        )
+        for what in MEANWHILE:
+            for at in POINTS if what in {"second click", "dies"} else (0,):
+                yield CataloguePlay(
+                    (_ORDER, step("pay", 1, trouble, meanwhile=what, at=at), _RETRY, _SETTLE),
+                    "what is known of the attempt is not yet complete",
+                )
+    for trouble in POST_TROUBLES:
+        yield CataloguePlay(
+            (_ORDER, _PAY, step("provider", "fails"), step("retry", 1, trouble), _SETTLE),
+            "a second attempt is a new one",
+        )
+        yield CataloguePlay(
+            (_ORDER, step("pay", 1, trouble, scenario="card-declined"), _SETTLE, _RETRY, _SETTLE),
+            "a decline ends the attempt, whatever became of its reply",
+        )
+    for trouble in WEBHOOK_TROUBLES:
+        yield CataloguePlay(
+            (_ORDER, step("webhooks", trouble), _PAY, step("pass_time", "10s"), _RESTART, _SETTLE),
+            "what was seen has to survive a restart",
+        )
+        yield CataloguePlay(
+            (
+                *_PAID,
+                step("webhooks", trouble),
+                step("refund", 1, "half"),
+                _SETTLE,
+                step("provider", "dispute"),
+                _SETTLE,
+            ),
+            "events of refunds and disputes are disturbed as those of payments",
+        )
+        for what in WEBHOOK_INTERRUPTIONS:
+            yield CataloguePlay(
+                (
+                    _ORDER,
+                    _PAY,
+                    step("pass_time", "5s"),
+                    step("webhooks", trouble),
+                    step("interrupt_webhook", what),
+                    _SETTLE,
+                ),
+                "the work on an event is repeated",
+            )
+    for how in INJECTED_WEBHOOKS:
+        yield CataloguePlay(
+            (*_PAID, step("refund"), _SETTLE, step("inject", how, 3), step("inject", how, 1)),
+            "an old event must not undo a refund",
+        )
+
+
+class CatalogueRun(NamedTuple):
+    """What the plays of a catalogue are run with."""
+
+    merchant: type[Merchant]
+    seed: int = 0
+    patience_seconds: float = 10.0
+
+    def all(self, coverage: Coverage, progress: Callable[[int, int], None]) -> None:
+        """Run each play that the adapter allows; `MerchantBug` with the report of the first failure, shortened.
+
+        `progress` is called before each play with its number, from 0, and the number of plays.
+        """
+        plays = catalogue()
+        for number, play in enumerate(plays):
+            progress(number, len(plays))
+            missing = play.missing(self.merchant)
+            if missing is not None:
+                coverage.skip(play.entries(), missing)
+                continue
+            try:
+                coverage.played |= play.entries()
+                coverage.add(self.one(play))
+            except MerchantBug as bug:
+                raise self.shortest(play, bug) from None
+            coverage.plays += 1
+        progress(len(plays), len(plays))
+
+    def one(self, play: CataloguePlay) -> list[Trial]:
+        """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken."""
+        with Play(
+            self.merchant, dialect=play.dialect, seed=self.seed, patience_seconds=self.patience_seconds
+        ) as running:
+            for each in play.steps:
+                each.take(running)
+        return running.trials
+
+    def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
+        """Return the report of the shortest play that fails with the same verdict, found by leaving things out."""
+        shorter = True
+        while shorter:
+            shorter = False
+            for candidate in play.shorter():
+                try:
+                    self.one(candidate)
+                except MerchantBug as found:
+                    if found.rule == bug.rule and _gist(found) == _gist(bug):
+                        play, bug, shorter = candidate, found, True
+                        break
+        return bug
+
+
+def _gist(bug: MerchantBug) -> str:
+    # Amounts, times and keys differ between a play and a shorter one.
+    return re.sub(r"[\d.]+|\(.*\)", "", bug.verdict)

@@ -1,0 +1,144 @@
+"""What the machine has tried on a merchant, and what it has not tried, and why.
+
+A trial is an entry of the vocabulary that has acted, with the state of the payment at that moment and what came of it:
+the idempotency verdict of the request that met it, or what a receiver had to do with the webhook.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.troubles import (
+    DIALECTS,
+    INJECTED_WEBHOOKS,
+    MEANWHILE,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    REFUND_TROUBLES,
+    SCENARIOS,
+    WEBHOOK_INTERRUPTIONS,
+    WEBHOOK_TROUBLES,
+)
+
+VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "POST": tuple(POST_TROUBLES),
+        "refund": tuple(REFUND_TROUBLES),
+        "meanwhile": tuple(MEANWHILE),
+        "injected webhook": tuple(INJECTED_WEBHOOKS),
+        "webhooks": tuple(WEBHOOK_TROUBLES),
+        "interrupted webhook": tuple(WEBHOOK_INTERRUPTIONS),
+        "reads": tuple(READ_TROUBLES),
+        "provider": tuple(PROVIDER_ACTS),
+        "scenario": tuple(SCENARIOS),
+        "dialect": tuple(DIALECTS),
+    }
+)
+"""Table → its entries."""
+COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "POST": frozenset({"pay", "retry"}),
+        "refund": frozenset({"refund"}),
+        "meanwhile": frozenset({"pay", "refund"}),
+        "injected webhook": frozenset({"inject"}),
+        "webhooks": frozenset({"webhooks"}),
+        "interrupted webhook": frozenset({"interrupt_webhook"}),
+        "reads": frozenset({"reads"}),
+        "provider": frozenset({"provider"}),
+        "scenario": frozenset({"pay"}),
+        "dialect": frozenset({"order"}),
+    }
+)
+"""Table → the commands of a play that take its entries."""
+_NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "POST": "no deposit request met it",
+        "refund": "no refund request met it",
+        "meanwhile": "no call reached the point",
+        "reads": "no read met it",
+        "webhooks": "no event met it",
+        "interrupted webhook": "the receiver reached no such point; service.checkpoint() marks one",
+    }
+)
+
+
+class Trial(NamedTuple):
+    """One entry of the vocabulary that has acted."""
+
+    table: str
+    name: str
+    state: str
+    """The state of the payment: `none`, `open`, `paid`, `ended`, `refunded` or `disputed`."""
+    verdict: str
+    """What came of it: `new`, `replay`, `conflict`, `none` for a request; `accept`, `ignore`, … for a webhook."""
+
+
+class Untried(NamedTuple):
+    """One entry of the vocabulary that has never acted, and why."""
+
+    table: str
+    name: str
+    reason: str
+
+
+class Coverage:
+    """What has been tried on one merchant."""
+
+    def __init__(self) -> None:
+        """Start with nothing tried."""
+        self.trials: Counter[Trial] = Counter()
+        self.skipped: dict[tuple[str, str], str] = {}
+        """Table and entry → what the adapter lacks for a play with it."""
+        self.played: set[tuple[str, str]] = set()
+        """Tables and entries of the plays that the adapter allowed."""
+        self.plays = 0
+        self.examples = 0
+
+    def add(self, trials: Iterable[Trial]) -> None:
+        """Count the trials of a play."""
+        self.trials.update(trials)
+
+    def skip(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
+        """Note why a play with these entries, each with its table, was left out."""
+        for entry in entries:
+            self.skipped.setdefault(entry, reason)
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Return how often each entry has acted."""
+        found: Counter[tuple[str, str]] = Counter()
+        for trial, times in self.trials.items():
+            found[trial.table, trial.name] += times
+        return found
+
+    def untried(self) -> Iterator[Untried]:
+        """Yield the entries that have never acted."""
+        counts = self.counts()
+        for table, names in VOCABULARY.items():
+            for name in names:
+                if not counts[table, name]:
+                    skipped = None if (table, name) in self.played else self.skipped.get((table, name))
+                    reason = skipped or _NOTHING_MET_IT.get(table, "nothing met it")
+                    yield Untried(table, name, reason)
+
+    def summary(self) -> str:
+        """Return a few lines: how much was tried, and what was not."""
+        entries = sum(len(names) for names in VOCABULARY.values())
+        runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
+        tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
+        lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
+        reasons: dict[str, list[str]] = {}
+        for each in self.untried():
+            reasons.setdefault(each.reason, []).append(f"{each.table} {each.name!r}")
+        lines += [f"Never tried ({reason}): {', '.join(names)}." for reason, names in reasons.items()]
+        return "\n".join(lines)
+
+    def table(self) -> str:
+        """Return each entry with its states and verdicts, one a line."""
+        cells: dict[tuple[str, str], list[str]] = {}
+        for trial, times in sorted(self.trials.items()):
+            cells.setdefault((trial.table, trial.name), []).append(f"{trial.state}/{trial.verdict} {times}")
+        return "\n".join(f"{table} {name!r}: {', '.join(found)}" for (table, name), found in cells.items())

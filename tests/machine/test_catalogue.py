@@ -1,0 +1,177 @@
+"""The catalogue: the whole vocabulary is played before the hunt, and what was not tried is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.steady import steady
+from bugzoo.table import VARIANTS
+from hypothesis import settings
+
+from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
+from paydouble.stateful.catalogue import CataloguePlay, CatalogueRun, step
+from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial
+from paydouble.stateful.preferences import Preferences
+from paydouble.stateful.troubles import POST_TROUBLES, Trouble
+
+MERCHANTS = {each.name: each.merchant for each in VARIANTS}
+QUICK = settings(max_examples=3, stateful_step_count=3, database=None, deadline=None, derandomize=True)
+
+
+def machine(merchant: type[Merchant], **attributes: Any) -> Any:  # noqa: ANN401 - a class that is made here
+    """Return a machine for a merchant."""
+    return type("ShopMachine", (MerchantMachine,), {"merchant": merchant, **attributes})
+
+
+@pytest.fixture(scope="module")
+def covered() -> Coverage:
+    """Run the whole catalogue over the correct merchant, once."""
+    coverage = Coverage()
+    CatalogueRun(ZooMerchant).all(coverage, lambda _number, _total: None)
+    return coverage
+
+
+def test_the_correct_merchant_passes_the_catalogue(covered: Coverage) -> None:
+    """Every play is run, and nothing is found."""
+    assert covered.plays == len(catalogue.catalogue()) > 500
+
+
+def test_every_entry_of_the_vocabulary_acts(covered: Coverage) -> None:
+    """On a merchant with all methods nothing is left out, except reads that its lists do not show."""
+    assert {each.table for each in covered.untried()} <= {"reads"}
+
+
+@pytest.mark.parametrize("table", VOCABULARY)
+def test_every_entry_has_a_play_of_its_own(table: str) -> None:
+    """One without another trouble beside it."""
+    alone = [play for play in catalogue.catalogue() if not play.reason]
+
+    missing = [name for name in VOCABULARY[table] if not any((table, name) in play.entries() for play in alone)]
+
+    # What is plain is in every play without being named.
+    assert missing in ([], ["none"], ["happy-path"], ["plain"])
+
+
+def test_a_new_trouble_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that is added to the vocabulary is played without a second list."""
+    new = {**POST_TROUBLES, "meteor": Trouble("a meteor hits the service")}
+    catalogue.catalogue.cache_clear()
+    monkeypatch.setattr(catalogue, "POST_TROUBLES", new)
+    try:
+        plays = catalogue.catalogue()
+    finally:
+        catalogue.catalogue.cache_clear()
+
+    assert any(step("pay", 1, "meteor") in play.steps for play in plays)
+
+
+def test_no_play_is_run_twice() -> None:
+    """Two plays differ in what is done, not in their reasons alone."""
+    plays = [(play.dialect, play.steps) for play in catalogue.catalogue()]
+
+    assert len(set(plays)) == len(plays)
+
+
+def test_a_failure_is_told_as_the_machine_tells_it() -> None:
+    """The report is that of the shortest play with the same verdict."""
+    with pytest.raises(MerchantBug, match="took a new Idempotency-Key for a retry") as caught:
+        machine(MERCHANTS["NewKeyWhenTheReplyIsLost"], phases=("catalogue",)).run(QUICK)
+
+    assert "1. order-1 is placed: 49.90 EUR.\n  2. order-1 is paid for; the request is lost on its way.\n\n" in str(
+        caught.value
+    )
+    assert "with Play(NewKeyWhenTheReplyIsLost) as play:" in str(caught.value)
+
+
+def test_a_step_that_does_not_matter_is_left_out() -> None:
+    """So is an option."""
+    steps = (step("order"), step("wait", "1s"), step("pay", 1, "reply lost", scenario="abandoned"), step("restart"))
+    run = CatalogueRun(MERCHANTS["NewKeyWhenTheReplyIsLost"])
+    play = CataloguePlay(steps, dialect="201")
+    with pytest.raises(MerchantBug) as first:
+        run.one(play)
+
+    shortest = run.shortest(play, first.value)
+
+    assert "with Play(NewKeyWhenTheReplyIsLost) as play:\n            play.order('49.90', 'EUR')\n" in str(shortest)
+    assert "play.pay(1, trouble='reply lost')\n\n" in str(shortest)
+
+
+def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result names what was never tried for that reason."""
+    needy = (step("refund", 1, "half", "reply lost"), step("restart"), step("returns"), step("refund_again"))
+    plays = tuple(CataloguePlay((each,)) for each in (*needy, step("pay", 1, meanwhile="second click")))
+    monkeypatch.setattr(catalogue, "catalogue", lambda: plays)
+
+    class NoRefunds(ZooMerchant):
+        refund = Merchant.refund
+        customer_returns = Merchant.customer_returns
+        restart = Merchant.restart
+        interleaves = False
+
+    coverage = machine(NoRefunds, phases=("catalogue",)).run(QUICK)
+
+    reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
+    assert reasons["refund", "reply lost"] == "no refund"
+    assert reasons["meanwhile", "second click"] == "interleaves = False"
+    assert "Never tried (no refund): refund 'reply lost'." in coverage.summary()
+    assert coverage.plays == 0
+
+
+def test_phases_choose_what_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """The hunt alone runs no play of the catalogue; the summary says so."""
+    coverage = machine(ZooMerchant, phases=("hunt",)).run(QUICK)
+
+    assert coverage.plays == 0 < coverage.examples
+    assert "ShopMachine: 0 plays of the catalogue and" in capsys.readouterr().out
+
+
+def test_a_hunt_can_have_a_time() -> None:
+    """It goes on in rounds until the time is over, each from another seed."""
+    none = machine(ZooMerchant, phases=("hunt",), hunt_seconds=0.0).run(QUICK)
+    some = machine(ZooMerchant, phases=("hunt",), hunt_seconds=0.001).run(QUICK)
+
+    assert (none.examples, some.examples >= 60) == (0, True)
+
+
+def test_explore_takes_phases() -> None:
+    """What is found by the hunt alone is found by it."""
+    with steady(), pytest.raises(MerchantBug):
+        explore(MERCHANTS["NewOrderNumberOnRetry"], seed=1, phases=("hunt",))
+
+
+def test_a_preference_is_the_same_each_time() -> None:
+    """Also when more has been tried meanwhile; 0 prefers nothing."""
+    coverage, preferences = Coverage(), Preferences()
+    names = [(table, name) for table, each in VOCABULARY.items() for name in each]
+    before = [preferences.of(7, coverage)(*entry) for entry in names]
+    coverage.add([Trial(table, name, "none", "none") for table, name in names] * 9)
+
+    assert [preferences.of(7, coverage)(*entry) for entry in names] == before
+    assert [preferences.of(0, coverage)(*entry) for entry in names] == [name for _, name in names]
+    assert len(set(before)) < len({name for _, name in names})
+
+
+def test_a_preference_has_what_was_tried_least() -> None:
+    """An entry that is never met is in the half of every example."""
+    coverage = Coverage()
+    coverage.add(Trial("POST", name, "none", "new") for name in POST_TROUBLES if name != "401")
+
+    assert all(Preferences().of(number, coverage)("POST", "401") == "401" for number in range(1, 50))
+
+
+def test_each_trial_has_a_state_and_a_verdict() -> None:
+    """A replay after a lost reply is another trial than the first request."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(trouble="reply lost")
+        play.wait("10s")
+        play.inject("again")
+
+    assert Trial("POST", "reply lost", "none", "new") in play.trials
+    assert Trial("injected webhook", "again", "paid", "accept") in play.trials
+    coverage = Coverage()
+    coverage.add(play.trials)
+    assert "POST 'reply lost': none/new 1" in coverage.table()
