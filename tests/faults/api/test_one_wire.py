@@ -190,7 +190,7 @@ def _double(effect: Effect, phase: Phase) -> InProcess:
 
 def by_machine(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
     """Call as a merchant of the state machine does."""
-    service = Service(_double(effect, phase), pytest.fail)
+    service = Service(_double(effect, phase), lambda _rule, text: pytest.fail(text))
     authorization = basic_header(service.business_key, service.business_secret)
     try:
         answer = service.call("POST", PATH, _headers(authorization), BODY, timeout=patience)
