@@ -76,16 +76,16 @@ class Row:
 def request_row(request: Request, find: Find, names: Iterable[str | None] = ()) -> Row:
     """Return the row of a request to the API; `names` says what it is about, beyond what its path names."""
     target = request.target.removeprefix(_PREFIX)
-    told = [request.method, target, *(name for name in names if name and name not in request.path.split("/"))]
+    words = [request.method, target, *(name for name in names if name and name not in request.path.split("/"))]
     if request.method == "POST":
-        told.append(money(answered(request.response_body)))
+        words.append(money(answered(request.response_body)))
     faults = labels.describe(request.faults, find, labels.to_request)
     verdict = "" if request.verdict == "none" else f" {request.verdict}"
     result = "no answer" if request.status is None else f"{request.status}{verdict}"
     good = None if faults else True
     if request.status is None or request.status >= 400:  # noqa: PLR2004 - HTTP
         good = False
-    return Row(_ms(request.at), CALL, " ".join(filter(None, told)), result, good, faults, _refusal(request))
+    return Row(_ms(request.at), CALL, " ".join(filter(None, words)), result, good, faults, _refusal(request))
 
 
 def unclaimed_row(request: UnclaimedRequest) -> Row:

@@ -22,7 +22,7 @@ def test_the_script_asks_paydouble(shell: str) -> None:
 
 
 def test_commands_are_completed() -> None:
-    """What a shell asks for is answered without running anything."""
+    """Completion runs no command."""
     environment = {
         **os.environ,
         "_PAYDOUBLE_COMPLETE": "bash_complete",
@@ -55,7 +55,7 @@ def completed(words: str, shell: str = "bash") -> list[str]:
 
 @pytest.mark.parametrize("command", ["trigger", "scenario show", "scenario graph"])
 def test_scenarios_are_completed_beside_files(command: str) -> None:
-    """Wherever one can be named."""
+    """In every option and argument that takes a scenario."""
     assert completed(f"paydouble {command} happy") == ["plain,happy-path", "file,happy"]
 
 
@@ -65,7 +65,7 @@ def test_a_scenario_that_must_be_a_name_is_completed_without_files() -> None:
 
 
 def test_scenarios_of_own_folders_are_completed(tmp_path: Path) -> None:
-    """Of those that stand before the word; what a terminal would obey is not offered."""
+    """Of the folders given before the word; a name with control characters is not offered."""
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "happy-own.yaml").touch()
     (tmp_path / "happy-\x1b[2J.yaml").touch()

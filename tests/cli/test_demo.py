@@ -37,7 +37,7 @@ def receiver_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Web
 
 
 def test_all_comes_out_right() -> None:
-    """Five acts, each with its verdict, and the sum of both times."""
+    """Each of five acts has its verdict, and the last line says how long it took."""
     result = _run()
 
     assert result.return_value == 0, result.output
@@ -58,7 +58,7 @@ def test_the_outage_shows_the_contracts_retry_schedule() -> None:
 
 
 def test_two_runs_are_the_same_but_for_the_real_time() -> None:
-    """Whoever runs it sees what the documentation shows."""
+    """Each run shows what the documentation shows."""
     first, second = _run("--seed", "7"), _run("--seed", "7")
 
     assert _without_real_time(first.output) == _without_real_time(second.output)
@@ -66,7 +66,7 @@ def test_two_runs_are_the_same_but_for_the_real_time() -> None:
 
 @pytest.mark.parametrize("charset", ["utf-8", "ascii"])
 def test_it_fits_in_80_columns(charset: str) -> None:
-    """No terminal of that width wraps a row, not even with words for signs."""
+    """Also with words in place of signs."""
     result = _run(charset=charset)
 
     assert result.return_value == 0, result.output
@@ -109,7 +109,7 @@ def test_one_lost_answer_spoils_its_act_alone(
 
 
 def test_an_outcome_other_than_promised_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A double whose deposits fail does not get away with it."""
+    """Deposits that fail make the demo fail."""
     monkeypatch.setattr(Library, "get", lambda _, name: shipped("card-declined" if name == "happy-path" else name))
 
     result = _run()
@@ -135,7 +135,7 @@ def test_a_refused_call_is_shown_with_its_reason(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_event_that_is_never_sent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A double that forgets where to deliver does not get away with it."""
+    """Events without a target make the demo fail."""
     nowhere = property(lambda _: None, lambda *_: None)
     monkeypatch.setattr("paydouble.sandbox.publishing.Publisher.notification_url", nowhere)
 
@@ -182,5 +182,5 @@ def test_colour_is_for_terminals_and_can_be_refused(
 
 
 def test_a_stream_without_a_known_encoding_gets_words() -> None:
-    """Nothing is printed that a stream may not take."""
+    """Signs are printed only where the encoding has them."""
     assert Terminal(stream=io.StringIO()).good == "ok"

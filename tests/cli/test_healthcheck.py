@@ -25,7 +25,7 @@ async def test_a_living_server_is_well(capsys: pytest.CaptureFixture[str]) -> No
 async def test_the_environment_names_the_server(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PAYDOUBLE_PORT and PAYDOUBLE_SERVER stand in for the options; an option wins, and the help names them."""
+    """PAYDOUBLE_PORT and PAYDOUBLE_SERVER replace the options; an option wins, and the help names them."""
     async with running() as client:
         monkeypatch.setenv("PAYDOUBLE_PORT", str(client.server.port))
         by_port = await asyncio.to_thread(run, ["healthcheck"])
@@ -60,7 +60,7 @@ ILL = {
 
 @pytest.mark.parametrize("name", ILL)
 async def test_a_server_that_is_ill_is_status_1(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever else answers, or does not, is status 1 and one line."""
+    """Any other answer, or none, is status 1 and one line."""
     async with receiving(ILL[name]) as receiver:
         command = ["healthcheck", "--port", str(receiver.port), "--timeout", "0.2"]
         status = await asyncio.to_thread(run, command)
@@ -71,5 +71,5 @@ async def test_a_server_that_is_ill_is_status_1(name: str, capsys: pytest.Captur
 
 @pytest.mark.parametrize("timeout", ["-1", "nan", "x"])
 def test_an_impossible_timeout_is_refused(timeout: str) -> None:
-    """A timeout that is no time is refused with status 2."""
+    """A timeout out of range is refused with status 2."""
     assert run(["healthcheck", "--port", "1", "--timeout", timeout]) == 2

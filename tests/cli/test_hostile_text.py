@@ -58,7 +58,7 @@ def test_nothing_of_an_argument_is_printed_raw(arguments: list[str], capsys: pyt
 
 
 def test_nothing_of_a_file_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Names of files and what stands in them, in every command that reads them."""
+    """Neither names nor contents of files, in every command that reads them."""
     file = tmp_path / f"mine{EVIL}\nforged.yaml"
     file.write_text(f'name: "mine\\u202e"\nsummary: "Mine {SHOWN}"\n{EVIL[7]}: 1\n')
     good = tmp_path / "good.yaml"
@@ -86,7 +86,7 @@ def test_nothing_of_a_file_is_printed_raw(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_style_is_only_the_terminals_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a text that is styled nothing else is."""
+    """A styled text has no other control characters."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = Terminal(stream=_Screen())
 
@@ -102,7 +102,7 @@ class _Screen(io.StringIO):
 
 
 def test_an_output_that_knows_few_characters_gets_escapes_for_the_others() -> None:
-    """No traceback, whatever stands in a summary."""
+    """No traceback for any summary."""
     done = subprocess.run(
         [sys.executable, "-m", "paydouble", "serve", "--config", "ü李"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -130,7 +130,7 @@ def test_an_output_on_a_full_disk_is_one_line_and_status_2(arguments: list[str])
 
 
 def test_commands_print_by_way_of_the_terminal_alone() -> None:
-    """So that none forgets to."""
+    """No other module writes to standard output."""
     found = []
     for path in (ROOT / "src" / "paydouble" / "cli").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

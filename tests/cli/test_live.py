@@ -42,8 +42,8 @@ def logged(*, log_format: LogFormat = "text", default: str = "default", receiver
     return double, lines
 
 
-def test_a_life_reads_like_a_timeline() -> None:
-    """The date once a day, then time and event, and what became of each attempt."""
+def test_events_and_attempts_are_a_timeline() -> None:
+    """The date once a day, then each event and attempt with its time and result."""
     answers = iter([500, 200, 200])
 
     def receive(_: Webhook) -> int:
@@ -66,7 +66,7 @@ def test_a_life_reads_like_a_timeline() -> None:
 
 
 def test_a_request_comes_before_what_it_has_caused() -> None:
-    """Its events are made while it is answered, and are read after it."""
+    """Its events are made while it is answered, and come after it in the log."""
     double, lines = logged(default="another", url=None)
     box = double.sandbox
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/pay-in/deposit-creation?x=1", None, b"", b"", status=200)
@@ -92,7 +92,7 @@ def stranger(key: str | None) -> UnclaimedEntry:
 
 
 def test_a_request_that_no_sandbox_claims_has_a_line() -> None:
-    """A wrong business key is looked for in vain otherwise: no sandbox shows what came with it."""
+    """It is the only place that shows a wrong business key."""
     stream = io.StringIO()
     log = LiveLog(stream, "text", "default")
     log.unclaimed(stranger("live_key"))
@@ -121,7 +121,7 @@ def test_a_request_that_no_sandbox_claims_is_a_line_of_json() -> None:
 
 @pytest.mark.parametrize("name", ["in", "pay", "deposit-creation2"])
 def test_an_order_is_named_though_its_name_is_part_of_the_path(name: str) -> None:
-    """Only what the path names as a whole stands there already."""
+    """A name is left out only if it is a whole segment of the path."""
     double, lines = logged(url=None)
     box = double.sandbox
     entry = RequestEntry("req_1", box.now, "POST", "/api/v1/pay-in/deposit-creation", None, b"", b"", status=200)
@@ -131,7 +131,7 @@ def test_an_order_is_named_though_its_name_is_part_of_the_path(name: str) -> Non
     assert lines()[-1].endswith(f"merchant -> POST /pay-in/deposit-creation {name}  ok 200")
 
 
-def test_what_faults_and_people_do_is_told() -> None:
+def test_what_faults_and_people_do_is_shown() -> None:
     """Held events, added and removed faults, resets, and attempts that got no answer."""
 
     def down(_: Webhook) -> int:
@@ -170,7 +170,7 @@ def test_what_faults_and_people_do_is_told() -> None:
 
 
 def test_what_faults_have_done_is_said_beside_their_ids() -> None:
-    """A reply that the caller never got is no plain 200, and a copy is no first delivery."""
+    """A lost reply differs from a plain 200, and a copy from the first delivery."""
     stream = io.StringIO()
     log = LiveLog(stream, "text", "default")
     box = Sandbox({"created_status": 201}, receiver=lambda _: 200)
@@ -219,7 +219,7 @@ def test_a_deposits_own_endpoint_is_an_endpoint() -> None:
 
 
 def test_json_lines_are_the_streams_documents() -> None:
-    """One object a line, with the sandbox's id and the kind of what happened."""
+    """One object per line, with the sandbox's id and the kind of what happened."""
     double, lines = logged(log_format="json", receiver=lambda _: 200)
     made = deposit(double.sandbox)
     double.deliver()
@@ -231,10 +231,10 @@ def test_json_lines_are_the_streams_documents() -> None:
 
 
 class Stuck(io.StringIO):
-    """A reader that does not read until it is let go."""
+    """A reader that does not read until it is released."""
 
     def __init__(self) -> None:
-        """Hold whoever writes."""
+        """Block every write."""
         super().__init__()
         self.reached = threading.Event()
         self.released = threading.Event()
@@ -247,7 +247,7 @@ class Stuck(io.StringIO):
 
 
 def test_a_reader_that_does_not_read_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it misses is counted, and told when it reads on."""
+    """Lost lines are counted, and the count is written when it reads again."""
     monkeypatch.setattr(live, "_MOST_WAITING", 2)
     stream = Stuck()
     log = LiveLog(stream, "text", "default")
@@ -263,7 +263,7 @@ def test_a_reader_that_does_not_read_stops_nobody(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_end_does_not_wait_for_a_reader_that_has_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing gives up after its patience."""
+    """Closing gives up after a time limit."""
     monkeypatch.setattr(live, "_MOST_WAITING", 1)
     monkeypatch.setattr(live, "_PATIENCE_SECONDS", 0.01)
     stream = Stuck()
@@ -288,7 +288,7 @@ def test_a_reader_that_has_gone_ends_the_log() -> None:
 
 
 class _File(io.RawIOBase):
-    """A file on a disk that is full now and then."""
+    """A file on a disk that is full at times."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -322,8 +322,8 @@ class _File(io.RawIOBase):
         (BrokenPipeError(32, "Broken pipe"), "broken pipe"),
     ],
 )
-def test_what_a_full_disk_did_not_take_is_told_when_there_is_room_again(error: OSError, reason: str) -> None:
-    """The log goes on; a line that was begun has an end, and what was lost is lost once."""
+def test_what_a_full_disk_did_not_take_is_counted_when_there_is_room_again(error: OSError, reason: str) -> None:
+    """The log goes on; an unfinished line is ended, and lost lines are counted once."""
     file = _File()
     file.error = error
     log = LiveLog(io.TextIOWrapper(io.BufferedWriter(file), "utf-8", line_buffering=True), "text", "default")
@@ -348,7 +348,7 @@ def test_what_a_full_disk_did_not_take_is_told_when_there_is_room_again(error: O
 
 
 def test_a_reader_that_is_slow_on_a_pipe_that_does_not_block_gets_everything() -> None:
-    """Another process may have made standard error so; nothing is lost, and nothing is raised."""
+    """Another process may have made standard error non-blocking; nothing is lost or raised."""
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     lines = [f"{number:06d} {'x' * 1_000}" for number in range(200)]
@@ -419,7 +419,7 @@ def test_nothing_from_a_request_reaches_the_terminal_raw(
 
 
 def test_json_stays_json_whatever_is_in_it() -> None:
-    """Its own escapes stand for what a terminal would obey; a remark is an object as well."""
+    """Control characters are JSON escapes; a remark is an object as well."""
     double, lines = logged(log_format="json", receiver=lambda _: 200)
     entry = RequestEntry("req_1", double.sandbox.now, "GET", "/api/v1/" + EVIL, None, b"", EVIL.encode(), status=404)
     double.sandbox.feed.add(entry)
@@ -431,7 +431,7 @@ def test_json_stays_json_whatever_is_in_it() -> None:
 
 
 def test_remarks_in_a_log_of_json_are_json() -> None:
-    """What `--watch` tells, and lines that were lost."""
+    """Messages of `--watch`, and the count of lost lines."""
     stream = io.StringIO()
     log = LiveLog(stream, "json", "default")
     log.say("scenario mine is read again")
@@ -441,7 +441,7 @@ def test_remarks_in_a_log_of_json_are_json() -> None:
 
 
 def test_the_day_is_that_of_each_sandbox() -> None:
-    """Sandboxes whose clocks stand at different days do not repeat their dates in turn."""
+    """Sandboxes with different dates do not repeat them for each line."""
     stream = io.StringIO()
     log = LiveLog(stream, "text", "default")
     boxes = [Sandbox({}, start=f"2026-01-0{day}T23:59:59Z") for day in (1, 5)]
@@ -469,7 +469,7 @@ def test_the_day_is_that_of_each_sandbox() -> None:
 
 
 def test_a_line_is_folded_where_a_terminal_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between its parts, under its text."""
+    """Between its parts, aligned with its text."""
     monkeypatch.setenv("COLUMNS", "60")
     stream = _Screen()
     log = LiveLog(stream, "text", "default")

@@ -74,7 +74,7 @@ NOBODY = ["serve", "--port", "0", "--host", "nobody.invalid", "--insecure-contro
 def test_a_refusal_is_one_line_and_status_2(
     arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be used is said in one line on standard error, without a traceback."""
+    """An unusable argument is one line on standard error, without a traceback."""
     status = run(arguments)
 
     written = capsys.readouterr()
@@ -144,7 +144,7 @@ def test_small_commands_import_no_server(arguments: list[str]) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
-    """`paydouble demo | head` ends with 0 and without a word."""
+    """`paydouble demo | head` exits with 0 and prints no error."""
     with subprocess.Popen(
         [sys.executable, "-m", "paydouble", "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

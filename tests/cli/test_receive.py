@@ -44,7 +44,7 @@ class _Running:
         headers = {} if secret is None else {"X-Service-Signature": sign(body, secret)}
         request = urllib.request.Request(self.url, body, headers)  # noqa: S310 - our own http://127.0.0.1
         try:
-            with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - likewise
+            with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - as above
                 return int(response.status)
         except urllib.error.HTTPError as error:
             error.close()
@@ -90,7 +90,7 @@ def test_an_event_is_one_line() -> None:
 
 
 def test_the_start_says_how_to_point_a_server_at_it() -> None:
-    """The real port and, when it is not everybody's, the secret."""
+    """The real port and, if it is not the default, the secret."""
     with _receive("--secret", "whsec a") as running:
         port = running.url
 
@@ -124,13 +124,13 @@ def test_a_payment_has_the_name_that_its_merchant_gave_it() -> None:
 
 
 def test_times_say_whose_they_are() -> None:
-    """The date and the machine's distance from UTC stand above them."""
+    """The date and the offset from UTC are above them."""
     with _receive(TZ="Asia/Kolkata") as running:
         assert re.fullmatch(r"\d{4}-\d\d-\d\d, local time \(UTC\+05:30\)", running.date)
 
 
 def test_some_events_can_be_shown_alone() -> None:
-    """The others are answered and counted all the same."""
+    """The others are still answered and counted."""
     with _receive("--events", "refund.*", "--events", "dispute.closed") as running:
         statuses = [running.post(), running.post(_event(2, "refund.created", id="refund_1")), running.post(b"x")]
         line = running.line()
@@ -154,7 +154,7 @@ def test_a_full_disk_keeps_no_sender_from_its_answer() -> None:
         request = urllib.request.Request(f"http://127.0.0.1:{port}/", BODY, signed)
         while True:
             try:
-                with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - likewise
+                with urllib.request.urlopen(request, timeout=AT_MOST_SECONDS) as response:  # noqa: S310 - as above
                     assert response.status == 200
                     break
             except urllib.error.URLError:
@@ -169,7 +169,7 @@ def test_a_full_disk_keeps_no_sender_from_its_answer() -> None:
 
 
 def test_failures_and_duplicates_are_marked() -> None:
-    """The first ones fail as told; what comes again is counted, and is a duplicate once it was taken."""
+    """The first ones fail as configured; retries are counted, and are duplicates after a 2xx."""
     with _receive("--fail-first", "1", "--status", "204") as running:
         statuses = [running.post() for _ in range(3)]
 
@@ -180,7 +180,7 @@ def test_failures_and_duplicates_are_marked() -> None:
 
 
 def test_what_does_not_verify_is_named_and_explained_once() -> None:
-    """The cause stands in the line; what to do about it follows the first time."""
+    """The cause is in the line; the remedy follows the first time."""
     with _receive() as running:
         statuses = [running.post(secret=None), running.post(secret=None), running.post(secret="whsec_other")]
 
@@ -206,7 +206,7 @@ def test_the_secret_can_come_from_the_environment() -> None:
 
 
 def test_nothing_in_an_event_reaches_the_terminal_raw() -> None:
-    """An event from anybody may hold escape sequences, wrong types and endless names."""
+    """An event may hold escape sequences, wrong types and very long names."""
     body = (
         b'{"type":"\\u001b[31mred","data":{"object":{"id":["'
         + b"x" * 99
@@ -224,7 +224,7 @@ def test_nothing_in_an_event_reaches_the_terminal_raw() -> None:
 
 @pytest.mark.parametrize("body", [b'{"data":[]}', b'{"data":{"object":7}}', b"x"])
 def test_a_body_that_is_no_event_is_said_to_be_none(body: bytes) -> None:
-    """It is taken all the same, for it verifies."""
+    """It is accepted, since it verifies."""
     with _receive() as running:
         status = running.post(body)
 
@@ -234,8 +234,8 @@ def test_a_body_that_is_no_event_is_said_to_be_none(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_well_when_it_is_told_to(number: signal.Signals) -> None:
-    """Exit status 0, a last line with the sum, and nothing on standard error."""
+def test_it_ends_well_when_it_is_shown_to(number: signal.Signals) -> None:
+    """Exit status 0, a last line with the totals, and nothing on standard error."""
     with _receive() as running:
         running.post()
 

@@ -24,14 +24,14 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with a scenario of its own, and one that stands over a shipped one."""
+    """Give a folder with a scenario of its own, and one that replaces a shipped one."""
     for name in ("mine", "happy-path"):
         (tmp_path / f"{name}.yaml").write_text(f"name: {name}\n{GOOD}", "utf-8")
     return tmp_path
 
 
 def _out(capsys: Captured, *arguments: object) -> str:
-    """Run a command that must end well, and return what it printed."""
+    """Run a command that must succeed, and return what it printed."""
     assert run(["scenario", *map(str, arguments)]) == 0
     return capsys.readouterr().out
 
@@ -47,7 +47,7 @@ def test_the_list_has_each_scenario_in_its_folder(capsys: Captured) -> None:
 
 
 def test_a_folder_of_ones_own_is_listed_last(capsys: Captured, folder: Path) -> None:
-    """What stands in it is its own, also where it stands over a shipped one."""
+    """Also where its scenario replaces a shipped one."""
     listed: list[dict[str, str]] = orjson.loads(_out(capsys, "list", "--scenarios", folder, "--format", "json"))
 
     assert [(each["group"], each["name"]) for each in listed[-2:]] == [
@@ -64,7 +64,7 @@ def test_a_folder_of_ones_own_is_listed_last(capsys: Captured, folder: Path) -> 
 
 
 def test_a_file_is_shown_as_it_is(capsys: Captured, folder: Path) -> None:
-    """The text of the file, so that one can begin with it."""
+    """The text of the file, as a start for another."""
     assert _out(capsys, "show", "happy-path") == shipped_files()["happy-path"].read_text("utf-8")
     assert _out(capsys, "show", "happy-path", "--scenarios", folder) == f"name: happy-path\n{GOOD}"
 
@@ -77,7 +77,7 @@ def test_a_scenario_is_shown_as_json(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "graph"])
-def test_an_unknown_name_is_told_the_nearest(capsys: Captured, command: str) -> None:
+def test_an_unknown_name_is_shown_the_nearest(capsys: Captured, command: str) -> None:
     """One line, and exit status 2."""
     assert run(["scenario", command, "hapy-path"]) == 2
     said = capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_an_unknown_name_is_told_the_nearest(capsys: Captured, command: str) -> 
     assert said.count("\n") == 1
 
 
-def test_a_name_like_no_other_is_told_where_to_look(capsys: Captured) -> None:
+def test_a_name_like_no_other_is_shown_where_to_look(capsys: Captured) -> None:
     """Without a guess."""
     assert run(["scenario", "show", "xyzzy"]) == 2
     assert "there is no scenario 'xyzzy'; 'paydouble scenario list' has them all." in capsys.readouterr().err
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_shown_is_one_line(
 
 
 def test_a_broken_file_is_shown_all_the_same(capsys: Captured, tmp_path: Path) -> None:
-    """As it is: who reads it wants to mend it."""
+    """Unchanged, so that it can be fixed."""
     path = tmp_path / "x.yaml"
     path.write_text("name: [\n", "utf-8")
 
@@ -156,7 +156,7 @@ def test_a_broken_file_is_shown_all_the_same(capsys: Captured, tmp_path: Path) -
 
 
 def test_a_broken_file_is_not_drawn(capsys: Captured, tmp_path: Path) -> None:
-    """It is told what is wrong with it."""
+    """The output says what is wrong with it."""
     path = tmp_path / "x.yaml"
     path.write_text("name: [", "utf-8")
 
@@ -169,7 +169,7 @@ def test_files_that_are_right_are_counted(capsys: Captured, folder: Path) -> Non
     assert _out(capsys, "check", folder, folder / "mine.yaml") == "✓ 2 files: no errors.\n"
 
 
-def test_everything_that_is_wrong_is_told(capsys: Captured, folder: Path) -> None:
+def test_everything_that_is_wrong_is_shown(capsys: Captured, folder: Path) -> None:
     """With place, line and mark; the exit status is 1."""
     path = folder / "mine.yaml"
     path.write_text(f"name: mine\n{GOOD}expct: []\nmatch: {{}}\n", "utf-8")
@@ -194,7 +194,7 @@ def test_everything_that_is_wrong_is_told(capsys: Captured, folder: Path) -> Non
 
 
 def test_files_are_checked_beside_each_other(capsys: Captured, folder: Path) -> None:
-    """Two of one name hide each other, and one that ends in .yml is found by nobody."""
+    """Two of one name hide each other, and no server reads one that ends in .yml."""
     (folder / "group").mkdir()
     (folder / "zoo.yml").write_text(f"name: zoo\n{GOOD}", "utf-8")
     (folder / "group" / "mine.yaml").write_text(f"name: mine\n{GOOD}", "utf-8")
@@ -213,7 +213,7 @@ def test_files_are_checked_beside_each_other(capsys: Captured, folder: Path) -> 
 
 
 def test_a_warning_leaves_a_file_right(capsys: Captured, tmp_path: Path) -> None:
-    """It is told, and the exit status is 0."""
+    """It is printed, and the exit status is 0."""
     (tmp_path / "x.yaml").write_text("name: x\nsummary: x\n", "utf-8")
 
     said = _out(capsys, "check", tmp_path)
@@ -247,7 +247,7 @@ def test_an_editor_gets_json(capsys: Captured, tmp_path: Path) -> None:
     )
 
 
-def test_more_errors_than_anybody_reads_are_told_in_part(capsys: Captured, tmp_path: Path) -> None:
+def test_more_errors_than_anybody_reads_are_shown_in_part(capsys: Captured, tmp_path: Path) -> None:
     """And that they are."""
     path = tmp_path / "x.yaml"
     path.write_text(f"name: x\n{GOOD}" + "".join(f"k{number}: 1\n" for number in range(60)), "utf-8")
@@ -275,13 +275,13 @@ def test_what_cannot_be_checked_is_one_line(capsys: Captured, arguments: list[st
 
 
 def test_a_folder_without_files_is_refused(capsys: Captured, tmp_path: Path) -> None:
-    """Who checks nothing has most likely mistyped."""
+    """It is most likely a mistyped path."""
     assert run(["scenario", "check", str(tmp_path)]) == 2
     assert f"there is no file *.yaml in {tmp_path}." in capsys.readouterr().err
 
 
 def test_what_is_right_is_played(capsys: Captured, folder: Path) -> None:
-    """What comes is compared with what is expected; a file that is wrong is not played."""
+    """The result is compared with what is expected; a wrong file is not played."""
     played = _out(capsys, "check", "--play", folder)
     (folder / "mine.yaml").write_text(f"name: mine\n{GOOD.replace('pay-in.created, ', '')}", "utf-8")
     (folder / "happy-path.yaml").write_text("name: happy\n", "utf-8")
@@ -303,7 +303,7 @@ def test_nothing_is_played_when_all_is_wrong(capsys: Captured, tmp_path: Path) -
 
 
 def _children_seconds() -> float:
-    """Return the seconds that the processes which we have started, and which have ended, were at work."""
+    """Return the CPU seconds of the child processes that have ended."""
     times = os.times()
     return times.children_user + times.children_system
 

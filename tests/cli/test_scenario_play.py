@@ -30,7 +30,7 @@ def played(capsys: pytest.CaptureFixture[str], *scenarios: Scenario) -> tuple[in
 
 
 def test_what_comes_out_right_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """How much happened and how long it took, and a sum at the end."""
+    """How much happened and how long it took, and totals at the end."""
     cases = [{"name": "refunded", "merchant": [{"after": "1h", "retrieve": True}], "expect": PAID_EVENTS}]
 
     abandoned = scenario([], expect=["pay-in.created", "pay-in.cancelled"])
@@ -72,7 +72,7 @@ def test_what_differs_is_shown_side_by_side_with_what_happened(capsys: pytest.Ca
 
 
 def test_a_remark_stands_beside_what_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
-    """Members that differ are told in their row, and a difference without lists is one line."""
+    """Members that differ are in their row, and a difference without lists is one line."""
     wrong = scenario(expect=[{"event": "pay-in.created", "object": {"currency": "USD"}}, *PAID_EVENTS[1:]])
 
     _, lines = played(capsys, wrong)
@@ -111,10 +111,10 @@ def test_what_cannot_be_played_is_a_line(capsys: pytest.CaptureFixture[str]) -> 
         ("end", "two plays with one seed differ in their answers or their end"),
     ],
 )
-def test_two_plays_that_differ_are_told(
+def test_two_plays_that_differ_are_shown(
     how: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A double that is not deterministic does not get away with it."""
+    """A difference makes the check fail."""
     good = rehearse(scenario())
     second = replace(good.arrivals[1], body=b"{}")
     other = (
@@ -140,7 +140,7 @@ def test_words_stand_in_for_signs_that_cannot_be_printed(capsys: pytest.CaptureF
 
 
 def test_the_seed_is_the_callers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A play that depends on draws can be repeated with the seed that showed it."""
+    """A play that depends on random values can be repeated with its seed."""
     seeds: list[int] = []
 
     def noted(*arguments: Any, seed: int, **options: Any) -> Rehearsal:  # noqa: ANN401 - those of `rehearse`

@@ -92,7 +92,7 @@ async def _deposit(served: Served, secret: str = "sandbox_secret") -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_with_deliveries_in_flight(number: signal.Signals) -> None:
-    """With an attempt that hangs for minutes, a signal ends the process, with status 0 and without a word."""
+    """With an attempt that hangs for minutes, a signal ends the process with status 0 and no output."""
     async with (
         receiving(receivers.hang) as receiver,
         _serving("--port", "0", "--notification-url", receiver.url, "--set", PATIENT) as served,
@@ -159,7 +159,7 @@ async def _seeds(*arguments: str) -> tuple[int, int, int]:
 
 
 async def test_a_server_has_a_new_seed_each_time_and_takes_it_back() -> None:
-    """On a real clock: a receiver that remembers takes no event of the next run for a duplicate."""
+    """On a real clock, so that a receiver takes no event of the next run for a duplicate."""
     first, second = [await _seeds() for _ in range(2)]
 
     assert first[0] != second[0]
@@ -173,7 +173,7 @@ async def test_a_clock_that_is_moved_goes_with_a_fixed_seed() -> None:
 
 
 async def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
-    """Each source gives way to the one before it, and --set lies over the settings of the file."""
+    """Each source overrides the next, and --set overrides the settings of the file."""
     file = tmp_path / "paydouble.yaml"
     file.write_text(
         "port: 0\nclock: manual\nstart: 2026-01-01T00:00:00Z\nseed: 1\nbusiness-key: from_file\nscenario: abandoned\n"
@@ -192,7 +192,7 @@ async def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -
 
 
 async def test_the_banner_names_the_public_address() -> None:
-    """What clients are to use is what a person is shown."""
+    """The banner shows the address that clients use."""
     async with _serving("--port", "0", env={"PAYDOUBLE_PUBLIC_URL": "http://pay.test:9000/"}) as served:
         assert served.url == "http://pay.test:9000"
         assert "http://pay.test:9000/_paydouble/docs" in served.banner
@@ -293,7 +293,7 @@ async def test_an_empty_file_changes_nothing(content: str, tmp_path: Path) -> No
     assert json.loads(json.dumps(health))["status"] == "ok"
 
 
-async def test_a_request_that_no_sandbox_claims_is_told() -> None:
+async def test_a_request_that_no_sandbox_claims_is_shown() -> None:
     """In the live log, with the business key that it came with."""
     headers = {"Authorization": basic_header("live_key", "live_secret")}
     async with _serving("--port", "0") as served, aiohttp.ClientSession() as session:
@@ -328,7 +328,7 @@ def test_a_file_that_may_never_end_is_one_line(tmp_path: Path, capsys: pytest.Ca
 def test_certificates_that_may_never_end_are_one_line(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """OpenSSL would read on, too."""
+    """OpenSSL would read it without end, too."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
 
@@ -347,7 +347,7 @@ def test_events_that_do_not_exist_are_one_line(capsys: pytest.CaptureFixture[str
 
 
 async def test_a_full_disk_stops_neither_the_server_nor_its_end() -> None:
-    """The log goes nowhere; answers do."""
+    """The log is lost; the answers are not."""
     with Path("/dev/full").open("wb") as full:  # noqa: ASYNC230 - a device keeps nobody waiting
         async with _serving("--port", "0", errors=full) as served:
             statuses = [await _deposit(served) for _ in range(2)]
@@ -388,7 +388,7 @@ def test_a_bad_catalogue_is_one_line_with_its_place(
 
 
 async def test_a_catalogue_is_taken_from_the_file(tmp_path: Path) -> None:
-    """Numbers with a point are exact there; `--set` lies over them."""
+    """Numbers with a point are exact there; `--set` overrides them."""
     file = tmp_path / "x.yaml"
     file.write_text("port: 0\ncatalogue: {payment_methods: {CREDIT_CARD: {card: {limits: {EUR: [0.10, 49.90]}}}}}\n")
     async with _serving("--config", str(file), "--set", "catalogue.currencies.NOK=null") as served:

@@ -72,7 +72,7 @@ async def serving(*arguments: str) -> AsyncIterator[Served]:
 
 
 async def test_a_changed_file_is_read_again_while_the_server_runs(tmp_path: Path) -> None:
-    """A saved file is told of and played by the next deposit; a broken one is told of and changes nothing."""
+    """A saved file is reported and played by the next deposit; a broken one is reported and changes nothing."""
     path = tmp_path / "mine.yaml"
     path.write_text(MINE.format(to="pending"))
     async with serving("--scenarios", str(tmp_path), "--watch", "--scenario", "mine") as served:
@@ -96,7 +96,7 @@ async def test_a_changed_file_is_read_again_while_the_server_runs(tmp_path: Path
 
 
 async def test_a_pipe_in_the_folder_stops_nobody(tmp_path: Path) -> None:
-    """It is told of once, the server goes on, and a signal ends it."""
+    """It is reported once, the server goes on, and a signal ends it."""
     async with serving("--scenarios", str(tmp_path), "--watch") as served:
         os.mkfifo(tmp_path / "pipe.yaml")
         told = [await served.says(), await served.says()]
@@ -131,8 +131,8 @@ async def test_a_banner_that_cannot_be_printed_stops_nobody(tmp_path: Path) -> N
     assert (process.returncode, errors) == (0, b"")
 
 
-async def test_a_file_that_stands_over_another_is_told_of(tmp_path: Path) -> None:
-    """Whoever overrides a shipped scenario reads so at the start."""
+async def test_a_file_that_stands_over_another_is_shown_of(tmp_path: Path) -> None:
+    """The start reports each shipped scenario that is replaced."""
     (tmp_path / "happy-path.yaml").write_text(MINE.replace("mine", "happy-path", 1).format(to="failed"))
 
     async with serving("--scenarios", str(tmp_path)) as served:

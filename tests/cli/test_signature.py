@@ -38,7 +38,7 @@ def test_make_prints_the_header_alone(body: str) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, HEADER + "\n", "")
 
 
-def test_make_signs_now_unless_told(body: str) -> None:
+def test_make_signs_now_by_default(body: str) -> None:
     """A header made without --at verifies at once without --now."""
     header = _run("make", "--secret", SECRET, "--body", body).stdout.strip()
 
@@ -49,7 +49,7 @@ def test_make_signs_now_unless_told(body: str) -> None:
 
 
 def test_the_secret_can_come_from_the_environment(body: str) -> None:
-    """PAYDOUBLE_WEBHOOK_SECRET stands in for --secret, which a process list would show."""
+    """PAYDOUBLE_WEBHOOK_SECRET replaces --secret, which a process list would show."""
     result = _run("make", "--body", body, "--at", str(AT), secret_variable=SECRET)
 
     assert result.stdout == HEADER + "\n"
@@ -92,7 +92,7 @@ def test_the_tolerance_is_an_option(body: str, tolerance: str, status: int) -> N
 )
 @pytest.mark.parametrize("command", [["make"], ["check", "--header", HEADER]])
 def test_what_cannot_be_used_is_one_clear_line(command: list[str], secret: str, path: str, complaint: str) -> None:
-    """A file that cannot be read or a blank secret is exit status 2 and one line that says how to mend it."""
+    """A file that cannot be read or a blank secret is exit status 2 and one line that says how to fix it."""
     result = _run(*command, "--secret", secret, "--body", path)
 
     assert (result.exit_code, result.stdout) == (2, "")

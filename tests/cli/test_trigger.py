@@ -65,7 +65,7 @@ def saved(folder: Path, **members: Any) -> str:  # noqa: ANN401 - JSON is any
     return str(path)
 
 
-async def test_a_life_is_told_as_it_happens(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_play_is_a_timeline(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     """On a manual clock it takes no time; every call and every attempt is a row."""
     async with business(client) as (box, receiver):
         status, lines, complaint = await triggered(box, capsys, "happy-path")
@@ -93,7 +93,7 @@ async def test_a_life_is_told_as_it_happens(client: Client, capsys: pytest.Captu
 async def test_a_file_is_uploaded_and_played(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The merchant of the file acts at its instants, and learns of a dispute."""
+    """The merchant of the file acts at its instants, and finds the dispute."""
     path = saved(
         tmp_path,
         pay_in=[*PAID, {"after": "30d", "dispute": {}}],
@@ -130,7 +130,7 @@ async def test_a_case_has_its_own_merchant(client: Client, tmp_path: Path, capsy
 async def test_without_an_endpoint_the_events_count(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are compared as they are made; what a fault does on their way cannot be."""
+    """They are compared as they are made; faults on webhooks cannot be checked."""
     box = await client.sandbox()
     plain = await triggered(box, capsys, saved(tmp_path, expect=PAID_EVENTS))
     wrong = await triggered(box, capsys, saved(tmp_path, expect=PAID_EVENTS[1:]))
@@ -146,7 +146,7 @@ async def test_without_an_endpoint_the_events_count(
 
 
 async def test_the_endpoint_can_be_given(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """It stays the sandbox's."""
+    """The sandbox keeps it."""
     async with Receiver() as receiver:
         box = await client.sandbox(webhook_secret=receiver.secret)
         status, _, _ = await triggered(box, capsys, "happy-path", "--notification-url", receiver.url)
@@ -155,8 +155,8 @@ async def test_the_endpoint_can_be_given(client: Client, capsys: pytest.CaptureF
     assert (await box.get("/webhook"))["notification_url"] == receiver.url
 
 
-async def test_attempts_that_fail_are_told(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """A receiver that refuses once gets it again, and the order is not what a good one would have seen."""
+async def test_attempts_that_fail_are_shown(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """A receiver that refuses an event once gets it again, and therefore in another order than expected."""
     async with business(client) as (box, receiver):
         receiver.answer_next(500)
         status, lines, _ = await triggered(box, capsys, "happy-path")
@@ -166,7 +166,7 @@ async def test_attempts_that_fail_are_told(client: Client, capsys: pytest.Captur
     assert "+1m → merchant pay-in.created 49.90 EUR ✓ 200, attempt 2" in lines
 
 
-async def test_what_never_leaves_is_told(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_what_never_leaves_is_shown(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Dropped and held events have rows of their own, and attempts that fail have their cause."""
     faults = [
         fault("drop", on="webhooks", match={"event_type": "pay-in.pending"}),
@@ -203,7 +203,7 @@ async def test_what_never_leaves_is_told(client: Client, tmp_path: Path, capsys:
         (fault("garbage", bytes="AAEC"), "garbage"),
     ],
 )
-async def test_a_lost_answer_is_told_with_its_cause(  # noqa: PLR0917 - fixtures
+async def test_a_lost_answer_is_shown_with_its_cause(  # noqa: PLR0917 - fixtures
     effect: dict[str, Any],
     why: str,
     client: Client,
@@ -224,7 +224,7 @@ async def test_a_lost_answer_is_told_with_its_cause(  # noqa: PLR0917 - fixtures
 async def test_a_pay_in_that_was_never_confirmed_is_found(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its events are told by its order; what cannot be done is told too."""
+    """Its events are found by its order; what cannot be done is shown too."""
     lost = [fault("connection_reset", phase="after_commit")]
     path = saved(tmp_path, faults=lost, merchant=[{"after": "1h", "retrieve": True}, {"after": "1s", "accept": True}])
     async with business(client) as (box, _):
@@ -238,7 +238,7 @@ async def test_a_pay_in_that_was_never_confirmed_is_found(
 
 
 async def test_another_active_scenario_is_in_the_way(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """It would be played instead, so nothing is; its own name is welcome."""
+    """The other would be played instead, so the command refuses; the same scenario is accepted."""
     async with business(client) as (box, _):
         await box.control("PUT", "/scenarios/active", {"name": "card-declined"})
         refused = await triggered(box, capsys, "happy-path")
@@ -256,7 +256,7 @@ async def test_another_active_scenario_is_in_the_way(client: Client, capsys: pyt
 async def test_settings_of_a_scenario_are_given_back(
     active: bool, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once it has been played; where the sandbox plays it anyway they stay."""
+    """After the play; they stay when the scenario is the active one."""
     path = saved(tmp_path, settings={"envelope": "B"}, expect=PAID_EVENTS)
     async with business(client) as (box, _):
         if active:
@@ -268,8 +268,8 @@ async def test_settings_of_a_scenario_are_given_back(
         assert ((await box.get())["settings"]["envelope"] == "B") is active
 
 
-async def test_other_things_in_the_sandbox_are_not_told(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """They go on beside it, which is said beforehand."""
+async def test_other_things_in_the_sandbox_are_not_shown(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their timers still fire, and the command says so first."""
     async with business(client) as (box, _):
         await box.deposit(customer={"first_name": "B", "last_name": "C", "email": "card-declined@scenario.test"})
         status, lines, _ = await triggered(box, capsys, "happy-path")
@@ -282,7 +282,7 @@ async def test_other_things_in_the_sandbox_are_not_told(client: Client, capsys: 
 async def test_a_real_clock_is_waited_for(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How long it takes is said beforehand, and times are told without the milliseconds that nobody asked for."""
+    """How long it takes is printed first, and times are rounded down to tenths of a second."""
     monkeypatch.setattr(stage, "_ANNOUNCE_SECONDS", 0.0)
     path = saved(tmp_path, merchant=[{"after": "3500ms", "retrieve": True}], expect=PAID_EVENTS)
     async with business(client, clock={"mode": "real", "rate": 20}) as (box, _):
@@ -296,10 +296,10 @@ async def test_a_real_clock_is_waited_for(
     assert all(int(late) % 100 == 0 for late in re.findall(r"(\d+)ms ", "".join(lines))), lines
 
 
-async def test_a_long_wait_is_told_with_its_remedy(
+async def test_a_long_wait_is_shown_with_its_remedy(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything happens: a life of seconds whose deliveries take days, on a real clock."""
+    """It is printed first, for a scenario of seconds whose deliveries take days on a real clock."""
 
     def interrupted(_: LiveStage) -> None:
         raise KeyboardInterrupt
@@ -326,7 +326,7 @@ async def test_a_long_wait_is_told_with_its_remedy(
 async def test_deliveries_take_no_time_where_nobody_gets_any(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then there is nothing to wait for but the life itself."""
+    """Then only the scenario itself takes time."""
     monkeypatch.setattr(LiveStage, "finish", lambda _: None)
     box = await client.sandbox(clock="real")
     _, lines, _ = await triggered(box, capsys, "outage-50-hours")
@@ -336,12 +336,14 @@ async def test_deliveries_take_no_time_where_nobody_gets_any(
 
 
 def test_how_long_it_takes_is_that_of_the_case() -> None:
-    """And of a life that nobody can try out, what its file says."""
-    told = scenario(cases=[{"name": "late", "merchant": [{"after": "2d", "retrieve": True}], "expect": PAID_EVENTS}])
+    """And if it cannot be rehearsed, what its file says."""
+    with_case = scenario(
+        cases=[{"name": "late", "merchant": [{"after": "2d", "retrieve": True}], "expect": PAID_EVENTS}]
+    )
     endless = scenario(merchant=[{"after": "36500d", "retrieve": True}] * 90)
 
-    assert trigger_command.length_of(told, None, sends=True) == 6_000
-    assert trigger_command.length_of(told, told.cases[0], sends=True) == 2 * 86_400_000
+    assert trigger_command.length_of(with_case, None, sends=True) == 6_000
+    assert trigger_command.length_of(with_case, with_case.cases[0], sends=True) == 2 * 86_400_000
     assert trigger_command.length_of(endless, None, sends=True) == 90 * 36_500 * 86_400_000
 
 
@@ -361,7 +363,7 @@ async def test_an_automatic_clock_is_moved_on_too(
 async def test_an_interrupt_ends_it_with_one_line(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is still to come goes on in the server."""
+    """The server goes on with what is still due."""
 
     def interrupted(_: LiveStage) -> None:
         raise KeyboardInterrupt
@@ -377,7 +379,7 @@ async def test_an_interrupt_ends_it_with_one_line(
 
 
 async def test_a_token_and_a_control_port_are_known(capsys: pytest.CaptureFixture[str]) -> None:
-    """The control calls go to the port that is named, those of the business to the service itself."""
+    """Control calls go to the named port, and API calls to the port of the API."""
     async with running(ServerOptions(port=0, control_port=0, control_token="t0ken")) as client:
         url = f"http://127.0.0.1:{client.server.control_port}"
         command = ["trigger", "abandoned", "--server", url]
@@ -418,7 +420,7 @@ async def test_a_scenario_that_cannot_be_had_is_a_line(
 async def test_an_uploaded_scenario_is_played_as_the_server_has_it(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The server tells its steps, so that nobody needs its file; amounts keep their digits."""
+    """The server gives its steps, so its file is not needed; amounts keep their digits."""
     box = await client.sandbox()
     steps = [{"after": "2s", "to": "pending"}]
     theirs = {"name": "theirs", "summary": "Theirs.", "lifecycle": {"pay_in": steps}, "deposit": {"amount": 12.25},
@@ -470,7 +472,7 @@ def test_a_server_that_is_no_url_is_a_line(url: str, capsys: pytest.CaptureFixtu
 
 
 def test_nobody_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, which address does not answer, and both ways out."""
+    """Status 2, which address does not answer, and what to do."""
     port = receivers.closed_port()
 
     assert run(["trigger", "happy-path", "--server", f"http://127.0.0.1:{port}"]) == 2
@@ -502,7 +504,7 @@ def test_the_way_out_leads_to_that_address(url: str, advice: str) -> None:
 async def test_the_server_can_stand_in_the_environment(
     client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PAYDOUBLE_SERVER stands in for --server, which wins; the help says so."""
+    """PAYDOUBLE_SERVER sets --server, which wins; the help says so."""
     box = await client.sandbox()
     command = ["trigger", "happy-path", "--sandbox", box.id]
     url = f"http://127.0.0.1:{receivers.closed_port()}"
@@ -517,7 +519,7 @@ async def test_the_server_can_stand_in_the_environment(
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", b"HTTP/1.1 204 No\r\n\r\n"])
 async def test_another_server_is_a_line(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
-    """What answers otherwise is not taken for ours."""
+    """Another server's answer is not accepted."""
     async with receivers.receiving(receivers.raw(answer)) as other:
         url = f"http://127.0.0.1:{other.port}"
         status = await asyncio.to_thread(run, ["trigger", "happy-path", "--server", url])
@@ -529,7 +531,7 @@ async def test_another_server_is_a_line(answer: bytes, capsys: pytest.CaptureFix
 
 
 async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """The server's own words."""
+    """With the server's own message."""
     command = ["trigger", "happy-path", "--server", client.server.base_url, "--sandbox", "nowhere"]
 
     assert await asyncio.to_thread(run, command) == 2
@@ -537,7 +539,7 @@ async def test_a_sandbox_that_is_not_there_is_a_line(client: Client, capsys: pyt
 
 
 async def test_a_server_that_ends_in_the_middle_is_a_line(client: Client) -> None:
-    """Whoever follows its stream is told, as often as it asks."""
+    """Every further read of its stream raises the same error."""
     made = await client.sandbox()
     box = await asyncio.to_thread(remote.Box, client.server.base_url, None, made.id)
     stream = await asyncio.to_thread(box.follow)
@@ -549,8 +551,8 @@ async def test_a_server_that_ends_in_the_middle_is_a_line(client: Client) -> Non
     await asyncio.to_thread(stream.close)
 
 
-class Told:
-    """A sandbox that tells what it was given, and whose clock stands."""
+class FakeBox:
+    """A sandbox with given notes in its stream, and a clock that stands still."""
 
     def __init__(self, *notes: tuple[str, dict[str, Any]]) -> None:
         self._notes = list(notes)
@@ -560,7 +562,7 @@ class Told:
         clock = {"mode": "manual", "rate": 1, "now": "2026-01-01T00:00:00Z", "pending": 0}
         return {**clock, "idle": True, "next_due_at": None}
 
-    def follow(self) -> Told:
+    def follow(self) -> FakeBox:
         """Return its own stream."""
         return self
 
@@ -569,18 +571,18 @@ class Told:
         return self._notes.pop(0) if self._notes else None
 
 
-def test_notes_that_are_gone_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_notes_that_are_gone_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """A stream that could not be read in time says how much was missed."""
-    stage = LiveStage(Told(("gap", {"evicted": 7})), Terminal())  # type: ignore[arg-type]  # as much of one as is asked for
+    stage = LiveStage(FakeBox(("gap", {"evicted": 7})), Terminal())  # type: ignore[arg-type]  # as much of one as is asked for
 
     stage.finish()
 
     assert capsys.readouterr().out == "  7 notes of the server were evicted before they could be read\n"
 
 
-def test_a_stream_that_says_nothing_of_the_clock_is_an_error() -> None:
-    """Nothing waits for ever for a note that does not come."""
-    stage = LiveStage(Told(("clock", {"now": "2025-12-31T00:00:00Z"})), Terminal())  # type: ignore[arg-type]  # likewise
+def test_a_stream_that_does_not_report_the_clock_is_an_error() -> None:
+    """The command does not wait without end for a missing note."""
+    stage = LiveStage(FakeBox(("clock", {"now": "2025-12-31T00:00:00Z"})), Terminal())  # type: ignore[arg-type]  # as above
 
     with pytest.raises(UsageError, match="its stream does not report it"):
         stage.wait(0)
@@ -590,7 +592,7 @@ def test_a_stream_that_says_nothing_of_the_clock_is_an_error() -> None:
 def test_an_event_that_holds_no_object_is_nobodys(body: object, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever is in it, it breaks nothing."""
     note = {"id": "evt_1", "type": "pay-in.created", "object_id": "x", "created_at": "2026-01-01T00:00:00Z"}
-    stage = LiveStage(Told(("event", {**note, "body": body})), Terminal())  # type: ignore[arg-type]  # likewise
+    stage = LiveStage(FakeBox(("event", {**note, "body": body})), Terminal())  # type: ignore[arg-type]  # as above
 
     stage.finish()
 
@@ -598,7 +600,7 @@ def test_an_event_that_holds_no_object_is_nobodys(body: object, capsys: pytest.C
 
 
 def test_help_is_one_page(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every option is told."""
+    """Every option is listed."""
     run(["trigger", "--help"])
 
     out = capsys.readouterr().out

@@ -49,7 +49,7 @@ async def test_a_sample_event_arrives(client: Client, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
 async def test_every_documented_type_can_be_sent(kind: str, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """The option's values are the contract's."""
+    """The option takes every type of the contract."""
     async with Receiver() as receiver:
         box = await client.sandbox(notification_url=receiver.url, webhook_secret=receiver.secret)
         status, _, _ = await sent(box, capsys, "--type", kind)
@@ -58,7 +58,7 @@ async def test_every_documented_type_can_be_sent(kind: str, client: Client, caps
 
 
 async def test_a_refusal_is_status_1(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """With when it comes again, on the clock that decides about it."""
+    """With the time of the next attempt, on the sandbox's clock."""
     async with Receiver() as receiver:
         receiver.status = 503
         box = await client.sandbox(notification_url=receiver.url, webhook_secret=receiver.secret, clock=CLOCK)
@@ -70,7 +70,7 @@ async def test_a_refusal_is_status_1(client: Client, capsys: pytest.CaptureFixtu
 
 
 async def test_nobody_who_listens_is_status_1(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what the sender met."""
+    """With the error that the sender got."""
     async with Receiver() as receiver:
         url = receiver.url
     status, lines, _ = await sent(await client.sandbox(notification_url=url), capsys)
@@ -125,7 +125,7 @@ async def test_what_cannot_be_used_is_status_2(client: Client, capsys: pytest.Ca
 
 
 async def test_a_token_is_carried(capsys: pytest.CaptureFixture[str]) -> None:
-    """By the name that `serve` has for it."""
+    """With the same option as `serve`."""
     async with running(ServerOptions(port=0, control_token="t")) as client:
         given = ["webhook", "test", "--server", client.server.base_url]
         without = await asyncio.to_thread(run, given)

@@ -62,7 +62,7 @@ def test_a_lost_reply_is_no_plain_status(box: Box) -> None:
     assert fates(box)[0] == "fault fault-1 (connection_reset) fired once"
 
 
-def test_a_copy_is_told_from_the_first_delivery(box: Box) -> None:
+def test_a_copy_is_shown_from_the_first_delivery(box: Box) -> None:
     """With its number; and an attempt says what was wrong with it."""
     with WebhookReceiver(box.webhook_secret) as receiver:
         box.change(notification_url=receiver.url)
