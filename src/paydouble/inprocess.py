@@ -1,8 +1,8 @@
-"""The double without sockets and without waiting: one sandbox, its pipeline, and a pump that a caller turns.
+"""A sandbox in this process, without sockets and without waiting: the harness that everything without a server uses.
 
-It is the same pipeline and the same deliveries as the server's; only the shell is another one. A request is answered
-by `handle` at once. What is due to a receiver leaves when the caller says so (`deliver`) or when the clock is moved
-(`advance`), so that a test decides whether a webhook overtakes a reply. A receiver is a function.
+The pipeline and the deliveries are the server's; only the shell differs. `request` builds a request, `handle` answers
+it at once. Webhooks are sent when the caller says so (`deliver`) or moves the clock (`advance`), so that a test decides
+whether a webhook overtakes a reply. A receiver is a function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from paydouble.sandbox.business import MOST_TIMERS, Identity
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
 
-# 2026-01-01T00:00:00Z: where a clock that nobody has set begins.
+# 2026-01-01T00:00:00Z: where a clock begins by default.
 START_MS: Final = 1_767_225_600_000
 RECEIVER_URL: Final = "http://receiver.test/webhooks"
 _DEFAULT: Final = Settings.model_construct()
@@ -36,7 +36,7 @@ _DEFAULT: Final = Settings.model_construct()
 
 @dataclass(slots=True, frozen=True)
 class Webhook:
-    """One attempt, as a receiver meets it."""
+    """One attempt, as a receiver gets it."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
@@ -47,10 +47,10 @@ class Webhook:
 
 
 class Unreachable(Exception):
-    """A receiver raises it for an answer that never came: refused, timed out, broken off."""
+    """Raised by a receiver that gives no answer: the connection is refused, times out or is reset."""
 
     def __init__(self, kind: str = "refused", message: str = "the receiver is down") -> None:
-        """Take a stable kind (`refused`, `timeout`, `reset`, …) and a sentence."""
+        """Take a stable kind (`refused`, `timeout`, `reset`, …) and a message for people."""
         super().__init__(message)
         self.kind = kind
         self.message = message
@@ -61,7 +61,7 @@ Receiver = Callable[[Webhook], int]
 
 
 class InProcess:
-    """One sandbox of its own, in this very thread."""
+    """One sandbox in this thread, with its pipeline."""
 
     def __init__(  # noqa: PLR0913 - what a sandbox is made with
         self,
@@ -78,12 +78,13 @@ class InProcess:
         shares_clock: bool = False,
         beside: InProcess | None = None,
     ) -> None:
-        """Start at an instant (milliseconds), on a clock that stands until it is moved.
+        """Start at an instant (milliseconds), on a manual clock.
 
-        Without a `receiver` nothing takes events, and they wait. `wall` gives the machine's time (milliseconds) for
-        signatures and for the reset of a quota; without it both count the sandbox's own, so that two runs are the same
-        to the byte. A caller that `shares_clock` sleeps by the sandbox's clock, so quotas count on that one. `beside`
-        is another business of the same service: one base URL answers for both, and the credentials tell them apart.
+        Without a `receiver` events wait. `wall` returns the machine's time (milliseconds) for signatures and for the
+        reset of a quota; without it both use the sandbox's clock, so that two runs are the same to the byte. For a
+        caller that `shares_clock`, and so sleeps by the sandbox's clock, quotas use that one in any case. `beside` is
+        another business of the same service: one base URL answers for both, and the credentials tell them apart.
+        `UsageError` for a setting that cannot be, or an id or key that `beside` already has.
         """
         self.identity = identity or Identity("default", seed, "sandbox_key", "sandbox_secret", "whsec_sandbox")
         self.receiver = receiver
@@ -111,7 +112,7 @@ class InProcess:
             )
         self.registry.add(self.sandbox)
         self.authorization = basic_header(self.identity.business_key, self.identity.business_secret)
-        """The header by which a request is the business's."""
+        """The value of the Authorization header of the business."""
         self.attempts = 0
         self.fell_due = 0
         """How many attempts the latest `advance` has made that fell due on its way."""
@@ -142,10 +143,10 @@ class InProcess:
         return Request(method, target, sent, body, remote="127.0.0.1")
 
     def handle(self, request: Request) -> Reply:
-        """Answer a request. Real time is not waited for; the reply says how long it would have been kept back.
+        """Answer a request at once; `delay_ms` of the reply says how long the service would have taken.
 
-        Deliveries that a fault lets overtake the reply have arrived when this returns. `UsageError` for a key that a
-        request has which was handed to the pipeline by other ways and is still in flight: nobody here could end it.
+        Deliveries that a fault lets overtake the reply have arrived when this returns. `UsageError` when a request with
+        the same key is in flight, which only a caller of the pipeline itself can bring about.
         """
         step = self.pipeline.handle(request)
         in_flight_ms = 0
@@ -160,7 +161,7 @@ class InProcess:
         return step
 
     def deliver(self, limit: int | None = None) -> int:
-        """Send what is due, in order, until nothing is or `limit` attempts were made; returns how many were made."""
+        """Send what is due, in order, until nothing is or `limit` attempts were made; return how many were made."""
         before = self.attempts
         self.sandbox.tick()
         while self.receiver is not None:
@@ -177,8 +178,8 @@ class InProcess:
         """Move the clock by or to (milliseconds), or with neither until nothing is left to happen.
 
         What is due happens instant by instant, and what it sends is delivered before the next (`Sandbox.instants`).
-        Returns how many timers fired; `limit` is the number after which it stops where it is. `UsageError` for an
-        instant that cannot be.
+        Returns how many timers fired; after `limit` timers the clock stays where it is. `UsageError` for an instant in
+        the past or after the year 9998.
         """
         sandbox = self.sandbox
         self.fell_due, self._counts_after = 0, sandbox.tick()
@@ -191,7 +192,7 @@ class InProcess:
         sandbox = self.sandbox
         taken = sandbox.next_attempt(endpoint, sandbox.now if self._wall is None else self._wall())
         if taken is None:
-            return  # a receiver that calls back has let it go meanwhile
+            return  # a receiver that calls `deliver` has sent it already
         delivery, attempt = taken
         self.attempts += 1
         self.fell_due += attempt.due_at > self._counts_after
@@ -199,7 +200,7 @@ class InProcess:
         try:
             outcome = _ask(receiver, delivery, attempt, sent_at)
         except BaseException:
-            # The caller's own bug is the caller's to see; the endpoint must not stay busy behind it for ever.
+            # The caller sees its own bug; the endpoint must not stay busy because of it.
             error = AttemptError("reset", "the receiver raised something else than Unreachable")
             sandbox.settle(delivery, attempt, Outcome(sent_at, 0.0, error=error))
             raise

@@ -1,4 +1,4 @@
-"""The composition root: options become sandboxes, ports and a clean end."""
+"""The composition root: options become a host, ports, and a clean shutdown."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from paydouble.web.private_names import missing
 DEFAULT_SANDBOX = SandboxSpec(
     id="default",
     business_key="sandbox_key",
-    business_secret="sandbox_secret",  # noqa: S106 - everybody's, as the documentation says
-    webhook_secret="whsec_sandbox",  # noqa: S106 - likewise
+    business_secret="sandbox_secret",  # noqa: S106 - a default that the documentation shows
+    webhook_secret="whsec_sandbox",  # noqa: S106 - as above
 )
-# Connections that are still open when a server stops get this long to end by themselves.
+# How long a server that stops waits for open connections to end.
 _GRACE_SECONDS = 0.5
 
 
 @dataclass(slots=True, frozen=True)
 class ServerOptions:
-    """How a server is reached, and what it is made of."""
+    """How a server is reached, and what it serves."""
 
     host: str = "127.0.0.1"
     port: int = 8080
@@ -45,15 +45,15 @@ class ServerOptions:
     insecure_control: bool = False
     allowed_hosts: Collection[str] = ()
     public_url: str | None = None
-    """Where clients reach the server, when that is not where their requests say that they have come."""
+    """Where clients reach the server, when their requests say something else."""
     trust_forwarded: Collection[str] = ()
     """Addresses and networks of proxies whose `X-Forwarded-Host`, `-Proto` and `-Port` are believed."""
     fast_path: bool = True
-    """Answer the usual request while it is read, where this version of aiohttp can (`web/private_names.py`)."""
+    """Answer the usual request while it is read, if this version of aiohttp allows it (`web/private_names.py`)."""
     watch: bool = False
-    """Read changed scenario files again."""
+    """Reload scenario files that change."""
     say: Callable[[str], None] | None = None
-    """Takes lines for the person at the terminal, such as what `watch` has read; without it nobody is told."""
+    """Called with lines for the terminal, such as what `watch` has reloaded."""
     default_sandbox: SandboxSpec = DEFAULT_SANDBOX
     shared: HostOptions = field(default_factory=HostOptions)
 
@@ -62,7 +62,7 @@ class Server:
     """A running paydouble. `async with Server(options) as server` starts and stops it."""
 
     def __init__(self, options: ServerOptions) -> None:
-        """Check what can be checked without a port; `UsageError` says what cannot be."""
+        """Check the options, as far as that needs no port; `UsageError` names the option that cannot be."""
         _check_control(options)
         if http_parser.HttpRequestParser is http_parser.HttpRequestParserPy:
             raise UsageError("aiohttp's compiled HTTP parser is missing; install a wheel of aiohttp for this platform")
@@ -79,19 +79,19 @@ class Server:
 
     @property
     def base_url(self) -> str:
-        """Return where the server is reached from this machine."""
+        """Return the URL of the server on this machine."""
         return self.host.base_url
 
     @property
     def requests(self) -> int:
-        """Count the requests of every port so far."""
+        """Return how many requests all ports have had so far."""
         return sum(runner.server.requests_count for runner in self._runners if runner.server is not None)
 
     async def start(self) -> None:
-        """Bind the ports and make the default sandbox; `UsageError` when a port cannot be had."""
+        """Bind the ports and create the default sandbox; `UsageError` when a port cannot be bound."""
         options = self.options
         if options.fast_path and (names := missing()):
-            (options.say or _nobody)(
+            (options.say or _discard)(
                 f"This aiohttp has no {', '.join(names)}; requests are answered without the fast path."
             )
         control = LazyControl(self.host, Access(options.control_token, self.addresses), self.addresses)
@@ -105,13 +105,13 @@ class Server:
             self.host.checkout_for = self._checkout
             self.default = self.host.create(options.default_sandbox)
             if options.watch:
-                self._watching = asyncio.create_task(watch(options.shared.library, options.say or _nobody))
+                self._watching = asyncio.create_task(watch(options.shared.library, options.say or _discard))
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Break off deliveries, answer nobody any more, and free the ports."""
+        """Cancel deliveries, stop answering, and free the ports."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
@@ -153,8 +153,8 @@ class Server:
         return int(sockets[0][1]) if sockets else port
 
 
-def _nobody(_: str) -> None:
-    """Tell nobody."""
+def _discard(_: str) -> None:
+    """Take a line and do nothing."""
 
 
 def _public_url(options: ServerOptions) -> str | None:

@@ -1,4 +1,4 @@
-"""Signing and verifying for other people's code, by this machine's time where none is given (contract section 5)."""
+"""Sign and verify webhooks, by the machine's time unless another is given (contract section 5)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def verify(
     tolerance: int = DEFAULT_TOLERANCE_SECONDS,
     now: int | None = None,
 ) -> int:
-    """Return the Unix seconds at which a body was signed, or raise a `SignatureError` that names what is wrong.
+    """Return the Unix time (seconds) at which a body was signed, or raise a `SignatureError` that names what is wrong.
 
     `tolerance` is in seconds, in both directions from `now` (contract section 5.5).
     """

@@ -9,32 +9,32 @@ from typing import Any
 import pytest
 from rehearsals import scenario
 
-from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
 
-LOST = Heard(None, why="reset")
+LOST = Response(None, why="reset")
 
 
-def ok(**data: Any) -> Heard:  # noqa: ANN401 - JSON is any
+def ok(**data: Any) -> Response:  # noqa: ANN401 - JSON is any
     """Return a good answer."""
-    return Heard(200, json.dumps({"success": True, "data": data}).encode())
+    return Response(200, json.dumps({"success": True, "data": data}).encode())
 
 
-def error(status: int, code: str = "VALIDATION_ERROR") -> Heard:
+def error(status: int, code: str = "VALIDATION_ERROR") -> Response:
     """Return a refusal."""
-    return Heard(status, json.dumps({"success": False, "error": {"code": code, "message": "No."}}).encode())
+    return Response(status, json.dumps({"success": False, "error": {"code": code, "message": "No."}}).encode())
 
 
 class Scripted:
     """A stage that gives the answers that it was told to give, and writes down what is done on it."""
 
-    def __init__(self, *answers: Heard, dispute: str | None = None) -> None:
+    def __init__(self, *answers: Response, dispute: str | None = None) -> None:
         self.to_come = list(answers)
         self.calls: list[Call] = []
         self.done: list[str] = []
         self._dispute = dispute
 
-    def send(self, call: Call) -> Heard:
+    def send(self, call: Call) -> Response:
         """Write the call down; the next answer, or a pay-in."""
         self.calls.append(call)
         self.done.append(f"{call.method} {call.path}")
@@ -160,8 +160,8 @@ def test_each_action_has_its_time_and_its_call() -> None:
     ]
 
 
-@pytest.mark.parametrize("failure", [LOST, error(500), error(503), error(429), Heard(200, b"{cut")])
-def test_what_fails_is_sent_again_with_the_same_key(failure: Heard) -> None:
+@pytest.mark.parametrize("failure", [LOST, error(500), error(503), error(429), Response(200, b"{cut")])
+def test_what_fails_is_sent_again_with_the_same_key(failure: Response) -> None:
     """A lost reply, a 5xx, a 429 and a reply that cannot be read are tried again a second later, byte for byte."""
     stage = Scripted(failure, failure)
 
@@ -188,7 +188,7 @@ def test_a_refusal_is_not_sent_again(status: int) -> None:
     """What is wrong stays wrong."""
     merchant = acted(Scripted(error(status)))
 
-    assert [(answer.status, answer.told, answer.message) for answer in merchant.answers] == [
+    assert [(answer.status, answer.summary, answer.message) for answer in merchant.answers] == [
         (status, "VALIDATION_ERROR", "No.")
     ]
 
@@ -196,9 +196,9 @@ def test_a_refusal_is_not_sent_again(status: int) -> None:
 def test_a_refusal_without_a_known_envelope_is_a_status_all_the_same() -> None:
     """A proxy's page or somebody else's JSON says no more than its status."""
     for body in (b"<html>", b"[]", b'{"error":"no"}'):
-        merchant = acted(Scripted(Heard(404, body)))
+        merchant = acted(Scripted(Response(404, body)))
 
-        assert [(answer.status, answer.told, answer.message) for answer in merchant.answers] == [(404, "", "")]
+        assert [(answer.status, answer.summary, answer.message) for answer in merchant.answers] == [(404, "", "")]
 
 
 def test_a_pay_in_that_it_knows_nothing_of_is_looked_up_by_its_order() -> None:
@@ -214,7 +214,7 @@ def test_a_pay_in_that_it_knows_nothing_of_is_looked_up_by_its_order() -> None:
 
 
 @pytest.mark.parametrize("found", [ok(items=[]), error(404)])
-def test_to_retrieve_what_it_knows_nothing_of_is_to_look_it_up(found: Heard) -> None:
+def test_to_retrieve_what_it_knows_nothing_of_is_to_look_it_up(found: Response) -> None:
     """The look-up itself is the call, whether or not it finds anything."""
     stage = Scripted(*[LOST] * 6, found)
 

@@ -12,7 +12,7 @@ from paydouble.api.values import Reply
 from paydouble.core.errors import UsageError
 from paydouble.faults.wire import Wire
 from paydouble.rehearsal import Rehearsal, rehearse
-from paydouble.rehearsal.rehearsing import heard
+from paydouble.rehearsal.rehearsing import response_of
 from paydouble.scenarios.model import Scenario
 
 
@@ -180,7 +180,7 @@ def test_a_life_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_reaches_a_client_of_an_answer(wire: Wire | None, status: int | None, body: bytes) -> None:
     """What comes whole is read, what is announced too short is cut, and anything else is lost."""
-    got = heard(Reply(200, b"0123456789", "req_1", wire=wire))
+    got = response_of(Reply(200, b"0123456789", "req_1", wire=wire))
 
     assert (got.status, got.body) == (status, body)
 

@@ -17,7 +17,7 @@ from servers import CONTROL, Box, Client, running
 
 from paydouble.api.operations import PREFIX
 from paydouble.rehearsal import rehearse
-from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
 from paydouble.scenarios.library import shipped, shipped_files
 from paydouble.testing.receiver import Receiver
@@ -33,15 +33,15 @@ class Wire:
         self.box = box
         self.port = box.client.server.port
 
-    def send(self, call: Call) -> Heard:
+    def send(self, call: Call) -> Response:
         """Make a call; a connection that breaks, or ends too early, gives no answer."""
         headers = dict(self.box.credentials)
         if call.key is not None:
             headers |= {"Idempotency-Key": call.key, "Content-Type": "application/json"}
         try:
-            return Heard(*self._exchange(call.method, PREFIX + call.path, call.body, headers))
+            return Response(*self._exchange(call.method, PREFIX + call.path, call.body, headers))
         except (http.client.HTTPException, ConnectionError) as error:
-            return Heard(None, why=type(error).__name__)
+            return Response(None, why=type(error).__name__)
 
     def answered(self, answer: Answer) -> None:
         """Do nothing: the server delivers by itself."""

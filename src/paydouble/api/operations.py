@@ -1,6 +1,6 @@
 """The one table of operations.
 
-Routes, request models, answers, permissions, OpenAPI, documentation and the `documented | assumed` marks all derive
+Routes, request models, answers, permissions, OpenAPI, documentation and the marks `documented` and `assumed` derive
 from it. A path is documented or assumed; assumed paths are settings (principle P3).
 """
 
@@ -35,7 +35,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One row: what is called, with what, and what comes back."""
+    """One row of the table: how an operation is called, and what it answers."""
 
     name: OperationName
     method: Literal["GET", "POST"]
@@ -52,7 +52,7 @@ class Operation:
     queries: tuple[Query, ...] = ()
     emits: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    """Codes that this operation can answer beyond those of every request."""
+    """Error codes that this operation can answer besides those of every request."""
 
 
 _LIMIT = Query("limit", "Items on a page.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20})
@@ -281,7 +281,7 @@ def operations(paths: Mapping[str, str] | None = None) -> tuple[Operation, ...]:
         path = moved.pop(operation.name, None)
         if path is not None:
             _check_path(operation, path)
-            operation = replace(operation, path=path)  # noqa: PLW2901 - the row with its other path is the row
+            operation = replace(operation, path=path)  # noqa: PLW2901 - the same row with another path
         table.append(operation)
     if moved:
         known = ", ".join(operation.name for operation in OPERATIONS if operation.path_provenance == "assumed")

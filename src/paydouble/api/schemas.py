@@ -20,18 +20,18 @@ from paydouble.payments.lifecycle import DisputeState, PayInState, PayoutState, 
 PROVENANCE = "x-provenance"
 
 
-def documented(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - stands where pydantic's Field stands
-    """Return a Field that the contract shows."""
+def documented(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """Return a Field that the contract documents."""
     return Field(default, json_schema_extra={PROVENANCE: "documented"}, **options)
 
 
-def assumed(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - stands where pydantic's Field stands
-    """Return a Field that the contract does not show."""
+def assumed(default: Any = ..., **options: Any) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """Return a Field that the contract does not document."""
     return Field(default, json_schema_extra={PROVENANCE: "assumed"}, **options)
 
 
 def _exact(value: object) -> object:
-    return Decimal(value) if type(value) is int else value  # a bool is none
+    return Decimal(value) if type(value) is int else value  # not for a bool
 
 
 def _whole(value: object) -> object:
@@ -47,7 +47,7 @@ def _whole(value: object) -> object:
     return value
 
 
-# The usual URL, recognised at once; anything else is looked at piece by piece.
+# Matches the usual URL; any other is parsed.
 _PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:[1-9][0-9]{0,3})?(/[!-~]*)?")
 
 
@@ -68,7 +68,7 @@ def _url(value: str) -> str:
 Whole = Annotated[int, BeforeValidator(_whole)]
 Amount = Annotated[
     Decimal,
-    Field(gt=0),  # before the other, or it would be checked in Python
+    Field(gt=0),  # ahead of the validator, or it would be checked in Python
     BeforeValidator(_exact),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "examples": [49.95]}),
 ]
@@ -84,7 +84,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 ResourceId = Annotated[str, Field(min_length=1, max_length=128, examples=["payin_7Q4mZ0aBcDeFgHiJkLmNoPqR"])]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Text = Annotated[str, Field(min_length=1, max_length=500)]
-# Written out rather than with \s, which is another set of characters in each dialect of regular expressions.
+# Without \s, which is a different set of characters in each dialect of regular expressions.
 Email = Annotated[
     str, Field(max_length=254, pattern=r"^[^@\u0000-\u0020]+@[^@\u0000-\u0020]+$", examples=["ada@example.test"])
 ]
@@ -97,12 +97,12 @@ MoneyOut = Annotated[
 class Payload(BaseModel):
     """Base of request bodies. Unknown members are ignored unless the setting `unknown_fields` refuses them."""
 
-    # Built when first used: the first 200 need not wait for models that this process may never need.
+    # Built when first used, so that a server starts without building all models.
     model_config = ConfigDict(strict=True, extra="ignore", defer_build=True)
 
 
 class Answer(BaseModel):
-    """Base of response objects; exact, so that a test finds what a renderer adds or forgets."""
+    """Base of response objects. Other members are refused, so that a test finds what a renderer adds or forgets."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 

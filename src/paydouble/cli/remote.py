@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
-from paydouble.rehearsal.calls import Call, Heard
+from paydouble.rehearsal.calls import Call, Response
 
 Document = dict[str, Any]
 _CONTROL_SECONDS: Final = 60.0
@@ -99,7 +99,7 @@ class Box:
             raise Refused(f"{self._control.url}: {said or f'{method} {path} was answered {status}'}", status)
         return answer
 
-    def call(self, call: Call) -> Heard:
+    def call(self, call: Call) -> Response:
         """Make a call of the business."""
         headers = {"Authorization": self._authorization}
         if call.key is not None:
@@ -108,9 +108,9 @@ class Box:
             try:
                 connection.request(call.method, f"/api/v1{call.path}", call.body or None, headers)
                 response = connection.getresponse()
-                return Heard(response.status, response.read())
+                return Response(response.status, response.read())
             except (OSError, http.client.HTTPException) as error:
-                return Heard(None, why=next(why for kind, why in _LOST.items() if isinstance(error, kind)))
+                return Response(None, why=next(why for kind, why in _LOST.items() if isinstance(error, kind)))
 
     def follow(self) -> Stream:
         """Return the stream of what happens in the sandbox from now on."""

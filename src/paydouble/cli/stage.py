@@ -23,7 +23,7 @@ from paydouble.core.instants import parse_instant, write_instant
 from paydouble.core.json_text import loads
 from paydouble.records import Attempt, DeliverySummary
 from paydouble.rehearsal import Arrival
-from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.rehearsing import call_row
 from paydouble.timeline import MERCHANT, Renderer, Row, attempt_row, delivery_row, money, resource_of
 
@@ -75,7 +75,7 @@ class LiveStage:
 
     # What a merchant acts on
 
-    def send(self, call: Call) -> Heard:
+    def send(self, call: Call) -> Response:
         """Make a call."""
         if call.operation == "deposit-creation":
             self._ours.add(loads(call.body)["external_identifier"])

@@ -1,1 +1,1 @@
-"""The checks on the way to an operation, one idea a module."""
+"""Checks of a request before its operation: credentials, idempotency key, rate limit."""

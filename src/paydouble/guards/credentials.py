@@ -1,4 +1,4 @@
-"""Who calls, and whether they may (contract section 5; assumptions, "Order of checks")."""
+"""Authentication and permission (contract section 5; assumptions, "Order of checks")."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
 
-# What a 401 asks for. HTTP Basic demands it (RFC 9110, RFC 7617): without it the JDK's client fails, and clients that
-# send credentials only when they are asked (`curl --anyauth`, Python's urllib) never log in.
+# Required of a 401 (RFC 9110, RFC 7617). Without it the JDK's client fails, and clients that send credentials only
+# after a 401 (`curl --anyauth`, Python's urllib) never authenticate.
 CHALLENGE: Final = (("WWW-Authenticate", 'Basic realm="paydouble", charset="UTF-8"'),)
 
 
 def basic_header(key: str, secret: str) -> str:
-    """Return the Authorization header of a business."""
+    """Return the value of the Authorization header for a business key and secret."""
     return "Basic " + base64.b64encode(f"{key}:{secret}".encode()).decode()
 
 
@@ -35,7 +35,7 @@ def parse_basic(header: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=1024)
 def address_allowed(address: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
-    """Return whether an address is in one of the networks; an IPv4 address in IPv6 clothes counts as IPv4."""
+    """Return whether an address is in one of the networks; an IPv4 address mapped to IPv6 counts as IPv4."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:

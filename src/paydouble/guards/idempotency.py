@@ -1,8 +1,8 @@
 """Idempotency of POST (contract, "Idempotency rules"; assumptions, "Idempotency").
 
-A key is absent, in flight or done. `look_up` never changes anything but dropping what has expired; `claim` puts a key
-in flight; `record` stores the answer for replay; `release` forgets a key whose answer is not to be stored, so that
-the next request with it, or one that joined, starts anew.
+A key is absent, in flight or done. `look_up` changes nothing, except that it drops an expired key. `claim` puts a key
+in flight. `record` stores the answer for replay. `release` forgets a key whose answer is not stored, so that the next
+request with it, or one that joined, starts anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEY: Final = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89ABab]{_HEX}{{
 
 
 LONGEST_KEPT: Final = 16_384
-"""Bytes of a body that are kept with its key. Of a longer one digests are."""
+"""Bytes; of a longer body digests are kept with its key, not the body."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,20 +36,20 @@ class Claim:
     sent: bytes
     """The request's body."""
     parsed: bool
-    """Whether that is JSON whose value counts, rather than its bytes."""
+    """Whether bodies are compared by their JSON values rather than their bytes."""
     request_id: str
     created_at: int
     status: int | None = None
     body: bytes = b""
     made: str | None = None
-    """The object that the request has made."""
+    """The id of the object that the request created."""
     digests: tuple[bytes, bytes] | None = None
-    """Of a long body, which is not kept with its key: of its bytes, and of its value where that counts."""
+    """The digests of a long body: of its bytes, and of its value where values are compared."""
 
     def same(self, other: Claim) -> bool:
         """Return whether two requests ask for the same: method, path, query, and body as it is parsed.
 
-        Bodies are parsed for it only when their bytes differ: a retry that writes its body anew is rare.
+        Bodies are parsed only when their bytes differ, which is rare in a retry.
         """
         if self.method != other.method or self.target != other.target or self.parsed != other.parsed:
             return False
@@ -60,11 +60,11 @@ class Claim:
         return self.parsed and _value(self.sent) == _value(other.sent)
 
     def same_bytes(self, other: Claim) -> bool:
-        """Return whether another request has the same body, byte for byte; its own must still be there."""
+        """Return whether another request has the same body, byte for byte; `other` must not be shortened."""
         return self.sent == other.sent if self.digests is None else self.digests[0] == _digest(other.sent)
 
     def shorten(self) -> None:
-        """Keep no long body: a key lasts longer than a journal, and there are as many as a test likes."""
+        """Replace a long body by its digests, since keys are kept for longer than a journal, and without a limit."""
         if len(self.sent) > LONGEST_KEPT:
             self.digests = _digest(self.sent), _digest(_value(self.sent)) if self.parsed else b""
             self.sent = b""
@@ -96,7 +96,7 @@ class Keys:
     __slots__ = ("_claims", "_order")
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without keys."""
         self._claims: dict[str, Claim] = {}
         self._order: deque[Claim] = deque()
 
@@ -136,7 +136,7 @@ class Keys:
 
 
 def conflict(claim: Claim, key: str, *, running: bool = False) -> ApiError:
-    """Return the 409, with the documented details; `key` is as the refused request has sent it."""
+    """Return the 409 with the documented details; `key` is as the refused request sent it."""
     message = (
         "A request with this Idempotency-Key is still running."
         if running

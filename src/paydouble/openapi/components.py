@@ -104,7 +104,7 @@ class Success(Answer):
 
 
 class _TypesOf:
-    """Says that a text is the type of an event of a family."""
+    """Restricts a string to the types of events of a family."""
 
     def __init__(self, family: str) -> None:
         self.types = [kind for kind in EVENT_TYPES if kind.startswith(f"{family}.")]
@@ -143,7 +143,7 @@ EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
 
 
 def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
-    """Return the component schemas that the operations, the events and the errors need, by name and in its order.
+    """Return the component schemas of the operations, the events and the errors, sorted by name.
 
     `exact_requests` says that a request may hold nothing but the members that are described.
     """
@@ -156,7 +156,7 @@ def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
     models += [(model, "serialization") for model in others]
     found = components(models)
     for name, schema in found.items():
-        # Only answers are exact; a request may say null instead of leaving a member out.
+        # Answers are exact and leave a member out; a request may have null instead.
         if schema.get("additionalProperties") is False:
             found[name] = _without_null(schema)
         elif exact_requests:
@@ -187,7 +187,7 @@ def _with(schema: Schema, member: str, value: Schema) -> Schema:
 
 
 def _without_null(schema: Schema) -> Schema:
-    """Take null from the members that an answer leaves out when they have no value."""
+    """Return a schema without null for the members that an answer leaves out."""
     required = schema.get("required", ())
     members = {name: member if name in required else not_null(member) for name, member in schema["properties"].items()}
     return {**schema, "properties": members}

@@ -1,4 +1,4 @@
-"""JSON Schemas as pydantic makes them, rewritten so that generators of clients agree on what they mean.
+"""Rewrites the JSON Schemas of pydantic so that generators of clients agree on what they mean.
 
 All of it is valid before, but generators differ in what they make of it:
 
@@ -27,22 +27,22 @@ _INT32: Final = 2**31
 _OF_MEMBERS: Final = frozenset({"properties", "patternProperties"})
 _OF_SCHEMAS: Final = frozenset({"anyOf", "oneOf", "allOf"})
 _A_SCHEMA: Final = frozenset({"items", "additionalProperties", "propertyNames", "not"})
-# Constraints that pydantic cannot give to a type with a validator of its own keep its names.
+# Constraints of types with validators of their own keep pydantic's names.
 _RENAMED: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
 class _Plain(GenerateJsonSchema):
-    """Without a title on each member, which would only repeat its name."""
+    """Leaves out the title of each member, which would only repeat its name."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
         return False
 
 
 def components(models: Iterable[tuple[type[BaseModel], JsonSchemaMode]]) -> dict[str, Schema]:
-    """Return the schemas of models and of all that they hold, by the names of their classes."""
+    """Return the schemas of models and of the models inside them, by the names of their classes."""
     _, made = models_json_schema(list(dict.fromkeys(models)), ref_template=REF + "{model}", schema_generator=_Plain)
     found: dict[str, Schema] = made["$defs"]
-    # pydantic tells two classes of one name apart by their modules, and the name that everybody uses leads nowhere.
+    # pydantic prefixes two classes of one name with their modules, and references to the plain name lead nowhere.
     if doubled := [name for name in found if "__" in name]:
         message = f"two models share a name: {', '.join(doubled)}"
         raise ValueError(message)
@@ -50,7 +50,7 @@ def components(models: Iterable[tuple[type[BaseModel], JsonSchemaMode]]) -> dict
 
 
 def portable(schema: Schema) -> Schema:
-    """Return a schema that accepts the same and that generators understand alike."""
+    """Return a schema that accepts the same values and that all generators read alike."""
     made: Schema = {}
     for keyword, value in schema.items():
         if keyword in _OF_MEMBERS:
@@ -62,11 +62,11 @@ def portable(schema: Schema) -> Schema:
         elif keyword == "prefixItems":
             made |= _items_of(value)
         elif keyword == "pattern":
-            made[keyword] = re.sub(r"\?P<\w+>", "", value)  # groups with names are Python's alone
+            made[keyword] = re.sub(r"\?P<\w+>", "", value)  # only Python has named groups in this form
         elif keyword not in {"title", "default"}:
             made[_RENAMED.get(keyword, keyword)] = value
     if "default" in schema:
-        _tell_default(made, schema["default"])
+        _describe_default(made, schema["default"])
     if isinstance(made.get("const"), str):
         made.setdefault("type", "string")
     _fold_null(made)
@@ -76,7 +76,7 @@ def portable(schema: Schema) -> Schema:
 
 
 def _items_of(places: list[Schema]) -> Schema:
-    """Return the keyword for a list whose places are all alike, as a pair of durations; its length stands beside it."""
+    """Return the keyword for a list whose items all have one schema, such as a pair of durations."""
     first = places[0]
     if any(each != first for each in places):
         message = "a list with places of different kinds has no portable schema"
@@ -84,7 +84,7 @@ def _items_of(places: list[Schema]) -> Schema:
     return {"items": portable(first)}
 
 
-def _tell_default(made: Schema, default: Any) -> None:  # noqa: ANN401 - JSON is any
+def _describe_default(made: Schema, default: Any) -> None:  # noqa: ANN401 - JSON is any
     if default is None or default in ({}, []) or isinstance(default, dict) or made.get("const") == default:
         return
     if made.get("type") == "string" and isinstance(default, int):
@@ -117,14 +117,14 @@ def _fits_32_bits(low: int | None, high: int | None) -> bool:
 
 
 def _require_the_name(made: Schema) -> None:
-    """Require the member that tells the members of a union apart; a model may have a default for it."""
+    """Require the member that distinguishes the types of a union, even if the model has a default for it."""
     kind = made.get("properties", {}).get("type", {})
     if "const" in kind and "type" not in made.get("required", ()):
         made["required"] = ["type", *made.get("required", ())]
 
 
 def not_null(member: Schema) -> Schema:
-    """Return the schema of a member that is left out where another says null."""
+    """Return the schema of a member without null, for a member that is left out instead."""
     kinds = member.get("type")
     if isinstance(kinds, list):
         (only,) = (kind for kind in kinds if kind != "null")

@@ -30,7 +30,7 @@ _TAGS: Final = {
     "refund": "Money that goes back to the payer.",
     "dispute": "Chargebacks of pay-ins.",
     "payout": "Money to a beneficiary; without events.",
-    "transaction": "Bookings without a life of their own; without events.",
+    "transaction": "Bookings that never change; without events.",
     "webhooks": "What the service sends to the business's notification URL.",
 }
 _INTRODUCTION: Final = """\
@@ -62,11 +62,11 @@ _CONDITIONS: Final = MappingProxyType(
         "INTERNAL_ERROR": "Transient; client retries with backoff",
     }
 )
-# What every request can meet, whatever the operation.
+# Codes that every request can get.
 _ALWAYS: Final = frozenset(
     {"INVALID_INPUT", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "RATE_LIMITED", "INTERNAL_ERROR"}
 )
-# Error answers of an operation itself, which are replayed.
+# Statuses of errors that an operation answers, which are replayed.
 _STORED: Final = frozenset({"404", "422"})
 _POST: Final = frozenset({"INVALID_IDEMPOTENCY_KEY", "IDEMPOTENCY_CONFLICT"})
 
@@ -92,9 +92,9 @@ _RESET: Final = MappingProxyType(
 def document(operations: Sequence[Operation], *, server_url: str, settings: Settings = _DEFAULT) -> Document:
     """Return the document of these operations; `server_url` is where they are reached, without `/api/v1`.
 
-    It follows what a business's settings say of statuses, headers, unknown members and deliveries; the examples are
-    those of the default settings. It is plain JSON data, the same for the same arguments. Numbers in examples are
-    ordinary floats, so a text made of it writes `1.0` where the wire has `1.00`.
+    It follows the settings for statuses, headers, unknown members and deliveries; the examples are those of the default
+    settings. It is plain JSON data, the same for the same arguments. Numbers in examples are floats, so a text of the
+    document has `1.0` where the wire has `1.00`.
     """
     paths: Document = {}
     for operation in operations:
@@ -140,7 +140,7 @@ def _operation(operation: Operation, settings: Settings) -> Document:
             "example": made.requests[operation.name],
         }
         described["requestBody"] = {
-            # Where the model asks for nothing, no body at all is the same as an empty object.
+            # Where the model requires nothing, no body is the same as an empty object.
             "required": any(field.is_required() for field in operation.payload.model_fields.values()),
             "content": {"application/json": content},
         }
@@ -215,7 +215,7 @@ def _header(description: str, schema: dict[str, str], *, required: bool, documen
 
 
 def _extra_headers(operation: Operation, status: str, settings: Settings) -> dict[str, Any]:
-    """Return the headers that settings add to an answer of an operation, or that its status has by itself."""
+    """Return the headers of an answer that its status requires or settings add."""
     headers: dict[str, Any] = {}
     if status == "401":
         text = "What HTTP Basic, which the contract documents, requires of a 401 (RFC 9110)."
@@ -230,7 +230,7 @@ def _extra_headers(operation: Operation, status: str, settings: Settings) -> dic
             "Reset": f"Reset indicator, assumed to be {unit}.",
         }
         for name, meaning in meanings.items():
-            # Documented on a 429; elsewhere a setting has asked for it.
+            # Documented on a 429; elsewhere it is there by a setting.
             on_429 = status == "429"
             headers[f"X-RateLimit-{name}"] = _header(meaning, _WHOLE, required=on_429, documented=on_429)
     if settings.retry_after and status == "429":
@@ -252,7 +252,7 @@ def _error_responses(operation: Operation, settings: Settings) -> dict[str, Any]
 
 
 def _response(found: list[str], headers: dict[str, Any]) -> dict[str, Any]:
-    # The envelope that a code wears by default comes first.
+    # The default envelope of a code comes first.
     names = [example_name(code, envelope) for code in found for envelope in ("AB" if code in EDGE_CODES else "BA")]
     return {
         "description": " ".join(f"`{code}`: {_CONDITIONS[code]}." for code in found),
@@ -315,7 +315,7 @@ def _webhook(kind: str, settings: WebhookSettings) -> Document:
 
 
 def _retries(settings: WebhookSettings) -> str:
-    """Return what becomes of a delivery that was not acknowledged."""
+    """Return what happens to a delivery that was not acknowledged."""
     offsets = settings.offsets
     if len(offsets) == 1:
         return "Anything else counts as a failure, and is not retried."
@@ -323,7 +323,7 @@ def _retries(settings: WebhookSettings) -> str:
 
 
 def _spoken(milliseconds: int) -> str:
-    """Return a duration as the contract says it, where it is one of whole seconds or hours."""
+    """Return a duration in words, as the contract does, where it is one of whole seconds or hours."""
     hours, below = divmod(milliseconds, 3_600_000)
     if hours and not below:
         return f"{hours} hour{'s' if hours > 1 else ''}"

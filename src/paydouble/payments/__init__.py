@@ -1,1 +1,1 @@
-"""Pay-ins, refunds, disputes, payouts and transactions: their lives, their rules and the events they give off."""
+"""Pay-ins, refunds, disputes, payouts and transactions: their states, their rules and their events."""

@@ -49,13 +49,13 @@ class Method:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Everything on offer."""
+    """Payment methods, currencies and exchange rates."""
 
     methods: tuple[Method, ...]
     per_dollar: dict[str, Decimal]
     """Units of each currency for one US dollar."""
     digits: Mapping[str, int]
-    """Minor digits of each currency that is known."""
+    """Minor digits of each known currency."""
 
     @cached_property
     def currencies(self) -> frozenset[str]:
@@ -73,23 +73,23 @@ class Catalogue:
 
 
 _ANYTHING: Final = {EVERY_CURRENCY: (Decimal(0), Decimal(250_000))}
-"""What a method takes that says nothing of it."""
+"""The limits of a method that gives none."""
 
 
 @cache
 def load_catalogue() -> Catalogue:
-    """Return the catalogue that is shipped with the package, read once."""
+    """Return the catalogue that the package ships, read once."""
     return _build(None)
 
 
 def catalogue_of(own: CatalogueSettings) -> Catalogue:
-    """Return the shipped catalogue with a deployment's own merged over it."""
+    """Return the shipped catalogue with the settings merged over it."""
     if own.shipped and not own.currencies and not own.payment_methods:
         return load_catalogue()
     return _built(own.model_dump_json())
 
 
-# As text, so that sandboxes with equal settings share one, and those of the latest settings alone are kept.
+# By text, so that sandboxes with equal settings share one; only the latest are kept.
 @lru_cache(maxsize=16)
 def _built(own: str) -> Catalogue:
     return _build(CatalogueSettings.model_validate_json(own))
@@ -97,7 +97,7 @@ def _built(own: str) -> Catalogue:
 
 @cache
 def _shipped() -> dict[str, Any]:
-    from importlib.resources import files  # noqa: PLC0415 - a server that creates no deposit yet starts without them
+    from importlib.resources import files  # noqa: PLC0415 - not needed until the first deposit
 
     import yaml  # noqa: PLC0415 - as above
 
@@ -108,14 +108,14 @@ def _shipped() -> dict[str, Any]:
 
 @dataclass
 class _Draft:
-    """A method while catalogues are merged; its limits are not converted yet."""
+    """A method while catalogues are merged; its limits are not in minor units yet."""
 
     name: str
     countries: tuple[str, ...] = ()
     limits: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
-    def lay(self, own: MethodSettings) -> None:
-        """Take over what a deployment says of the method."""
+    def apply(self, own: MethodSettings) -> None:
+        """Apply the settings of the method."""
         self.name = own.name or self.name
         self.countries = self.countries if own.countries is None else own.countries
         for currency, limits in own.limits.items():
@@ -162,7 +162,7 @@ def _merged(shipped: dict[tuple[str, str], _Draft], own: CatalogueSettings) -> d
                 drafts.pop((kind, code), None)
                 continue
             draft = shipped.get((kind, code)) or _Draft(code, limits={} if method.limits else dict(_ANYTHING))
-            draft.lay(method)
+            draft.apply(method)
             drafts[kind, code] = draft
     return drafts
 
@@ -196,8 +196,8 @@ def _rounded_up(amount: Decimal) -> Decimal:
 def rate(catalogue: Catalogue, randomness: SeededRandom, source: str, target: str, now: int) -> tuple[Decimal, int]:
     """Return a rate and the instant at which it expires: the same for the same seed and quarter of an hour.
 
-    The rate stays within half a percent of the table's and is another one in each window, so that a merchant who
-    caches a quote for too long can see it change.
+    The rate is within half a percent of the table's and changes with each window, so that a merchant who caches a quote
+    for too long sees another one.
     """
     window = now // RATE_WINDOW_MS
     expires_at = (window + 1) * RATE_WINDOW_MS
@@ -206,7 +206,7 @@ def rate(catalogue: Catalogue, randomness: SeededRandom, source: str, target: st
     drift = Decimal(randomness.whole("rate", f"{source}-{target}", window) % 10_001 - 5_000)
     table_rate = _RATE_DIGITS.divide(catalogue.per_dollar[target], catalogue.per_dollar[source])
     moved = _RATE_DIGITS.multiply(table_rate, 1 + drift / 1_000_000)
-    # At least six digits, at least four decimal places, and never more than the eight digits that there are.
+    # At least six digits and four decimal places, but never more than eight digits.
     size = moved.adjusted()
     last = max(min(size - 5, -4), size - 7)
     return moved.quantize(Decimal(1).scaleb(last), context=_RATE_DIGITS), expires_at
@@ -214,7 +214,7 @@ def rate(catalogue: Catalogue, randomness: SeededRandom, source: str, target: st
 
 def convert(catalogue: Catalogue, amount: int, rate_value: Decimal, source: str, target: str) -> int:
     """Return an amount in the target's minor units, rounded half to even; VALIDATION_ERROR when it is too large."""
-    # Eighteen digits times the eight of a rate fit the 28 that Decimal computes with, so nothing is rounded twice.
+    # Eighteen digits times the eight of a rate fit the 28 of Decimal, so nothing is rounded twice.
     digits = catalogue.digits[target]
     exact = Decimal(amount).scaleb(-catalogue.digits[source]) * rate_value
     try:

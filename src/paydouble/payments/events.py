@@ -46,7 +46,7 @@ _TYPES: Final = {kind.OBJECT: _types_by_state(family, kind) for family, kind in 
 
 
 class Event(NamedTuple):
-    """A fact, with the exact bytes in which it is sent on every attempt."""
+    """Something that happened, with the exact bytes that every attempt sends."""
 
     id: str
     type: str
@@ -58,7 +58,7 @@ class Event(NamedTuple):
     """Its place among the requests, events and attempts of its sandbox."""
 
     def noted(self) -> tuple[Literal["event"], Event]:
-        """Return what a note of it holds."""
+        """Return the kind of its note in the feed, and the event."""
         return "event", self
 
 

@@ -1,7 +1,7 @@
 """Every resource of one business, and the only code that changes one.
 
-A command checks its rules first and changes everything or nothing. Whoever made the ledger is told of each event
-through `emit`, in the order in which they happened.
+A command checks its rules first and then changes everything or nothing. Each event is passed to `emit`, in the order in
+which they happen.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ _OPEN_DISPUTE: Final = lifecycle.unfinished(lifecycle.DISPUTE)
 
 
 class Emit(Protocol):
-    """What the ledger tells of: an event type, the resource with its documented members, and what they were."""
+    """Takes an event: its type, the resource with its documented members, and their earlier values."""
 
     def __call__(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> object:
         """Record the event."""
 
 
 class Ledger:
-    """The books of one business."""
+    """The ledger of one business."""
 
     __slots__ = ("_about", "_emit", "_identifiers", "_ids", "_order", "_resources", "stamp")
 
     def __init__(self, ids: Ids, stamp: Stamp, emit: Emit) -> None:
-        """Start with empty books."""
+        """Start empty."""
         self._ids = ids
         self.stamp = stamp
         self._emit = emit
         self._resources: dict[str, AnyResource] = {}
         self._order: dict[type, list[Any]] = {kind: [] for kind in (PayIn, Refund, Dispute, Payout, Transaction)}
         self._about: dict[str, list[Refund | Dispute]] = {}
-        """The refunds and disputes of each pay-in that has some."""
+        """The refunds and disputes of each pay-in, by its id."""
         self._identifiers: dict[type, tuple[int, dict[str, str]]] = {}
-        """How many resources of a kind have been looked at for identifiers, and whose each identifier is."""
+        """By kind: how many resources have been indexed, and the first holder of each external identifier."""
 
     # Queries
 
@@ -89,7 +89,7 @@ class Ledger:
 
     def holder(self, kind: type[Named], external_identifier: str) -> str | None:
         """Return the id of the first resource of a kind that has an external identifier."""
-        # Looked at here rather than kept with each creation, since only a setting asks.
+        # Indexed here rather than with each creation, since it is needed only with a setting.
         seen, holders = self._identifiers.get(kind, (0, {}))
         order: list[Named] = self._order[kind]
         for resource in order[seen:]:
@@ -99,16 +99,16 @@ class Ledger:
         return holders.get(external_identifier)
 
     def disputed(self, pay_in: PayIn) -> int:
-        """Return the money that open disputes are about, and that lost or accepted ones took, in minor units."""
+        """Return the money of open, lost and accepted disputes, in minor units."""
         return self._sum(pay_in, Dispute, *_OPEN_DISPUTE, *lifecycle.CHARGED_BACK)
 
     def refundable(self, pay_in: PayIn, *, disputed_too: bool) -> int:
-        """Return what a refund can give back at most, in minor units."""
+        """Return the most that a refund can give back, in minor units."""
         held = 0 if disputed_too else self.disputed(pay_in)
         return max(0, pay_in.amount - pay_in.refund_reserved - held)
 
     def money(self, pay_in: PayIn) -> Document:
-        """Return what has become of a pay-in's money, as amounts; the contract's pay-in shows nothing of it."""
+        """Return how much of a pay-in is refunded, disputed or charged back; the contract's pay-in does not show it."""
         sums = {
             "refunded_amount": self._sum(pay_in, Refund, lifecycle.REFUNDED),
             "refund_pending_amount": self._sum(pay_in, Refund, *_OPEN_REFUND),
@@ -126,7 +126,7 @@ class Ledger:
     def create_pay_in(
         self, now: int, order: Order, *, checkout_base: str, scenario: str = ""
     ) -> tuple[PayIn, Document]:
-        """Open a deposit, `created`; returns it with its documented members as they stand in its first event."""
+        """Open a deposit, `created`; return it with its documented members as its first event has them."""
         (
             identifier,
             amount,
@@ -139,7 +139,7 @@ class Ledger:
             metadata,
             digits,
         ) = order
-        # By place: names, for a class with as many members, make this the dearest line of a deposit.
+        # By position, since keyword arguments for so many members are the slowest line of a deposit.
         pay_in = PayIn(
             self._ids.make("payin"),
             len(self._order[PayIn]) + 1,
@@ -171,7 +171,7 @@ class Ledger:
         external_identifier: str | None,
         disputed_too: bool = False,
     ) -> Refund:
-        """Give back an amount in minor units, or the rest; never more than the rest, pending refunds counted.
+        """Refund an amount in minor units, or the rest; never more than the rest, from which pending refunds are taken.
 
         Money that is disputed or charged back is not part of the rest, unless `disputed_too`.
         """
@@ -212,10 +212,10 @@ class Ledger:
     def open_dispute(  # noqa: PLR0913 - a dispute has this many members
         self, now: int, pay_in: PayIn, *, amount: int | None, reason: str, window_ms: int, force: bool = False
     ) -> Dispute:
-        """Record a chargeback of an amount in minor units, or of what no dispute is about yet.
+        """Open a dispute about an amount in minor units, or about all that is not disputed yet.
 
-        Disputes that are open, lost or accepted are together about no more than the pay-in's amount, unless forced;
-        with `force` no single one is.
+        Open, lost and accepted disputes are together about no more than the pay-in's amount. With `force` that is the
+        limit of each single one.
         """
         if pay_in.status != lifecycle.PAID:
             message = f"Pay-in {pay_in.id} is {pay_in.status}; only a succeeded pay-in can be disputed."
@@ -315,9 +315,9 @@ class Ledger:
         force: bool = False,
         window_ms: int = 0,
     ) -> None:
-        """Move a resource along its table and emit what that means; `IllegalTransition` changes nothing.
+        """Change the state of a resource and emit the event; `IllegalTransition` changes nothing.
 
-        A dispute that needs a response when the time for one is over gets `window_ms` more.
+        A dispute that needs a response when its time is over gets `window_ms` more.
         """
         lifecycle.check(
             resource.TABLE, kind=resource.OBJECT, subject=resource.id, state=resource.status, to=to, force=force
@@ -335,9 +335,9 @@ class Ledger:
         self._touched(resource, before, now)
 
     def add_evidence(self, dispute: Dispute, evidence: dict[str, str], now: int) -> None:
-        """Take the merchant's evidence; the dispute goes, or stays, under review.
+        """Add the merchant's evidence; the dispute is under review then.
 
-        From `evidence_due_by` on there is none to hand in: a dispute without evidence is lost at that very instant.
+        It is refused from `evidence_due_by` on: a dispute without evidence is lost at that instant.
         """
         lifecycle.check(dispute.TABLE, kind=dispute.OBJECT, subject=dispute.id, state=dispute.status, to="under_review")
         if now >= dispute.evidence_due_by:
@@ -349,7 +349,7 @@ class Ledger:
         self._touched(dispute, before, now)
 
     def _reserve_again(self, refund: Refund, to: str) -> None:
-        # A failed refund gives its amount back to the rest; one that is forced out of `failed` takes it again.
+        # The amount of a failed refund can be refunded again; one that is forced out of `failed` takes it back.
         pay_in = self.get(PayIn, refund.payin_id)
         held = refund.status != "failed"
         holds = to != "failed"

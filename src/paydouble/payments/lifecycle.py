@@ -1,9 +1,9 @@
 """Lifecycles as tables (assumptions, "Lifecycles"); the diagrams of the documentation are drawn from these.
 
-The states of a resource are a type, named here and nowhere else. A table says which states can follow a state, the
-first one first. A state without followers is final. What else is to be known of states is derived from the tables below
-them. Nothing else in the package decides whether a resource may move: `check` raises and changes nothing, and `force`
-is the one way round it, for the late money and the reopened disputes of real life.
+The states of a resource are a type, defined here alone. A table says which states can follow each state; its first row
+is the first state, and a state without followers is final. Other sets of states are derived from the tables. Nothing
+else in the package decides whether a resource may change its state: `check` raises and changes nothing. Only `force`
+passes it, for what happens in practice: money that comes late, disputes that are reopened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PayoutState = Literal["created", "processing", "succeeded", "failed", "returned"
 
 
 class _Table(dict[S, tuple[S, ...]]):
-    """A table whose states the type checker compares with their type; outside they are texts."""
+    """A table whose states the type checker compares with their type; for other modules they are strings."""
 
 
 def _of(rows: _Table[S]) -> Table:
@@ -52,7 +52,7 @@ REFUND: Final[Table] = _of(
         }
     )
 )
-# `needs_response` and `under_review` may follow themselves: new evidence without a new status is an update too.
+# `needs_response` and `under_review` can follow themselves: new evidence without a new status is an update.
 DISPUTE: Final[Table] = _of(
     _Table[DisputeState](
         {
@@ -79,48 +79,48 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     {"payin": PAY_IN, "refund": REFUND, "dispute": DISPUTE, "payout": PAYOUT}
 )
 """By the value of `object`."""
-# The state that means that the money has come, or has gone back.
+# The state in which the money has come, or has gone back.
 PAID: Final[PayInState] = "succeeded"
 REFUNDED: Final[RefundState] = "succeeded"
-# The decisions after which the payer has the money back.
+# The states in which the payer has the money back.
 CHARGED_BACK: Final[tuple[DisputeState, ...]] = ("lost", "accepted")
 
 
 def first(table: Table) -> str:
-    """Return the state in which a resource begins."""
+    """Return the state of a new resource."""
     return next(iter(table))
 
 
 def unfinished(table: Table) -> tuple[str, ...]:
-    """Return the states that others can follow."""
+    """Return the states that are not final."""
     return tuple(state for state, followers in table.items() if followers)
 
 
 def finals(table: Table) -> tuple[str, ...]:
-    """Return the states that nothing can follow."""
+    """Return the final states."""
     return tuple(state for state, followers in table.items() if not followers)
 
 
 def before(table: Table, state: str) -> tuple[str, ...]:
-    """Return the states that a state can follow."""
+    """Return the states from which a state can be reached directly."""
     return tuple(each for each, followers in table.items() if state in followers)
 
 
-# Nobody has paid yet, so the time can run out.
+# Nobody has paid yet, so the pay-in can expire.
 UNPAID: Final = before(PAY_IN, "cancelled")
-# It is over, and no money has come.
+# Final, without money.
 UNSUCCESSFUL: Final = tuple(state for state in finals(PAY_IN) if state != PAID)
 
 
 def is_final(table: Table, state: str) -> bool:
-    """Return whether nothing can follow a state."""
+    """Return whether a state is final."""
     return not table[state]
 
 
 def check(  # noqa: PLR0913 - what the message needs to say
     table: Table, *, kind: str, subject: str, state: str, to: str, force: bool = False
 ) -> None:
-    """Raise `IllegalTransition` unless the table has the arrow; with `force` any known state will do."""
+    """Raise `IllegalTransition` unless the table has the transition; with `force` any known state is allowed."""
     if to not in table:
         raise IllegalTransition(kind, subject, state, to, tuple(table))
     if not force and to not in table[state]:

@@ -1,8 +1,8 @@
-"""The resources themselves: what they hold, and how they are written as JSON objects.
+"""The resources: what they hold, and how they are written as JSON objects.
 
-They are mutable and slotted, because a test makes many thousands of them; only `ledger.py` changes them.
-`event_object` holds what the contract documents for an event's `data.object` (principle P1); `document` is what the
-API answers with, assumed members included. Amounts are minor units, instants are milliseconds.
+They have slots, since a test creates many thousands of them. Only `ledger.py` changes them.
+`event_object` returns what the contract documents for an event's `data.object` (principle P1), `document` what the API
+answers with, assumed members included. Amounts are minor units, instants are milliseconds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Customer(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What a merchant asks for with a deposit. The amount is in minor units."""
+    """What a merchant asks for with a deposit; the amount in minor units."""
 
     external_identifier: str
     amount: int
@@ -79,7 +79,7 @@ class PayIn:
     updated_at: int
     expires_at: int
     checkout_base: str
-    """Where the page for its payer begins; its id follows."""
+    """The URL of its payer's page, without its id at the end."""
     return_url: str | None = None
     notification_url: str | None = None
     metadata: dict[str, str] | None = None
@@ -88,11 +88,11 @@ class PayIn:
     scenario: str = ""
     refund_reserved: int = 0
     settles_at: int | None = None
-    """The amount that will have been paid in the end, when that is another one."""
+    """The amount that will be paid, when it differs from `amount`."""
     previous: Document | None = None
-    """The documented members that the latest change replaced, as they were."""
+    """The documented members that the latest change replaced, with their earlier values."""
     digits: int = 2
-    """Minor digits of its currency, as they were when it was made."""
+    """Minor digits of its currency, as they were when it was created."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the documented members alone."""
@@ -122,7 +122,7 @@ class PayIn:
         return self.extended(self.event_object(stamp), stamp)
 
     def extended(self, document: Document, stamp: Stamp) -> Document:
-        """Add what the API shows beyond the documented members; for who has just rendered those."""
+        """Add the assumed members to a document of the documented ones, and return it."""
         document["payment_url"] = self.checkout_base + self.id
         document["expires_at"] = stamp(self.expires_at)
         document["return_url"] = self.return_url
@@ -134,7 +134,7 @@ class PayIn:
 
 @dataclass(slots=True, eq=False)
 class Refund:
-    """Money going back to the payer (assumed)."""
+    """Money that goes back to the payer (assumed)."""
 
     OBJECT: ClassVar = "refund"
     TABLE: ClassVar = lifecycle.REFUND
@@ -153,10 +153,10 @@ class Refund:
     failure: Failure | None = None
     previous: Document | None = None
     digits: int = 2
-    """Minor digits of its currency, as they were when it was made."""
+    """Minor digits of its currency, as they were when it was created."""
 
     def event_object(self, stamp: Stamp) -> Document:
-        """Return the refund as an event carries it; optional members only when they are there."""
+        """Return the refund; optional members only when they have a value."""
         document: Document = {
             "id": self.id,
             "object": "refund",
@@ -200,7 +200,7 @@ class Dispute:
     evidence: dict[str, str] = field(default_factory=dict)
     previous: Document | None = None
     digits: int = 2
-    """Minor digits of its currency, as they were when it was made."""
+    """Minor digits of its currency, as they were when it was created."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the dispute."""
@@ -224,7 +224,7 @@ class Dispute:
 
 @dataclass(slots=True, eq=False)
 class Payout:
-    """Money to a beneficiary (assumed). Payouts give off no events: the contract lists none."""
+    """Money to a beneficiary (assumed). It has no events: the contract lists none."""
 
     OBJECT: ClassVar = "payout"
     TABLE: ClassVar = lifecycle.PAYOUT
@@ -243,7 +243,7 @@ class Payout:
     failure: Failure | None = None
     previous: Document | None = None
     digits: int = 2
-    """Minor digits of its currency, as they were when it was made."""
+    """Minor digits of its currency, as they were when it was created."""
 
     def document(self, stamp: Stamp) -> Document:
         """Return the payout."""
@@ -268,7 +268,7 @@ class Payout:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A booking without a life of its own (assumed); it gives off no events."""
+    """A booking that never changes (assumed). It has no events."""
 
     OBJECT: ClassVar = "transaction"
 
@@ -284,7 +284,7 @@ class Transaction:
     updated_at: int
     status: str = "created"
     digits: int = 2
-    """Minor digits of its currency, as they were when it was made."""
+    """Minor digits of its currency, as they were when it was created."""
 
     def document(self, stamp: Stamp) -> Document:
         """Return the transaction."""

@@ -1,4 +1,4 @@
-"""A scenario tried out: the merchant that its file describes, a receiver that takes everything, and what came of it."""
+"""A rehearsal of a scenario: the merchant of its file, a receiver that accepts everything, and the result."""
 
 from paydouble.rehearsal.comparing import Difference, compare
 from paydouble.rehearsal.rehearsing import Arrival, Rehearsal, rehearse

@@ -1,4 +1,4 @@
-"""What the merchant of a scenario sends, and what it hears: plain values, so that any transport can carry them."""
+"""The requests and responses of a scenario's merchant, as plain values that any transport can carry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paydouble.core.json_text import JsonTextError
 from paydouble.payments.resources import Document
 
 PATHS: Final[Mapping[str, str]] = MappingProxyType({each.name: each.path for each in OPERATIONS})
-"""Where each operation is, below `/api/v1`, when nothing was moved."""
+"""The default path of each operation, below `/api/v1`."""
 _TOO_MANY: Final = 429
 
 
@@ -27,35 +27,35 @@ class Call:
     body: bytes = b""
     key: str | None = None
     about: str = ""
-    """What a person needs to know of it beyond the operation, such as `5.00 EUR`."""
+    """What a timeline shows besides the operation, such as `5.00 EUR`."""
 
 
 @dataclass(slots=True, frozen=True)
-class Heard:
-    """What arrived in answer to a call; without a status nothing whole did."""
+class Response:
+    """What a client got; without a status no whole answer arrived."""
 
     status: int | None
     body: bytes = b""
     why: str = ""
-    """Why nothing whole arrived, in a word or two."""
+    """Why no whole answer arrived, in a word or two."""
 
 
 @dataclass(slots=True, frozen=True)
 class Answer:
-    """What a call got, as the merchant understands it."""
+    """The response to a call, as the merchant reads it."""
 
     call: Call
     status: int | Literal["lost"]
     data: Document | None = None
-    """What a 2xx carries."""
-    told: str = ""
-    """The state of what came back, the error's code, or why it was lost."""
+    """The `data` of a 2xx."""
+    summary: str = ""
+    """The status of the resource, the code of the error, or why the response was lost."""
     message: str = ""
     """The error's message."""
 
     @property
     def failed(self) -> bool:
-        """Return whether the merchant makes the call again: no answer, 5xx or 429."""
+        """Return whether the merchant repeats the call: no response, 5xx or 429."""
         return self.status == "lost" or self.status >= 500 or self.status == _TOO_MANY  # noqa: PLR2004 - HTTP
 
     @property
@@ -64,24 +64,24 @@ class Answer:
         return self.data is not None
 
 
-def understand(call: Call, heard: Heard) -> Answer:
-    """Return what a merchant makes of what it hears: a 2xx that is no JSON tells it nothing, and is lost."""
-    if heard.status is None:
-        return Answer(call, "lost", told=heard.why)
+def parse(call: Call, response: Response) -> Answer:
+    """Return the response as the merchant reads it; a 2xx whose body is not JSON counts as lost."""
+    if response.status is None:
+        return Answer(call, "lost", summary=response.why)
     try:
-        document = json_text.loads(heard.body)
+        document = json_text.loads(response.body)
     except JsonTextError:
         document = None
-    if heard.status < 300:  # noqa: PLR2004 - HTTP
+    if response.status < 300:  # noqa: PLR2004 - HTTP
         data = document.get("data") if isinstance(document, dict) else None
         if not isinstance(data, dict):
-            return Answer(call, "lost", told="unreadable")
-        return Answer(call, heard.status, data, told=str(data.get("status", "")))
+            return Answer(call, "lost", summary="unreadable")
+        return Answer(call, response.status, data, summary=str(data.get("status", "")))
     error = document.get("error") if isinstance(document, dict) else None
     error = error if isinstance(error, dict) else {}
-    return Answer(call, heard.status, told=str(error.get("code", "")), message=str(error.get("message", "")))
+    return Answer(call, response.status, summary=str(error.get("code", "")), message=str(error.get("message", "")))
 
 
 def encoded(document: Any) -> bytes:  # noqa: ANN401 - JSON is any
-    """Return a body, its numbers as they were written."""
+    """Return a JSON body, with the digits of its numbers."""
     return json_text.dumps(document)

@@ -1,4 +1,4 @@
-"""What a rehearsal should have brought and what it did, side by side, and why where that can be told."""
+"""The expected and the actual events and answers of a rehearsal side by side, and why they differ."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def compare_answers(expected: Sequence[int | str], answers: Sequence[Answer]) ->
 
 
 def _side_by_side(expected: Sequence[str], got: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield places of both lists; what stands in both, in order, stands in one row."""
+    """Yield pairs of indexes into both lists; what both have, in the same order, is one pair."""
     for _, low, high, first, last in SequenceMatcher(None, expected, got, autojunk=False).get_opcodes():
         yield from zip_longest(range(low, high), range(first, last))
 
@@ -134,7 +134,7 @@ def _name(expected: Expected) -> str:
 
 
 def _members(expected: ExpectedEvent, arrival: Arrival) -> str:
-    """Return the first member of the event's object that is not as expected, or nothing."""
+    """Return the first member of the event's object that is not as expected, or an empty text."""
     try:
         body = json_text.loads(arrival.body)
     except JsonTextError as error:
@@ -160,7 +160,7 @@ def _equal(expected: Any, found: Any) -> bool:  # noqa: ANN401 - JSON is any
     if isinstance(expected, bool) or isinstance(found, bool):
         return expected is found
     if isinstance(expected, float):
-        expected = Decimal(repr(expected))  # from plain data; a file's numbers are exact
+        expected = Decimal(repr(expected))  # numbers of a file are exact
     return bool(expected == found)
 
 

@@ -1,7 +1,7 @@
-"""The merchant of a scenario: it does what the file says, one thing after the other, and tries again what fails.
+"""The merchant of a scenario: it makes the calls of the file in order, and repeats those that fail.
 
-It is careful in the one way that the contract asks for (section 5): whatever fails is sent again with the same key. It
-knows a pay-in by the answer to its deposit. Where that never came, it looks for the order before it goes on.
+As the contract asks (section 5), a repeated call has the same idempotency key. The merchant knows a pay-in by the
+answer to its deposit. Where that was lost, it looks for the order before it goes on.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from urllib.parse import quote
 from orjson import Fragment
 
 from paydouble.payments.resources import Document
-from paydouble.rehearsal.calls import PATHS, Answer, Call, Heard, encoded, understand
+from paydouble.rehearsal.calls import PATHS, Answer, Call, Response, encoded, parse
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Action, Case, Deposit, DepositCustomer, DepositMethod, RefundWish
 
 MOST_REPEATS: Final = 5
-"""How often a call that fails is made again (`Action`)."""
+"""How often a call that fails is repeated (`Action`)."""
 PAUSE_MS: Final = 1_000
 _USUAL_AMOUNT: Final = "49.90"
 
@@ -26,26 +26,26 @@ _USUAL_AMOUNT: Final = "49.90"
 class Stage(Protocol):
     """What a merchant acts on."""
 
-    def send(self, call: Call) -> Heard:
-        """Make a call, and let happen what it sets in motion at once."""
+    def send(self, call: Call) -> Response:
+        """Make a call, and deliver what it causes at once."""
 
     def answered(self, answer: Answer) -> None:
-        """Take note of what a call got."""
+        """Record the answer to a call."""
 
     def wait(self, milliseconds: int) -> None:
-        """Let the sandbox's time pass."""
+        """Move the sandbox's clock."""
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
         """Return the id of the pay-in's latest dispute, which a merchant knows from its dashboard."""
 
     def remark(self, text: str) -> None:
-        """Take note of something that the merchant could not do."""
+        """Record what the merchant could not do."""
 
 
 class Merchant:
     """One merchant and its one order."""
 
-    def __init__(  # noqa: PLR0913 - what makes two merchants different
+    def __init__(  # noqa: PLR0913 - what differs between merchants
         self,
         stage: Stage,
         scenario: Scenario,
@@ -58,8 +58,8 @@ class Merchant:
     ) -> None:
         """Act on a stage as the scenario says, or one of its cases.
 
-        `make_key` returns the idempotency key of the n-th operation; `order` and `email` stand where the file names no
-        order, and for every customer.
+        `make_key` returns the idempotency key of the n-th operation. `order` is used where the file names none, `email`
+        for every customer.
         """
         self._stage = stage
         self._first = (case.deposit if case else None) or scenario.deposit or Deposit()
@@ -69,9 +69,9 @@ class Merchant:
         self._paths = paths
         self._operations = 0
         self.order = self._first.external_identifier or order
-        """The order that it was last busy with."""
+        """The order of its latest deposit."""
         self.pay_in: str | None = None
-        """The pay-in that it was last busy with, as far as it knows."""
+        """The id of its latest pay-in, as far as it knows."""
         self.answers: list[Answer] = []
 
     def act(self) -> None:
@@ -102,7 +102,7 @@ class Merchant:
             self.pay_in = answer.data["id"]
 
     def _about_pay_in(self, action: Action) -> None:
-        assert self.pay_in is not None  # noqa: S101 - who calls has asked
+        assert self.pay_in is not None  # noqa: S101 - the caller has checked
         match action.kind:
             case "retrieve":
                 self._get("pay-in-retrieval", self._path("pay-in-retrieval", self.pay_in))
@@ -133,7 +133,7 @@ class Merchant:
             self._post("dispute-acceptance", {}, object_id=dispute)
 
     def _knows(self) -> bool:
-        """Return whether there is a pay-in to act on; a merchant that never got an answer asks first."""
+        """Return whether there is a pay-in to act on; a merchant whose answer was lost looks it up first."""
         if self.pay_in is None:
             self._look_up()
         if self.pay_in is None:
@@ -185,7 +185,7 @@ class Merchant:
         return answer
 
     def _once(self, call: Call) -> Answer:
-        answer = understand(call, self._stage.send(call))
+        answer = parse(call, self._stage.send(call))
         self.answers.append(answer)
         self._stage.answered(answer)
         return answer

@@ -1,4 +1,4 @@
-"""Why an expected event did not come, as far as the books can tell."""
+"""Why an expected event did not come, as far as the ledger and the deliveries show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSENT = ("held", "dropped", "exhausted", "no_endpoint")
 
 
 def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[int | str] = ()) -> Iterator[str]:
-    """Yield what explains that something is missing, `missing` being event types or statuses, in order.
+    """Yield reasons why something is missing; `missing` has event types or statuses, in order.
 
     Refusals with a status that is `foreseen` explain nothing.
     """
@@ -30,7 +30,7 @@ def reasons(missing: Sequence[str], rehearsal: Rehearsal, *, foreseen: Sequence[
 
 
 def refusals(answers: Sequence[Answer], foreseen: Sequence[int | str] = ()) -> Iterator[str]:
-    """Yield each answer of the merchant's that refuses its call, but for those with a status that is `foreseen`."""
+    """Yield each answer that refuses a call of the merchant, except those with a status that is `foreseen`."""
     for answer in answers:
         if not (answer.good or answer.failed or answer.status in foreseen):
             yield f"the merchant's {answer.call.operation} was answered {answer.status}: {answer.message}"

@@ -1,7 +1,6 @@
-"""One rehearsal: the merchant, the service and a receiver that takes everything, in one thread and without waiting.
+"""One rehearsal: the merchant, the service and a receiver that accepts everything, in one thread and without waiting.
 
-Nothing in it depends on the moment or on the machine, so that two rehearsals of a scenario with one seed are the same
-to the byte.
+Nothing depends on the time or the machine, so two rehearsals of a scenario with the same seed are the same to the byte.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from paydouble.feed import Note
 from paydouble.inprocess import START_MS, InProcess, Webhook
 from paydouble.payments.resources import Dispute
 from paydouble.records import attempt_of, summary_of
-from paydouble.rehearsal.calls import Answer, Call, Heard
+from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.model import Scenario
@@ -25,7 +24,7 @@ from paydouble.scenarios.play import Case
 from paydouble.timeline import CALL, MERCHANT, Row, attempt_row, delivery_row, faults_of, money, resource_of
 
 MOST_TIMERS: Final = 20_000
-"""After so many timers a life that has not ended never will."""
+"""After so many timers a scenario counts as endless."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,27 +33,27 @@ class Arrival:
 
     at: int
     type: str
-    """The type of the event, whatever a fault made of the body."""
+    """The type of the event, even if a fault changed the body."""
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
 
 @dataclass(slots=True, frozen=True)
 class Rehearsal:
-    """What came of it."""
+    """The result of a rehearsal."""
 
     arrivals: tuple[Arrival, ...]
     answers: tuple[Answer, ...]
     timeline: tuple[Row, ...]
     idle: bool
-    """Whether the life came to its end."""
+    """Whether the scenario came to its end."""
     began: int
     ended: int
     sandbox: Sandbox
     """As it was at the end."""
 
     def record(self) -> tuple[object, ...]:
-        """Return everything that must be the same when it is rehearsed again."""
+        """Return everything that must be the same in a second rehearsal."""
         answers = [(answer.call, answer.status, answer.data, answer.message) for answer in self.answers]
         return self.arrivals, answers, self.timeline, self.idle, self.ended
 
@@ -62,14 +61,14 @@ class Rehearsal:
 def rehearse(scenario: Scenario, *, seed: int = 0, case: Case | None = None) -> Rehearsal:
     """Play a scenario, or one of its cases, on a manual clock until nothing is left to happen.
 
-    `UsageError` when it cannot be played at all: a time after the year 9998.
+    `UsageError` for a scenario that goes on after the year 9998.
     """
     stage = _Rehearsing(scenario, seed)
     randomness = SeededRandom(seed)
     merchant = Merchant(stage, scenario, case, make_key=lambda number: _key(randomness, scenario.name, number))
     merchant.act()
-    stage.house.advance(limit=MOST_TIMERS)
-    box = stage.house.sandbox
+    stage.double.advance(limit=MOST_TIMERS)
+    box = stage.double.sandbox
     return Rehearsal(
         tuple(stage.arrivals), tuple(merchant.answers), tuple(stage.timeline), box.idle, START_MS, box.now, box
     )
@@ -81,37 +80,37 @@ class _Rehearsing:
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.arrivals: list[Arrival] = []
         self.timeline: list[Row] = []
-        self.house = InProcess(seed=seed, receiver=self._receive)
-        box = self.house.sandbox
+        self.double = InProcess(seed=seed, receiver=self._receive)
+        box = self.double.sandbox
         box.scenarios.upload(scenario)
         box.activate_scenario(scenario.name)
         self._seen = box.feed.sequence
         box.feed.listen(self._note)
 
-    def send(self, call: Call) -> Heard:
-        return heard(self.house.handle(self.house.request(call.method, call.path, call.body, key=call.key)))
+    def send(self, call: Call) -> Response:
+        return response_of(self.double.handle(self.double.request(call.method, call.path, call.body, key=call.key)))
 
     def answered(self, answer: Answer) -> None:
-        self.timeline.append(call_row(answer, self.house.sandbox.now))
-        self.house.deliver()
+        self.timeline.append(call_row(answer, self.double.sandbox.now))
+        self.double.deliver()
 
     def wait(self, milliseconds: int) -> None:
-        self.house.advance(by=milliseconds)
+        self.double.advance(by=milliseconds)
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
-        newest = self.house.sandbox.ledger.newest_first(Dispute)
+        newest = self.double.sandbox.ledger.newest_first(Dispute)
         return next((dispute.id for dispute in newest if dispute.payin_id == pay_in_id), None)
 
     def remark(self, text: str) -> None:
-        self.timeline.append(Row(self.house.sandbox.now, MERCHANT, text, good=False))
+        self.timeline.append(Row(self.double.sandbox.now, MERCHANT, text, good=False))
 
     def _receive(self, webhook: Webhook) -> int:
         kind = webhook.delivery.event.type
-        self.arrivals.append(Arrival(self.house.sandbox.now, kind, webhook.headers, webhook.body))
+        self.arrivals.append(Arrival(self.double.sandbox.now, kind, webhook.headers, webhook.body))
         return 200
 
     def _note(self) -> None:
-        box = self.house.sandbox
+        box = self.double.sandbox
         for note in box.feed.since(self._seen)[0]:
             self._seen = note.sequence
             self.timeline.extend(_rows(note, box))
@@ -134,20 +133,20 @@ def _rows(note: Note, box: Sandbox) -> list[Row]:
 def call_row(answer: Answer, at: int) -> Row:
     """Return a call and what it got as a row of a timeline."""
     call = answer.call
-    result = f"{answer.status} {answer.told}".rstrip()
+    result = f"{answer.status} {answer.summary}".rstrip()
     return Row(at, CALL, f"{call.operation} {call.about}".rstrip(), result, answer.good)
 
 
-def heard(reply: Reply) -> Heard:
-    """Return what of a reply reaches a client that waits as long as it takes, when the wire is as a fault wants it."""
+def response_of(reply: Reply) -> Response:
+    """Return what a client without a timeout gets of a reply, which a fault may break."""
     outcome = client_outcome(reply.body, reply.wire)
     if isinstance(outcome, TimedOut):
-        return Heard(None, why="silence")
+        return Response(None, why="silence")
     if isinstance(outcome, Lost):
-        return Heard(None, why=outcome.how)
-    return Heard(reply.status, outcome.body)
+        return Response(None, why=outcome.how)
+    return Response(reply.status, outcome.body)
 
 
 def _key(randomness: SeededRandom, name: str, number: int) -> str:
-    """Return the idempotency key of a merchant's n-th operation: in the form of a UUID v4, drawn from the seed."""
+    """Return the idempotency key of a merchant's n-th operation: a UUID v4 that follows from the seed."""
     return str(UUID(bytes=randomness.digest("rehearsal-key", name, number)[:16], version=4))

@@ -23,7 +23,7 @@ from paydouble.faults.seeded_values import SeededValues
 from paydouble.faults.wire import WireKind
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
-from paydouble.rehearsal.rehearsing import heard
+from paydouble.rehearsal.rehearsing import response_of
 from paydouble.stateful.service import Service
 from paydouble.testing import Paydouble, Sandbox
 from paydouble.testing.aiohttp_connector import SandboxConnector
@@ -233,7 +233,7 @@ def test_the_merchant_of_a_rehearsal_has_it_too(effect: Effect, phase: Phase) ->
     """It has no timeout, so it gets what a caller of the handle without one gets."""
     double = _double(effect, phase)
 
-    got = heard(double.handle(double.request("POST", PATH, BODY)))
+    got = response_of(double.handle(double.request("POST", PATH, BODY)))
 
     try:
         answer = _armed(effect, phase).handle("POST", PATH, body=BODY, key=key(1))

@@ -38,3 +38,11 @@ def test_the_timeout_that_ends_first_counts(
 def test_a_slow_body_that_never_pauses_too_long_is_received() -> None:
     """Each part begins the quiet time again."""
     assert client_outcome(b"body", SLOW, delay_seconds=1.0, quiet_limit=2.1) == Received(b"body", 9.0)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "body", "sent"), [(0.5, b"0123456789", b"01234"), (1.0, b"0123456789", b"012345678"), (1.0, b"", b"")]
+)
+def test_a_cut_body_is_never_whole(fraction: float, body: bytes, sent: bytes) -> None:
+    """At least one byte is missing, so that a client can see the cut."""
+    assert Wire("cut", fraction=fraction).sent(body) == sent

@@ -1,4 +1,4 @@
-"""What each operation does: one command of the sandbox, one document. Paging and money are shared here."""
+"""What each operation does: run a command of the sandbox, return a document. This module has paging and money."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def digits_of(sandbox: Sandbox, currency: str) -> int:
 
 
 def minor_units(amount: Decimal, currency: str, digits: int, member: str = "amount") -> int:
-    """Return an amount's minor units: 400 for digits that the currency does not have."""
+    """Return an amount in minor units; 400 for more decimal places than the currency has."""
     try:
         return to_minor(amount, digits)
     except ValueError as error:
@@ -48,8 +48,8 @@ def refuse_duplicate(sandbox: Sandbox, kind: type[Named], external_identifier: s
 def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
     """Return one page of a list, in the order of the setting `list_order`.
 
-    The cursor names the kind of the list and holds the place of the last item, not a count, so that what is created
-    between two pages is neither repeated nor skipped. The filters are not part of it.
+    The cursor has the kind of the list and the place of the last item, not a count, so that nothing is repeated or
+    skipped when something is created between two pages. The filters are not part of it.
     """
     queries = call.queries
     limit = _limit(queries.get("limit"))

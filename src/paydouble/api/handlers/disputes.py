@@ -19,7 +19,7 @@ def list_disputes(call: Call) -> Document:
 
 
 def submit_evidence(call: Call) -> Document:
-    """Hand in evidence; emits dispute.updated."""
+    """Submit evidence; emits dispute.updated."""
     wanted: EvidenceRequest = call.payload
     dispute = call.sandbox.ledger.get(Dispute, call.params["id"])
     call.sandbox.submit_evidence(dispute, wanted.evidence)
@@ -27,7 +27,7 @@ def submit_evidence(call: Call) -> Document:
 
 
 def accept(call: Call) -> Document:
-    """Give in; emits dispute.closed."""
+    """Accept a dispute; emits dispute.closed."""
     dispute = call.sandbox.ledger.get(Dispute, call.params["id"])
     call.sandbox.accept_dispute(dispute)
     return dispute.document(call.sandbox.ledger.stamp)

@@ -28,12 +28,12 @@ def create_deposit(call: Call) -> Document:
 
 
 def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, plan: Plan | None = None) -> Document:
-    """Open a deposit that plays a scenario, and return it as it is shown."""
-    # As a mapping, since a model is slow to read and this is the service's busiest way.
+    """Open a deposit that plays a scenario, and return its document."""
+    # A mapping, since attributes of a model are slow to read and this is the most frequent operation.
     members = vars(wanted)
     catalogue = sandbox.catalogue
     digits = digits_of(sandbox, members["currency"])
-    currency = intern(members["currency"])  # one of those that there are, so not many
+    currency = intern(members["currency"])  # one of a known few
     amount = minor_units(members["amount"], currency, digits)
     if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
@@ -80,7 +80,7 @@ def cancel(call: Call) -> Document:
 
 
 def exchange_rates(call: Call) -> Document:
-    """Quote rates, and convert an amount with them."""
+    """Quote exchange rates, and convert an amount with them."""
     wanted: RatesRequest = call.payload
     catalogue = call.sandbox.catalogue
     source = wanted.source_currency
@@ -123,7 +123,7 @@ def payment_methods(call: Call) -> Document:
 def _choose(
     catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None, amount: int
 ) -> Method:
-    chosen = vars(choice)  # see `open_deposit`
+    chosen = vars(choice)  # as in `open_deposit`
     for method in catalogue.by_choice.get((chosen["type"], chosen["code"]), ()):
         limits = method.limits.get(currency)
         if limits is not None and limits[0] <= amount <= limits[1] and method.serves(country):
@@ -152,8 +152,8 @@ def _supported(catalogue: Catalogue, currency: str) -> None:
 
 
 def _removed(plan: Plan | None, method: Method) -> bool:
-    gone = plan.remove_method if plan is not None else None
-    return gone is not None and gone in {"*", method.type, method.code}
+    removed = plan.remove_method if plan is not None else None
+    return removed is not None and removed in {"*", method.type, method.code}
 
 
 def _quote(call: Call, catalogue: Catalogue, source: str, target: str, amount: int | None) -> Document:
