@@ -1,4 +1,4 @@
-"""Every address in an answer leads back to where its request came from."""
+"""Every URL in an answer works for the client that gets it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEPOSITS = "/api/v1/pay-in/deposit-creation"
 
 @asynccontextmanager
 async def forwarded(port: int) -> AsyncIterator[int]:
-    """Map another port to a server's, as a container engine does: bytes both ways, and nothing read in them."""
+    """Forward another port to a server's, as a container engine does: bytes both ways, unread."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65_536):
@@ -48,7 +48,7 @@ def addresses(document: object) -> set[str]:
 
 
 async def told(client: Client, headers: Headers, *, port: int | None = None) -> dict[str, set[str]]:
-    """Return the addresses that each kind of answer names to a client that sends these headers."""
+    """Return the addresses in each kind of answer to a client that sends these headers."""
     box = Box(client, (await client.call("GET", f"{CONTROL}/sandboxes/default", port=port)).document)
     sent = {**box.credentials, **headers, "Idempotency-Key": key(next(client.keys))}
     made = await client.call("POST", DEPOSITS, deposit_body(), headers=sent, port=port)
@@ -78,7 +78,7 @@ def everywhere(origin: str) -> dict[str, set[str]]:
 
 
 async def test_a_mapped_port_leads_back_to_itself(client: Client) -> None:
-    """Behind another port every address in an answer names that port, and each of them answers."""
+    """Behind another port every address in an answer has that port, and each of them answers."""
     async with forwarded(client.server.port) as port, aiohttp.ClientSession() as session:
         outside = Client(client.server, session)
 
@@ -120,7 +120,7 @@ OWN = {
 
 @pytest.mark.parametrize(("host", "origin"), OWN.items())
 async def test_a_host_of_ours_is_repeated(host: str, origin: str) -> None:
-    """The names under which control calls may come are those that answers repeat."""
+    """The names that control calls may use are those that answers repeat."""
     async with running(ServerOptions(port=0, allowed_hosts=("Pay.Test",))) as client:
         assert await told(client, {"Host": host}) == everywhere(origin)
 
@@ -148,7 +148,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("host", HOSTILE)
 async def test_a_foreign_host_is_not_repeated(client: Client, host: str) -> None:
-    """What a stranger makes up stands in no answer; the API answers with the address that was bound."""
+    """An invented host is in no answer; the API answers with the address that was bound."""
     box = await client.sandbox()
     headers = {**box.credentials, "Host": host, "Idempotency-Key": key(1)}
 
@@ -160,7 +160,7 @@ async def test_a_foreign_host_is_not_repeated(client: Client, host: str) -> None
 
 
 async def test_many_hosts_are_not_kept(client: Client) -> None:
-    """However many names a client makes up, the server keeps few of them and answers each."""
+    """However many names a client invents, the server keeps few of them and answers each."""
     box = await client.sandbox()
     for number in range(600):
         client.server.addresses.reached({"Host": f"name-{number}"}, None, at_control=False)
@@ -172,7 +172,7 @@ async def test_many_hosts_are_not_kept(client: Client) -> None:
 
 
 async def test_a_replay_is_the_first_answer(client: Client) -> None:
-    """A stored answer is given again byte for byte, also to a client that has come another way."""
+    """A stored answer is sent again byte for byte, also to a client that uses another address."""
     box = await client.sandbox()
     sent = {**box.credentials, "Idempotency-Key": key(1)}
 
@@ -198,14 +198,14 @@ FORWARDED: list[tuple[Headers, str]] = [
 
 @pytest.mark.parametrize(("headers", "origin"), FORWARDED)
 async def test_a_trusted_proxy_is_believed(headers: Headers, origin: str) -> None:
-    """What a proxy at a trusted address says that its client has asked for is where answers lead."""
+    """Answers use the host that a trusted proxy reports."""
     options = ServerOptions(port=0, allowed_hosts=("pay.test",), trust_forwarded=("127.0.0.0/8",))
     async with running(options) as client:
         assert await told(client, headers) == everywhere(origin)
 
 
 async def test_a_page_behind_a_trusted_proxy_may_make_control_calls() -> None:
-    """Its origin is compared with what the browser has asked for, not with the name by which the proxy calls us."""
+    """Its origin is compared with the host that the browser has requested, not with the proxy's name for the server."""
     options = ServerOptions(port=0, allowed_hosts=("pay.test",), trust_forwarded=("127.0.0.1",))
     headers = {"X-Forwarded-Host": "pay.test", "X-Forwarded-Proto": "https", "X-Forwarded-Port": "443"}
     async with running(options) as client:
@@ -230,7 +230,7 @@ async def test_nobody_else_is_believed(trusted: tuple[str, ...]) -> None:
     "public", ["https://pay.example.test", "http://pay.example.test:9000/", "https://x.test/double"]
 )
 async def test_a_public_url_stands_in_every_answer(public: str) -> None:
-    """The operator's word goes before every header; its host is one of the server's names."""
+    """It has precedence over every header, and its host is one of the server's names."""
     async with running(ServerOptions(port=0, public_url=public, trust_forwarded=("127.0.0.1",))) as client:
         found = await told(client, {"X-Forwarded-Host": "localhost"})
         name = public.split("/")[2]
@@ -242,7 +242,7 @@ async def test_a_public_url_stands_in_every_answer(public: str) -> None:
 
 
 async def test_two_ports_lead_to_each_other() -> None:
-    """Each side's own address is as it was asked for; the other's is the port that was bound, at the same host."""
+    """Each side's own address is the requested one; the other's is the bound port at the same host."""
     async with running(ServerOptions(port=0, control_port=0)) as client:
         server = client.server
         box = Box(client, (await client.control("GET", "/sandboxes/default")).document)
@@ -257,7 +257,7 @@ async def test_two_ports_lead_to_each_other() -> None:
 
 
 async def test_a_public_url_says_nothing_of_a_control_port() -> None:
-    """With a port of its own for control calls, pages for payers are at the public host and that port."""
+    """With a separate control port, pages for payers are at the public host and that port."""
     async with running(ServerOptions(port=0, control_port=0, public_url="https://pay.test:444")) as client:
         box = Box(client, (await client.control("GET", "/sandboxes/default")).document)
         pay_in = await box.deposit()
@@ -267,7 +267,7 @@ async def test_a_public_url_says_nothing_of_a_control_port() -> None:
 
 
 async def test_a_played_scenario_leads_back_as_well(client: Client) -> None:
-    """A pay-in that a control call makes or moves shows its page as that call's client reaches it."""
+    """A pay-in that a control call makes or moves has its page at the address of that call's client."""
     headers = {"Host": "shop:9000"}
     path = f"{CONTROL}/sandboxes/default"
 
@@ -306,6 +306,6 @@ async def test_a_client_without_a_host_gets_the_address_that_was_bound(client: C
     ],
 )
 def test_what_cannot_be_an_address_is_refused(options: dict[str, Any], message: str) -> None:
-    """One line names the option and what would do."""
+    """One line names the option and what is allowed."""
     with pytest.raises(UsageError, match=message):
         Server(ServerOptions(**options))

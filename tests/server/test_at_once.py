@@ -44,7 +44,7 @@ class Told(NamedTuple):
         return json.loads(self.body)["data"]
 
     def lasting(self, port: int) -> tuple[int, dict[str, str], bytes]:
-        """Return everything but what tells when, by which server and over which connection it was given."""
+        """Return an answer without what depends on the time, the server and the connection."""
         told = {name: value for name, value in self.headers.items() if name not in {"Date", "Connection"}}
         return self.status, told, self.body.replace(b":%d/" % port, b"/")
 
@@ -136,7 +136,7 @@ async def client(seen: Seen) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def shop(client: Client) -> Caller:
-    """Give a caller."""
+    """Return a caller."""
     return await caller(client)
 
 
@@ -189,7 +189,7 @@ async def test_the_usual_request_is_answered_at_once(shop: Caller, seen: Seen) -
 
 
 async def test_an_answer_at_once_starts_what_it_has_set_in_motion(client: Client, seen: Seen) -> None:
-    """The webhook of a deposit leaves without another call."""
+    """The webhook of a deposit is sent without another call."""
     async with receiving() as receiver:
         shop = await caller(client, notification_url=receiver.url)
         async with connected(shop.port) as line:
@@ -225,7 +225,7 @@ SAME: dict[str, tuple[Callable[[Caller], bytes], dict[str, Any] | None]] = {
 @pytest.mark.parametrize("way", OTHER_WAYS)
 @pytest.mark.parametrize("name", SAME)
 async def test_both_ways_say_the_same(seen: Seen, name: str, way: str) -> None:
-    """Status, headers and body are the same but for Date and Connection."""
+    """Status, headers and body are the same except for Date and Connection."""
     request, changed = SAME[name]
     told: list[Told] = []
     lasting = []
@@ -282,7 +282,7 @@ def _zipped(shop: Caller) -> bytes:
 
 @pytest.mark.parametrize("name", UNUSUAL)
 async def test_a_connection_goes_on_after_what_is_unusual(shop: Caller, seen: Seen, name: str) -> None:
-    """It is answered once, by whichever way, between two requests that are answered at once."""
+    """An unusual request is answered once, between two that take the fast path."""
     packets, status, left_to_aiohttp = UNUSUAL[name]
     async with connected(shop.port) as line:
         before = await line.ask(_create(shop, 1))
@@ -300,7 +300,7 @@ async def test_a_connection_goes_on_after_what_is_unusual(shop: Caller, seen: Se
 
 
 async def test_a_body_that_cannot_be_unpacked_is_not_taken_for_an_empty_one(shop: Caller, seen: Seen) -> None:
-    """It has arrived whole with its headers, and is nothing but an error: the ordinary way says so."""
+    """It has arrived with its headers and is only an error, which the ordinary path reports."""
     body = b"this is no gzip"
     data = _packed(_create(shop, 1), body, b"Content-Encoding: gzip", b"Content-Length: %d" % len(body))
     async with connected(shop.port) as line:
@@ -312,7 +312,7 @@ async def test_a_body_that_cannot_be_unpacked_is_not_taken_for_an_empty_one(shop
 
 
 async def test_head_has_no_body_and_leaves_the_connection(shop: Caller, seen: Seen) -> None:
-    """HEAD goes the ordinary way, whose answer ends with the headers."""
+    """HEAD takes the ordinary path, whose answer ends with the headers."""
     async with connected(shop.port) as line:
         line.send(shop.request("HEAD", "/pay-in", keep=True))
         told = await line.told(bodiless=True)
@@ -322,7 +322,7 @@ async def test_head_has_no_body_and_leaves_the_connection(shop: Caller, seen: Se
 
 
 async def test_an_expectation_is_met_in_the_middle_of_a_connection(shop: Caller, seen: Seen) -> None:
-    """A client that waits to be told to go on is told so, and its request counts once."""
+    """A client that waits for `100 Continue` gets it, and its request counts once."""
     data = _with(_create(shop, 2), b"Expect: 100-continue")
     body = _body(data)
     async with connected(shop.port) as line:
@@ -337,7 +337,7 @@ async def test_an_expectation_is_met_in_the_middle_of_a_connection(shop: Caller,
 
 
 async def test_the_control_api_shares_a_connection_with_the_api(shop: Caller, seen: Seen) -> None:
-    """A control call is none of the pipeline's, before or after a request of the API."""
+    """A control call never reaches the pipeline, before or after a request of the API."""
     control = f"GET {CONTROL}/sandboxes/{shop.box.id} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     async with connected(shop.port) as line:
         first = await line.ask(control)
@@ -349,7 +349,7 @@ async def test_the_control_api_shares_a_connection_with_the_api(shop: Caller, se
 
 
 async def test_garbage_after_an_answer_is_invalid_input(shop: Caller) -> None:
-    """Bytes that are no HTTP get their 400 and the end of the connection, as they do at its beginning."""
+    """Bytes that are not HTTP get a 400 and the end of the connection, as at its beginning."""
     async with connected(shop.port) as line:
         await line.ask(_get(shop))
         told = await line.ask(b"\x00\xff garbage\r\n\r\n")
@@ -372,7 +372,7 @@ async def test_requests_in_one_packet_are_answered_in_order(shop: Caller, seen: 
 
 
 async def test_two_packets_in_one_turn_of_the_loop_keep_their_order(shop: Caller, seen: Seen) -> None:
-    """A loop may hand over a second packet before the requests of the first have been taken up."""
+    """A loop may pass on a second packet before the requests of the first have begun."""
     async with connected(shop.port) as line:
         await line.ask(_get(shop))
         connection = seen.connections[-1]
@@ -385,7 +385,7 @@ async def test_two_packets_in_one_turn_of_the_loop_keep_their_order(shop: Caller
 
 
 async def test_half_a_request_behind_a_whole_one_holds_nothing_up(shop: Caller) -> None:
-    """The first of a packet is answered before the rest of the second has come."""
+    """The first of a packet is answered before the rest of the second has arrived."""
     first, second = _get(shop), _create(shop)
     async with connected(shop.port) as line:
         for at in (30, -10):  # within the head, and within the body
@@ -399,7 +399,7 @@ async def test_half_a_request_behind_a_whole_one_holds_nothing_up(shop: Caller) 
 
 
 async def test_more_than_a_queue_of_requests_is_answered_whole(shop: Caller) -> None:
-    """However many stand in one packet, and however the request before them came, none is left over."""
+    """However many are in one packet, and however the request before them was answered, none is left over."""
     async with connected(shop.port) as line:
         for packet in _halves(_create(shop, 100), -10):
             line.send(packet)
@@ -413,7 +413,7 @@ async def test_more_than_a_queue_of_requests_is_answered_whole(shop: Caller) -> 
 
 
 async def test_what_arrives_behind_a_request_in_flight_waits_its_turn(shop: Caller, seen: Seen) -> None:
-    """Packets that come while a request is being processed are answered after it, and see what it has done."""
+    """Packets that arrive while a request is in flight are answered after it, and see its effects."""
     await _settings(shop, processing_time="60ms")
     async with connected(shop.port) as line:
         line.send(_create(shop, 1))
@@ -449,7 +449,7 @@ BEGUN: dict[str, tuple[dict[str, Any], str | None, int | None, int]] = {
 
 @pytest.mark.parametrize("name", BEGUN)
 async def test_a_broken_answer_is_carried_out_once(shop: Caller, seen: Seen, name: str) -> None:
-    """The request is in the journal once and makes one pay-in or none, though two ways had a hand in it."""
+    """The request is in the journal once and creates one pay-in or none, though both paths were involved."""
     effect, phase, status, made = BEGUN[name]
     shop.arm(effect, times=1, **({} if phase is None else {"phase": phase}))
 
@@ -473,7 +473,7 @@ async def test_a_broken_answer_is_carried_out_once(shop: Caller, seen: Seen, nam
 
 
 async def test_a_webhook_can_overtake(client: Client, seen: Seen) -> None:
-    """An answer that is to come after its webhook is kept back, and given once."""
+    """A reply that a webhook overtakes is held, and sent once."""
     async with receiving() as receiver:
         shop = await caller(client, notification_url=receiver.url)
         overtaking = parse_fault({"on": "webhooks", "effect": {"type": "before_response"}})
@@ -489,7 +489,7 @@ async def test_a_webhook_can_overtake(client: Client, seen: Seen) -> None:
 
 
 async def test_a_large_answer_is_given_once(shop: Caller, seen: Seen) -> None:
-    """Above the limit aiohttp sends it; the pipeline is not asked again for it."""
+    """Above the limit aiohttp sends it; the pipeline does not run again."""
     async with connected(shop.port) as line:
         for n in range(1, 101):
             assert (await line.ask(_create(shop, n, metadata={"note": "-" * 100}))).status == 200
@@ -502,7 +502,7 @@ async def test_a_large_answer_is_given_once(shop: Caller, seen: Seen) -> None:
 
 
 async def test_two_with_one_key_meet_while_one_is_in_flight(shop: Caller, seen: Seen) -> None:
-    """The second joins the first and gets its answer; one pay-in is made."""
+    """The second joins the first and gets its answer; one pay-in is created."""
     await _settings(shop, processing_time="30ms")
     async with connected(shop.port) as one, connected(shop.port) as other:
         one.send(_create(shop))
@@ -515,7 +515,7 @@ async def test_two_with_one_key_meet_while_one_is_in_flight(shop: Caller, seen: 
 
 
 async def test_one_that_was_read_piecemeal_joins_one_that_has_just_begun(shop: Caller, seen: Seen) -> None:
-    """The rest of a body comes in the instant in which another with its key begins: they meet all the same."""
+    """The rest of its body arrives at the moment when another with its key begins, and it joins that one."""
     await _settings(shop, processing_time="30ms")
     first_part, rest = _halves(_create(shop), -10)
     async with connected(shop.port) as one, connected(shop.port) as other:
@@ -531,7 +531,7 @@ async def test_one_that_was_read_piecemeal_joins_one_that_has_just_begun(shop: C
 
 
 async def test_a_client_that_leaves_a_request_in_flight_has_made_it(shop: Caller, seen: Seen) -> None:
-    """What has begun is executed although nobody waits for it any more; a retry gets the answer."""
+    """A request that has begun is carried out although its client has disconnected; a retry gets the answer."""
     await _settings(shop, processing_time="30ms")
     async with connected(shop.port) as line:
         line.send(_create(shop))
@@ -563,7 +563,7 @@ async def test_a_bug_of_ours_is_a_500_and_a_line_of_the_log(
     place: tuple[type, str],
     headers: tuple[bytes, ...],
 ) -> None:
-    """Whichever way it meets, the answer is the documented one, the log says why once, and the connection lives."""
+    """On either path the answer is the documented one, the log says why once, and the connection stays open."""
     async with connected(shop.port) as line:
         with monkeypatch.context() as patched:
             _breaking(patched, *place)
@@ -579,7 +579,7 @@ async def test_a_bug_of_ours_is_a_500_and_a_line_of_the_log(
 async def test_a_bug_of_ours_in_a_request_in_flight_is_a_500(
     shop: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So is one that shows when the request's time has come."""
+    """The same holds for an error when a request in flight is continued."""
     await _settings(shop, processing_time="5ms")
     _breaking(monkeypatch, Pipeline, "execute")
     async with connected(shop.port) as line:
@@ -590,7 +590,7 @@ async def test_a_bug_of_ours_in_a_request_in_flight_is_a_500(
 
 
 async def test_an_answer_at_once_keeps_its_connection_open(shop: Caller, seen: Seen) -> None:
-    """Each answer gives the connection its time again; without another one it is closed when that is over."""
+    """Each answer restarts the keep-alive timeout, after which the connection is closed."""
     async with connected(shop.port) as line:
         await line.ask(_get(shop))
         connection = seen.connections[-1]
@@ -613,7 +613,7 @@ async def test_an_answer_at_once_keeps_its_connection_open(shop: Caller, seen: S
 
 
 async def test_the_server_counts_what_it_answers_at_once(shop: Caller, seen: Seen) -> None:
-    """Aiohttp's own count of requests has them."""
+    """Aiohttp's own count of requests includes them."""
     async with connected(shop.port) as line:
         await line.ask(_get(shop))
         server = seen.connections[-1]._manager  # noqa: SLF001 - the connection's server
@@ -625,7 +625,7 @@ async def test_the_server_counts_what_it_answers_at_once(shop: Caller, seen: See
 
 
 async def test_a_client_that_never_reads_is_not_kept_answers_for(shop: Caller, seen: Seen) -> None:
-    """The server stops reading from it, and goes on when it reads: each of its requests is answered, in order."""
+    """The server stops reading from it, and resumes when it reads: each of its requests is answered, in order."""
     sizes = [(socket.SO_SNDBUF, 32_768), (socket.SO_RCVBUF, 32_768)]  # the kernel keeps answers too
     wanted, largest = 300, 0
     async with connected(shop.port, limit=16_384) as line:
@@ -653,7 +653,7 @@ async def test_a_client_that_never_reads_is_not_kept_answers_for(shop: Caller, s
 
 
 async def test_another_port_for_the_control_api_changes_nothing(seen: Seen) -> None:
-    """Where the API has a port of its own, every path there is the service's, the control API's too."""
+    """Where the API has a port of its own, it answers every path there, the control API's too."""
     from paydouble.server import ServerOptions
 
     async with running(ServerOptions(port=0, control_port=0)) as client:
@@ -667,7 +667,7 @@ async def test_another_port_for_the_control_api_changes_nothing(seen: Seen) -> N
 async def test_the_next_request_is_answered_at_once_as_soon_as_the_one_before_it_is_answered(
     shop: Caller, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A quick client is there before aiohttp's own task has learned of the answer, and need not miss its chance."""
+    """A quick client's next request arrives before aiohttp's own task resumes, and still takes the fast path."""
     first_part, rest = _halves(_create(shop), -10)
     nexts = [_create(shop, 2)]
     finish = FastConnection.finish_response

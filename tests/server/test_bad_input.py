@@ -22,7 +22,7 @@ BASIC = base64.b64encode(b"sandbox_key:sandbox_secret")
 
 
 def _post(body: bytes = BODY, *extra: bytes, length: int | None = None) -> bytes:
-    """Return a deposit of the default sandbox as it travels; with `length` below zero without Content-Length."""
+    """Return a deposit of the default sandbox as bytes; with `length` below zero without Content-Length."""
     lines = [
         b"POST /api/v1/pay-in/deposit-creation HTTP/1.1",
         b"Host: 127.0.0.1",
@@ -63,7 +63,7 @@ async def _pay_ins(client: Client) -> int:
 
 
 async def _still_well(client: Client, log: pytest.LogCaptureFixture) -> None:
-    """The server answers, and nothing it logged is a traceback or worse than a warning."""
+    """Check that the server answers, and that it logged no traceback and nothing worse than a warning."""
     assert (await client.control("GET", "/health")).status == 200
     assert [record.getMessage() for record in log.records if record.exc_info or record.levelname == "ERROR"] == []
 
@@ -120,7 +120,7 @@ BAD_BODIES = {
 async def test_a_body_that_cannot_be_taken_is_invalid_input(
     client: Client, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """A body that is broken, or larger than the limit however it was packed, is 400 and creates nothing."""
+    """A broken body, or one above the limit however it is compressed, is 400 and creates nothing."""
     status, document = await _answer(client, BAD_BODIES[name])
 
     assert (status, document["error"]["code"].upper()) in {(400, "INVALID_INPUT"), (400, "INVALID_REQUEST")}
@@ -129,7 +129,7 @@ async def test_a_body_that_cannot_be_taken_is_invalid_input(
 
 
 async def test_a_gzipped_body_is_unpacked(client: Client) -> None:
-    """A body that says how it is packed is taken."""
+    """A compressed body with its `Content-Encoding` is accepted."""
     status, _ = await _answer(client, _post(gzip.compress(BODY), b"Content-Encoding: gzip"))
 
     assert (status, await _pay_ins(client)) == (200, 1)
@@ -158,7 +158,7 @@ async def test_a_slow_body_is_given_up(
 async def test_a_caller_that_goes_away_in_mid_body_leaves_nothing(
     client: Client, caplog: pytest.LogCaptureFixture, path: bytes
 ) -> None:
-    """Half a body is no request: nothing is created, and the log stays clean."""
+    """Half a body creates nothing, and nothing is logged."""
     data = _post(BODY[:10], length=len(BODY)).replace(b"/api/v1/pay-in/deposit-creation", path)
     _, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     writer.write(data)
@@ -175,7 +175,7 @@ async def test_a_caller_that_goes_away_in_mid_body_leaves_nothing(
 async def test_a_caller_that_goes_away_while_waiting_changes_nothing(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A request whose caller left in mid-processing is executed whole; a retry gets its answer."""
+    """A request whose client disconnects meanwhile is carried out completely; a retry gets its answer."""
     await client.control("PATCH", "/sandboxes/default", {"settings": {"processing_time": "50ms"}})
     _, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     writer.write(_post())
@@ -194,7 +194,7 @@ async def test_a_caller_that_goes_away_while_waiting_changes_nothing(
 
 
 async def test_expect_100_continue_is_met(client: Client) -> None:
-    """A client that asks before it sends its body is told to go on."""
+    """A client that asks before it sends its body is told to continue."""
     reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     writer.write(_post(b"", b"Expect: 100-continue", length=len(BODY)))
     interim = await reader.readuntil(b"\r\n\r\n")
@@ -237,7 +237,7 @@ TARGETS = {
 
 @pytest.mark.parametrize("target", TARGETS)
 async def test_odd_targets_get_plain_answers(client: Client, caplog: pytest.LogCaptureFixture, target: bytes) -> None:
-    """Whatever stands in the request line, the answer is one of the documented ones, in valid JSON."""
+    """Whatever the request line contains, the answer is a documented one, in valid JSON."""
     status, _, body = _parse(await exchange(client.server.port, _get(target)))
 
     assert (status, type(json.loads(body))) == (TARGETS[target], dict)
@@ -247,7 +247,7 @@ async def test_odd_targets_get_plain_answers(client: Client, caplog: pytest.LogC
 
 
 async def test_connect_is_refused(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody tunnels through the double."""
+    """The double is no proxy."""
     status, document = await _answer(client, _get(b"127.0.0.1:1", b"CONNECT"))
 
     assert (status, document["error"]["code"]) in {(404, "not_found"), (400, "invalid_request")}
@@ -264,7 +264,7 @@ async def test_two_requests_in_one_packet_get_two_answers(client: Client) -> Non
 
 
 async def test_connection_close_is_kept(client: Client) -> None:
-    """A client that wants its connection closed gets it closed after the answer."""
+    """A client that asks for it gets its connection closed after the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     writer.write(_get(b"/api/v1/pay-in", b"GET", b"Connection: close"))
     status, headers, body = _parse(await reader.read())
@@ -275,7 +275,7 @@ async def test_connection_close_is_kept(client: Client) -> None:
 
 
 async def test_an_answer_names_no_library(client: Client) -> None:
-    """`Server` is ours; which library answers is nobody's business."""
+    """`Server` is ours and does not name the library."""
     answer = await client.call("GET", "/api/v1/pay-in")
 
     assert answer.headers["Server"] == "paydouble"
@@ -286,7 +286,7 @@ async def test_an_answer_names_no_library(client: Client) -> None:
 async def test_a_client_that_vanishes_after_garbage_leaves_nothing(
     client: Client, caplog: pytest.LogCaptureFixture, name: str, turns: int
 ) -> None:
-    """However few turns of the event loop lie between the bytes and the end, nothing is logged."""
+    """However soon a client disconnects after such bytes, nothing is logged."""
     connection = HttpServer(client.server.host, None)()
     transport = Mock(asyncio.Transport)
     transport.is_closing.return_value = False

@@ -1,4 +1,4 @@
-"""Bodies that are packed, large or many: unpacked no further than they may be large, and bounded over all requests."""
+"""Compressed, large and many bodies: decompressed up to the limit only, and bounded over all requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pack = Callable[[bytes], bytes]
 
 
 def raw_deflate(data: bytes) -> bytes:
-    """Return deflate without the two bytes that should stand before it."""
+    """Return deflate without its two header bytes."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 
@@ -65,7 +65,7 @@ async def pieces(data: bytes, size: int) -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("name", PACKERS)
 @pytest.mark.parametrize("size", [1, 7, 65_536])
 async def test_a_packed_body_is_taken(name: str, size: int, client: Client) -> None:
-    """In whatever pieces it comes; the journal holds what was in it."""
+    """However it is split into pieces; the journal has the decompressed body."""
     coding, pack = PACKERS[name]
     box = await client.sandbox()
 
@@ -87,7 +87,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("size", [5, 65_536])
 async def test_a_body_that_is_packed_badly_is_refused(name: str, size: int, client: Client) -> None:
-    """What cannot be unpacked whole creates nothing, and the answer says why."""
+    """A body that cannot be decompressed completely creates nothing, and the answer says why."""
     data, coding, why = BROKEN[name]
     box = await client.sandbox()
 
@@ -100,7 +100,7 @@ async def test_a_body_that_is_packed_badly_is_refused(name: str, size: int, clie
 
 @pytest.mark.parametrize("coding", ["br", "zstd"])
 async def test_a_body_that_nobody_here_can_unpack_is_refused(coding: str, client: Client) -> None:
-    """The answer says how a body may be packed."""
+    """The answer names the supported codings."""
     answer = await post(await client.sandbox(), BODY, coding)
 
     assert answer.status == 400
@@ -108,7 +108,7 @@ async def test_a_body_that_nobody_here_can_unpack_is_refused(coding: str, client
 
 
 async def test_an_empty_packed_body_breaks_off(client: Client) -> None:
-    """Not even the beginning is there."""
+    """Not even the beginning of the compressed data is there."""
     answer = await post(await client.sandbox(), pieces(b"", 1), "gzip")
 
     assert answer.document["error"]["message"] == "The body cannot be read: its gzip data breaks off."
@@ -117,7 +117,7 @@ async def test_an_empty_packed_body_breaks_off(client: Client) -> None:
 @pytest.mark.parametrize("limit", [1_000, MIB])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 async def test_a_body_is_read_no_further_than_the_sandbox_allows(limit: int, pack: Pack, client: Client) -> None:
-    """A byte more is refused in the sandbox's own words; the journal keeps what may be kept."""
+    """One byte more is refused with the sandbox's limit; the journal keeps as much as it may."""
     box = await client.sandbox(settings={"body_limit": limit})
     coding = None if pack is bytes else "gzip"
     exact = BODY + b" " * (limit - len(BODY))
@@ -132,7 +132,7 @@ async def test_a_body_is_read_no_further_than_the_sandbox_allows(limit: int, pac
 
 
 async def test_bombs_cost_no_more_than_what_they_may_hold(client: Client) -> None:
-    """Small bodies that would unpack to a gigabyte are refused with a few megabytes of memory, all at once."""
+    """Small bodies that decompress to a gigabyte are refused, all at once, with a few megabytes of memory."""
     box = await client.sandbox()
     bomb = gzip.compress(b" " * 64 * MIB)
     tracemalloc.start()
@@ -147,7 +147,7 @@ async def test_bombs_cost_no_more_than_what_they_may_hold(client: Client) -> Non
 
 
 async def test_a_stranger_may_send_what_the_server_allows() -> None:
-    """Who has no sandbox is read as far as the server's settings go, and is told that nobody knows the key."""
+    """A body without a sandbox is read up to the server's limit, and the key is refused."""
     async with running() as client:
         url = f"http://127.0.0.1:{client.server.port}{DEPOSITS}"
         async with client.session.post(url, data=io.BytesIO(b" " * 2 * MIB)) as response:
@@ -165,7 +165,7 @@ async def test_a_control_call_has_a_limit_of_its_own(client: Client) -> None:
 
 
 async def test_all_bodies_together_are_bounded() -> None:
-    """What is over is refused with a clear answer, and there is room again once the others have theirs."""
+    """A body above the limit is refused with a clear answer, and accepted again once the others are answered."""
     shared = HostOptions(bodies_in_flight=100_000)
     async with running(ServerOptions(port=0, shared=shared)) as client:
         box = await client.sandbox(settings={"body_limit": 90_000})
@@ -204,7 +204,7 @@ async def test_all_bodies_together_are_bounded() -> None:
 
 
 async def test_a_client_that_goes_in_the_middle_of_its_body_holds_nothing(client: Client) -> None:
-    """What had come of it is given back."""
+    """The bytes that had arrived are released."""
     box = await client.sandbox()
     bodies = client.server.host.bodies
     head = "".join(f"{name}: {value}\r\n" for name, value in box.credentials.items())
@@ -219,7 +219,7 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_holds_nothing(client
 
 
 async def test_a_packed_body_is_taken_without_sockets() -> None:
-    """What an aiohttp session sends to a sandbox in the process is unpacked as well."""
+    """A compressed body of an aiohttp session is accepted by an in-process sandbox as well."""
     box = Sandbox()
     headers = {"Authorization": box.auth.header, "Idempotency-Key": key(1), "Content-Type": "application/json"}
     async with aiohttp.ClientSession(connector=SandboxConnector(box)) as session:

@@ -1,4 +1,4 @@
-"""Clients that send their credentials only when they are asked for them get in (RFC 9110, RFC 7617)."""
+"""Clients that send credentials only after a challenge can log in (RFC 9110, RFC 7617)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_pythons_own_client_logs_in(client: Client) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_curl_logs_in_when_it_is_asked(client: Client) -> None:
-    """`--anyauth` asks first which scheme it is."""
+    """`--anyauth` first asks for the scheme."""
     headers = ("-H", "Content-Type: application/json", "-H", f"Idempotency-Key: {key(1)}")
     told = ("-o", "/dev/null", "-w", "%{http_code}")
 

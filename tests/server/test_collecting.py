@@ -1,4 +1,4 @@
-"""When a server looks for what holds itself: after deletes, once for many, and when it keeps nobody waiting."""
+"""When a server runs full garbage collections: after deletes, once for many, and when it delays no request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 
 
 class Ring:
-    """Something that holds itself."""
+    """An object in a reference cycle."""
 
     def __init__(self) -> None:
         self.self = self
 
 
 async def until_collected(collector: Collector, times: int = 1) -> None:
-    """Wait until a collector has done its work so often."""
+    """Wait until a collector has run so often."""
     async with asyncio.timeout(AT_MOST_SECONDS):
         while collector.collections < times:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.001)
@@ -35,7 +35,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_holds_itself_goes_after_a_delete() -> None:
-    """A host says when a sandbox has been deleted."""
+    """A delete requests a collection."""
     host = Host(HostOptions())
     collector = Collector(lambda: 0)
     host.on_delete = collector.request
@@ -52,7 +52,7 @@ async def test_what_holds_itself_goes_after_a_delete() -> None:
 
 
 async def test_many_deletes_share_one_collection() -> None:
-    """However often it is asked for, it is once."""
+    """However often it is requested, it runs once."""
     collector = Collector(lambda: 0)
     for _ in range(100):
         collector.request()
@@ -81,7 +81,7 @@ async def test_a_busy_server_is_left_alone() -> None:
 
 
 async def test_a_server_that_is_never_quiet_is_collected_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not wait for ever."""
+    """It does not wait longer than the limit."""
     monkeypatch.setattr(collecting, "LATEST_SECONDS", 0.0)
     seen = iter(range(1_000_000))
     collector = Collector(lambda: next(seen))
@@ -91,7 +91,7 @@ async def test_a_server_that_is_never_quiet_is_collected_too(monkeypatch: pytest
 
 
 async def test_a_closed_collector_collects_no_more() -> None:
-    """What was asked for is called off; without anything to call off nothing happens."""
+    """The requested collection is cancelled; without one nothing happens."""
     collector = Collector(lambda: 0)
     collector.close()
     collector.request()
@@ -104,7 +104,7 @@ async def test_a_closed_collector_collects_no_more() -> None:
 
 
 async def test_collections_take_a_small_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a long one the next has to wait for many times as long."""
+    """After a long one the next has to wait many times as long."""
     monkeypatch.setattr(collecting, "REST", 1e9)
     collector = Collector(lambda: 0)
     collector.request()

@@ -1,4 +1,4 @@
-"""A deleted sandbox is given back: by itself, without a collection of what holds itself, and whatever was under way."""
+"""A deleted sandbox is freed, without a full garbage collection, whatever was in flight."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def weakly(box: Box) -> weakref.ref[Sandbox]:
 
 
 async def check_given_back(sandbox: weakref.ref[Sandbox]) -> None:
-    """Wait until nothing holds a sandbox any more."""
+    """Wait until nothing refers to a sandbox any more."""
     async with asyncio.timeout(AT_MOST_SECONDS):
         while sandbox() is not None:  # noqa: ASYNC110 - nothing tells when an object goes
             await asyncio.sleep(0.001)
@@ -101,7 +101,7 @@ USES: list[Use] = [_nothing, _pay, _fault, _tell_scenarios, _ask, _reset, _chang
 @pytest.mark.parametrize("clock", ["manual", "auto", "real"])
 @pytest.mark.parametrize("use", USES)
 async def test_a_deleted_sandbox_is_given_back(use: Use, clock: str, client: Client) -> None:
-    """Nothing holds it in a circle, whatever has been done with it."""
+    """It is in no reference cycle, whatever was done with it."""
     async with receiving() as receiver:
         box = await client.sandbox(clock=clock, notification_url=receiver.url)
         sandbox = weakly(box)
@@ -114,7 +114,7 @@ async def test_a_deleted_sandbox_is_given_back(use: Use, clock: str, client: Cli
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
 async def test_a_log_holds_no_sandbox(log_format: LogFormat) -> None:
-    """What follows every sandbox goes on without those that are deleted."""
+    """A log of all sandboxes goes on without the deleted ones."""
     log = LiveLog(io.StringIO(), log_format, "default")
     try:
         async with running(ServerOptions(port=0, shared=HostOptions(on_sandbox=log.follow))) as client:
@@ -130,7 +130,7 @@ async def test_a_log_holds_no_sandbox(log_format: LogFormat) -> None:
 
 
 async def test_a_stream_and_waits_end_with_their_sandbox(client: Client) -> None:
-    """Who follows a sandbox, or waits for something in it, holds it no longer than it lives."""
+    """A stream and a wait end with their sandbox, and do not keep it in memory."""
     box = await client.sandbox()
     sandbox = weakly(box)
     signal = client.server.host.signal(client.server.host.registry.get(box.id))
@@ -147,7 +147,7 @@ async def test_a_stream_and_waits_end_with_their_sandbox(client: Client) -> None
 
 
 async def test_requests_that_outlast_their_sandbox_are_answered(client: Client) -> None:
-    """What is in flight, and who has joined it, get their answers; then the sandbox goes."""
+    """Requests in flight, and those that have joined them, are answered; then the sandbox is freed."""
     box = await client.sandbox(settings={"processing_time": "50ms"})
     sandbox = weakly(box)
     host = client.server.host
@@ -163,7 +163,7 @@ async def test_requests_that_outlast_their_sandbox_are_answered(client: Client) 
 
 
 async def test_a_receiver_that_hangs_holds_no_sandbox(client: Client) -> None:
-    """An attempt that is on its way is broken off."""
+    """An attempt in flight is cancelled."""
     connected = asyncio.Event()
 
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -185,7 +185,7 @@ async def test_a_receiver_that_hangs_holds_no_sandbox(client: Client) -> None:
 
 
 async def test_a_client_that_goes_while_its_answer_drips_holds_no_sandbox(client: Client) -> None:
-    """A broken reply that is still being written keeps nothing of the sandbox."""
+    """A broken reply that is still being written does not keep the sandbox in memory."""
     box = await client.sandbox()
     sandbox = weakly(box)
     await box.control("POST", "/faults", {"effect": {"type": "no_response"}})
@@ -213,7 +213,7 @@ async def blocks_of(client: Client, boxes: int) -> int:
 
 
 async def test_memory_is_flat_over_many_sandboxes(client: Client) -> None:
-    """Sandboxes that come and go leave less than a twentieth of what they held, and that once, not each time."""
+    """Sandboxes that are created and deleted leave less than a twentieth of their memory, and that only once."""
     for _ in range(10):
         await blocks_of(client, 5)  # until the caches of everybody who takes part are full
     gc.collect()

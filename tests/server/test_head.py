@@ -55,7 +55,7 @@ async def test_head_of_a_stream_ends(client: Client) -> None:
 
 @pytest.mark.parametrize("effect", ["truncate", "wrong_content_length", "slow_body"])
 async def test_a_broken_answer_to_head_has_no_body_either(client: Client, effect: str) -> None:
-    """What a fault does to a body leaves nothing to be read here."""
+    """A fault on the body leaves nothing to be read here."""
     shop = await caller(client)
     shop.arm(effect)
 

@@ -18,7 +18,7 @@ from paydouble.server import Server, ServerOptions
 
 
 async def test_port_0_takes_a_free_one() -> None:
-    """Two servers at port 0 live side by side, each knowing its own port."""
+    """Two servers at port 0 run side by side, each knowing its own port."""
     async with Server(ServerOptions(port=0)) as one, Server(ServerOptions(port=0)) as other:
         assert 0 < one.port != other.port > 0
         assert one.base_url == f"http://127.0.0.1:{one.port}"
@@ -34,7 +34,7 @@ async def test_a_port_in_use_is_one_clear_refusal() -> None:
 
 
 async def test_a_control_port_in_use_leaves_the_api_port_free() -> None:
-    """When the second port cannot be had the first is given back."""
+    """When the second port is taken the first is freed again."""
     async with Server(ServerOptions(port=0)) as first:
         second = Server(ServerOptions(port=0, control_port=first.port))
 
@@ -72,7 +72,7 @@ async def test_a_stopped_server_answers_nobody() -> None:
 
 
 async def test_a_stop_ends_an_advance_and_a_request_in_flight() -> None:
-    """Neither an advance that waits for a receiver nor a request in processing keeps a server from its end."""
+    """Neither an advance that waits for a receiver nor a request in flight delays the end of a server."""
     async with receiving(receivers.hang) as receiver, running() as client:
         settings = {"processing_time": "10m"}
         box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
@@ -90,7 +90,7 @@ async def test_a_stop_ends_an_advance_and_a_request_in_flight() -> None:
 
 
 async def test_stopping_twice_is_stopping() -> None:
-    """A second stop finds nothing to do."""
+    """A second stop does nothing."""
     server = Server(ServerOptions(port=0))
     await server.start()
     await server.stop()
@@ -107,7 +107,7 @@ async def test_the_default_sandbox_is_what_the_options_say() -> None:
 
 
 def test_ten_thousand_creates_leave_memory_bounded() -> None:
-    """At its bound the journal keeps the newest, counts what it let go, and a create adds little."""
+    """At its limit the journal keeps the newest, counts the evicted, and a create adds little."""
     business = Business(journal_limit=500, notification_url=None)
     for _ in range(8_000):
         business.deposit()

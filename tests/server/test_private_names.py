@@ -1,4 +1,4 @@
-"""What the fast path uses of aiohttp is written down, and without any of it requests are answered all the same."""
+"""The private names that the fast path uses are listed, and without any of them requests are still answered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = [(owner, name) for owner, names in private_names.NEEDED.items() for name
 
 
 def test_this_aiohttp_has_them_all() -> None:
-    """The fast path is open with the version of the lock."""
+    """The locked version supports the fast path."""
     assert private_names.missing() == []
 
 
@@ -33,7 +33,7 @@ def _private(node: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("module", [connections, fast_path, http_server], ids=lambda module: module.__name__)
 def test_every_private_name_is_written_down(module: object) -> None:
-    """A name that begins with an underscore is one of ours, or stands in the table."""
+    """A name that begins with an underscore is one of ours, or in the table."""
     own = {name for kind in (FastParser, Connection, FastConnection) for name in (*vars(kind), *kind.__slots__)}
     own |= {"_answer", "_make", "_serve"}  # methods of the server
     own -= {name for _, name in NAMES}
@@ -57,7 +57,7 @@ def _made(monkeypatch: pytest.MonkeyPatch) -> list[type]:
 
 @pytest.mark.parametrize(("owner", "name"), NAMES, ids=[f"{owner.__name__}.{name}" for owner, name in NAMES])
 async def test_without_a_name_the_ordinary_way_answers(owner: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every deposit is answered, and the person at the terminal is told once what is lacking."""
+    """Every deposit is answered, and the terminal says once what is missing."""
     have = private_names.has
     monkeypatch.setattr(private_names, "has", lambda kind, each: (kind, each) != (owner, name) and have(kind, each))
     said: list[str] = []

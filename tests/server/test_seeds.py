@@ -1,4 +1,4 @@
-"""Where the seeds come from that nobody gave: new where a receiver may remember, repeatable where a run is repeated."""
+"""Seeds that nobody has given: new where a receiver may remember, repeatable where a run can be repeated."""
 
 import pytest
 
@@ -19,7 +19,7 @@ async def _made(seed: int, *ids: str | None) -> list[Sandbox]:
 
 
 def test_a_server_on_a_real_clock_has_a_new_seed() -> None:
-    """Below 2^53, so that a client that keeps numbers as binary floats can give it back."""
+    """It is below 2^53, so that a client with binary floats can send it back."""
     seeds = {server_seed(None, "real") for _ in range(20)}
 
     assert len(seeds) == 20
@@ -37,19 +37,19 @@ def test_a_server_on_a_real_clock_has_a_new_seed() -> None:
     ],
 )
 def test_any_other_server_can_be_repeated(given: int | None, clock: str, seed: int) -> None:
-    """A seed that is given is taken; time that a test moves goes with a fixed one."""
+    """A given seed is used; a clock that a test moves goes with a fixed one."""
     assert server_seed(given, clock) == seed  # type: ignore[arg-type]  # a parameter is any text to mypy
 
 
 @pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**30])
 def test_a_seed_that_no_answer_could_show_is_refused(seed: int) -> None:
-    """The message has the bounds."""
+    """The error has the bounds."""
     with pytest.raises(UsageError, match=r"seed: -?[0-9]+ is too large; a seed .* from -2\^63 to 2\^63-1"):
         server_seed(seed, "real")
 
 
 async def test_a_made_up_seed_is_below_2_to_the_53() -> None:
-    """For every id, and another one for each."""
+    """This holds for every id, and each has another seed."""
     seeds = {box.identity.seed for box in await _made(1, *(f"box-{number}" for number in range(200)))}
 
     assert len(seeds) == 200
@@ -58,7 +58,7 @@ async def test_a_made_up_seed_is_below_2_to_the_53() -> None:
 
 
 async def test_a_sandbox_that_is_made_again_has_other_ids() -> None:
-    """Under the same name too; the same server seed and calls give the same seeds."""
+    """This holds for the same name too; the same server seed and calls give the same seeds."""
     names = ("mine", "mine", "other", "mine")
     first, again = [[box.identity.seed for box in await _made(5, *names)] for _ in range(2)]
 
@@ -68,7 +68,7 @@ async def test_a_sandbox_that_is_made_again_has_other_ids() -> None:
 
 
 async def test_what_was_made_is_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that makes sandboxes under ever new names keeps a bounded number of them in mind, the latest."""
+    """A server that makes sandboxes with ever new names remembers a bounded number of them, the latest."""
     monkeypatch.setattr("paydouble.runtime.host._REMEMBERED_IDS", 2)
     one, two, _, two_again, one_again = await _made(5, "one", "two", "three", "two", "one")
 

@@ -22,7 +22,7 @@ EACH = 200
 
 
 async def test_a_round_of_the_loop_does_so_much_and_no_more() -> None:
-    """What is over waits for the next rounds, in the order in which it came."""
+    """The rest waits for the next turns of the loop, in the order of arrival."""
     turns = Turns(asyncio.get_running_loop())
     done: list[int] = []
     count = 3 * PER_LOOP_TURN + 5
@@ -50,7 +50,7 @@ async def test_who_has_not_waited_does_not_wait() -> None:
 
 
 async def test_a_turn_that_nobody_wants_any_more_is_passed_over() -> None:
-    """Who is cancelled while it waits keeps nobody waiting."""
+    """A cancelled wait delays nobody."""
     turns = Turns(asyncio.get_running_loop())
     waits = [asyncio.create_task(turns.take()) for _ in range(PER_LOOP_TURN + 2)]
     await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def shop(client: Client) -> Caller:
 
 @pytest.fixture
 def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Watch what the service is asked."""
+    """Record the requests that the pipeline gets."""
     asked: list[str] = []
     handle = Pipeline.handle
 
@@ -102,7 +102,7 @@ async def greedy(port: int, data: bytes, count: int) -> AsyncIterator[None]:
 
 
 async def test_those_who_do_not_read_keep_nobody_waiting(client: Client, shop: Caller, handled: list[str]) -> None:
-    """While many requests wait that nobody reads the answers of, one that somebody waits for is answered soon."""
+    """While many requests wait whose answers nobody reads, a client that reads is answered soon."""
     data = shop.request("GET", "/pay-in", keep=True) * EACH
     async with greedy(shop.port, data, GREEDY):
         async with asyncio.timeout(30):
@@ -119,7 +119,7 @@ async def test_those_who_do_not_read_keep_nobody_waiting(client: Client, shop: C
 
 
 async def test_those_who_read_get_all_their_answers_in_order(shop: Caller) -> None:
-    """Requests that are sent all at once, more than one round takes, are answered one after the other."""
+    """Requests that are sent all at once, more than one turn of the loop allows, are answered in their order."""
     count = 20 * PER_LOOP_TURN
     requests = [shop.request("GET", f"/pay-in/payin_{number:05}", keep=True) for number in range(count)]
     reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
@@ -136,7 +136,7 @@ async def test_those_who_read_get_all_their_answers_in_order(shop: Caller) -> No
 
 
 async def test_many_large_requests_at_once_are_all_answered(shop: Caller) -> None:
-    """What comes in pieces larger than a request takes turns too, and none is lost."""
+    """Large amounts of data take turns too, and nothing is lost."""
 
     async def create(number: int) -> int:
         body = b'{"note": "' + b"x" * 400_000 + b'"}'
@@ -150,7 +150,7 @@ async def test_many_large_requests_at_once_are_all_answered(shop: Caller) -> Non
 
 
 async def test_a_client_that_goes_while_it_waits_for_its_turn_changes_nothing(client: Client, shop: Caller) -> None:
-    """What it had sent is dropped with its connection, and the others are served."""
+    """Its data is dropped with its connection, and the others are answered."""
     data = shop.request("GET", "/pay-in", keep=True) * EACH
     async with greedy(shop.port, data, 3 * PER_LOOP_TURN):
         await client.control("GET", "/health")
