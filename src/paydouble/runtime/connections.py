@@ -2,7 +2,7 @@
 
 Such bytes (a 408 for an idle connection, a second answer, the rest of a body with a wrong length) belong to no later
 request, and a client "MUST NOT" take them for its answer (RFC 9112, section 9.2). aiohttp would: it keeps them for the
-next request on the connection. So a `Link` stands between the socket and aiohttp's own protocol. It passes bytes on
+next request on the connection. So a `Link` sits between the socket and aiohttp's own protocol. It passes bytes on
 only between the moment a request is written and the end of its answer; any other byte ends the connection. An attempt
 of which nothing was written yet is then sent over another connection: the receiver cannot have seen any of it, so no
 attempt is made twice.

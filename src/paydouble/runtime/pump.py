@@ -94,7 +94,7 @@ class Pump:
         """Count a request in flight, during which an `auto` clock stands still."""
         self._in_flight += 1
         if self.sandbox.clock.mode == "auto":
-            self._drop_alarm()  # it was set when nothing was in flight; `leave` sets it anew
+            self._drop_alarm()  # it was set when nothing was in flight; `leave` sets it again
 
     def leave(self) -> None:
         """Count a request as answered."""

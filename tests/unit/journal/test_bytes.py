@@ -145,6 +145,30 @@ def test_what_cannot_be_made_smaller_is_left_alone() -> None:
     assert len(box.outbox.deliveries) == 300
     assert box.journal.requests.entries[-1].external_identifier == "order-299"
     assert len(box.journal.requests.entries) > 10
+    # Otherwise every further record would be followed by an exact count of all.
+    assert box.journal.grown <= SMALL
+
+
+@pytest.mark.parametrize("limit", range(SMALL, SMALL + 6_000, 1_000))
+def test_no_more_is_removed_than_needed(limit: int) -> None:
+    """About an eighth of the limit becomes free, and every delivery that is kept has its event."""
+    business = Business(scenario="abandoned")
+    for number in range(60):
+        business.deposit(external_identifier=f"order-{number}")
+        _answer(business, 200, 2_000)
+    box = business.sandbox
+    before = kept_bytes(box)
+
+    box.apply(settings(journal_bytes=limit, scenario="abandoned"))
+
+    largest = max(trimming.size_of_delivery(each) for each in box.outbox.deliveries.values())
+    enough = limit - limit // 8
+    assert before > 2 * limit
+    assert enough - largest <= kept_bytes(box) <= enough
+    assert box.journal.grown == kept_bytes(box)
+    assert {each.event.id for each in box.outbox.deliveries.values()} <= {
+        event.id for event in box.journal.events.entries
+    }
 
 
 def test_a_smaller_budget_holds_at_once() -> None:
