@@ -24,7 +24,7 @@ from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import Wall, retry_after
 from paydouble.guards.rate_limit import headers as limit_headers
-from paydouble.payments.resources import AnyResource, Dispute, PayIn, Refund, Resource
+from paydouble.payments.resources import AnyResource, Dispute, Document, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
@@ -72,16 +72,14 @@ class RequestContext:
         return known_claim(self.call) is self.call.claim
 
     def since_creation_ms(self) -> int | None:
-        """Return the age of the object that is read, in milliseconds."""
-        resource = self._read()
-        return None if resource is None else self.call.sandbox.now - resource.created_at
+        """Return the age of the youngest object that is read, in milliseconds."""
+        now = self.call.sandbox.now
+        return min((now - each.created_at for each in self._read()), default=None)
 
     def since_change_ms(self) -> int | None:
-        """Return how many milliseconds ago the object that is read changed, or None when it never did."""
-        resource = self._read()
-        if resource is None or not resource.previous:
-            return None
-        return self.call.sandbox.now - resource.updated_at
+        """Return how many milliseconds ago an object that is read changed last; None when none ever did."""
+        now = self.call.sandbox.now
+        return min((now - each.updated_at for each in self._read() if each.previous), default=None)
 
     def _find(self, member: str) -> str | int | None:
         return _MEMBERS[member](self)
@@ -116,12 +114,19 @@ class RequestContext:
             resource = self.call.sandbox.ledger.find(resource.payin_id)
         return resource if isinstance(resource, PayIn) else None
 
-    def _read(self) -> Resource | None:
-        """Return the object that is read; a list reads no single one, and a transaction never changes."""
-        resource = self._resource() if self.call.operation.method == "GET" else None
-        return resource if isinstance(resource, Resource) else None
+    def _read(self) -> list[Resource]:
+        """Return what is read: one object, or those that fit a list's filters. A transaction never changes."""
+        call = self.call
+        if call.operation.listed:
+            return _listed(call)
+        resource = self._resource() if call.operation.method == "GET" else None
+        return [resource] if isinstance(resource, Resource) else []
 
 
+_LISTS: Final[Mapping[OperationName, type[Resource]]] = MappingProxyType(
+    {"pay-in-list": PayIn, "refund-list": Refund, "dispute-list": Dispute, "payout-list": Payout}
+)
+_FILTERS: Final = frozenset({"external_identifier", "status", "payin_id"})
 _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingProxyType(
     {
         "operation": lambda context: context.call.operation.name,
@@ -133,6 +138,18 @@ _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingP
         "scenario": RequestContext.scenario,
     }
 )
+
+
+def _listed(call: Execution) -> list[Resource]:
+    kind = _LISTS.get(call.operation.name)
+    if kind is None:
+        return []
+    wanted = {name: value for name, value in call.queries.items() if name in _FILTERS}
+    return [
+        resource
+        for resource in call.sandbox.ledger.newest_first(kind)
+        if all(getattr(resource, name, value) == value for name, value in wanted.items())
+    ]
 
 
 def known_claim(call: Execution) -> Claim | None:
@@ -272,19 +289,48 @@ def rewritten(body: bytes, plan: Plan) -> bytes:
 def change_operation(call: Execution, plan: Plan, body: bytes) -> bytes:
     """Change what the operation did or shows, and return its body; `NOT_FOUND` when a fault hides what it reads."""
     _drift(call, plan)
+    if call.operation.listed:
+        return _change_list(call, plan, body)
     resource = call.sandbox.ledger.find(call.params.get("id", ""))
     if resource is None:
         return body
     if plan.unborn_for_ms is not None:
         raise ApiError("NOT_FOUND", f"There is no {resource.OBJECT} {resource.id!r}.")
-    previous = getattr(resource, "previous", None)
-    if plan.stale_for_ms is None or not previous:
+    if plan.stale_for_ms is None or not getattr(resource, "previous", None):
         return body
     document = json_text.loads(body)
-    document["data"].update(previous)
-    if document["data"]["status"] != "failed":
-        document["data"].pop("failure", None)
+    _show_previous(document["data"], resource)
     return json_text.dumps(document)
+
+
+def _change_list(call: Execution, plan: Plan, body: bytes) -> bytes:
+    """Hide the items of a list that are too young, and show the older state of those that have just changed."""
+    if plan.unborn_for_ms is None and plan.stale_for_ms is None:
+        return body
+    now = call.sandbox.now
+    document = json_text.loads(body)
+    shown = []
+    for item in document["data"]["items"]:
+        # A list of transactions never gets here: no effect can act on it.
+        resource = cast("Resource", call.sandbox.ledger.find(item["id"]))
+        if _is_within(plan.unborn_for_ms, now - resource.created_at):
+            continue
+        if resource.previous and _is_within(plan.stale_for_ms, now - resource.updated_at):
+            _show_previous(item, resource)
+        shown.append(item)
+    document["data"]["items"] = shown
+    return json_text.dumps(document)
+
+
+def _is_within(limit_ms: int | None, age_ms: int) -> bool:
+    # 0 stands for any age.
+    return limit_ms is not None and (limit_ms == 0 or age_ms < limit_ms)
+
+
+def _show_previous(document: Document, resource: AnyResource) -> None:
+    document.update(getattr(resource, "previous", None) or {})
+    if document["status"] != "failed":
+        document.pop("failure", None)
 
 
 def _drift(call: Execution, plan: Plan) -> None:

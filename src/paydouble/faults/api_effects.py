@@ -377,7 +377,7 @@ class ForceConflict(PhasedEffect):
 
 
 class StaleRead(OperationEffect):
-    """A read shows the older state of an object that has just changed."""
+    """A read shows the older state of an object that has just changed; a list shows it of each."""
 
     exposes: ClassVar = "overwrites newer data with a stale read"
     type: Literal["stale_read"] = "stale_read"
@@ -395,7 +395,7 @@ class StaleRead(OperationEffect):
 
 
 class NotFoundYet(OperationEffect):
-    """A read right after the creation finds nothing."""
+    """A read right after the creation finds nothing; a list lacks the object."""
 
     exposes: ClassVar = "believes a 404 right after its own POST"
     type: Literal["not_found_yet"] = "not_found_yet"

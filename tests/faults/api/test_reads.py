@@ -85,15 +85,64 @@ async def test_not_found_yet_is_a_404(shop: Caller) -> None:
 
 
 async def test_reads_alone_are_behind(shop: Caller) -> None:
-    """A list or a POST has no older state to show."""
-    shop.arm("not_found_yet", compose=True)
+    """A POST is not."""
     armed = shop.arm("stale_read")
     await shop.deposit()
 
-    listed = await shop.ask("GET", "/pay-in")
     cancelled = await shop.ask("POST", f"/pay-in/{shop.pay_ins[0].id}/cancellation", {}, n=2)
 
-    assert (len(listed.document["data"]["items"]), cancelled.status, armed.fired) == (1, 200, 0)
+    assert (cancelled.status, armed.fired) == (200, 0)
+
+
+async def _listed(shop: Caller, query: str = "") -> list[tuple[str, str]]:
+    items = (await shop.ask("GET", f"/pay-in{query}")).document["data"]["items"]
+    return [(each["external_identifier"], each["status"]) for each in items]
+
+
+async def test_a_list_lacks_what_is_not_found_yet(shop: Caller) -> None:
+    """With `for` it lacks the young ones alone; without, all of them."""
+    await shop.deposit(external_identifier="old")
+    await shop.box.advance(by="2s")
+    await shop.deposit(n=2, external_identifier="young")
+    shop.arm({"type": "not_found_yet", "for": "2s"}, times=1)
+    shop.arm("not_found_yet", times=1)
+
+    lists = [await _listed(shop) for _ in range(3)]
+
+    assert [[name for name, _ in each] for each in lists] == [["old"], [], ["young", "old"]]
+
+
+async def test_a_list_is_stale(shop: Caller) -> None:
+    """Each item shows the state before its latest change, if that was recent enough."""
+    await shop.deposit(external_identifier="old")
+    shop.sandbox.force_transition(shop.pay_ins[0], "failed")
+    await shop.box.advance(by="1h")
+    await shop.deposit(n=2, external_identifier="young")
+    shop.sandbox.force_transition(shop.pay_ins[0], "cancelled")
+    await shop.deposit(n=3, external_identifier="new")
+    shop.arm({"type": "stale_read", "for": "2s"}, times=1)
+    shop.arm("stale_read", times=1)
+
+    lists = [dict(await _listed(shop)) for _ in range(3)]
+
+    fresh = {"old": "failed", "young": "cancelled", "new": "created"}
+    assert lists == [fresh | {"young": "created"}, fresh | {"old": "created", "young": "created"}, fresh]
+
+
+@pytest.mark.parametrize("effect", ["stale_read", "not_found_yet"])
+async def test_a_list_of_others_keeps_the_firing(shop: Caller, effect: str) -> None:
+    """A list whose filters leave the object out has nothing to act on; nor has a list of transactions."""
+    await shop.deposit(external_identifier="order-1")
+    shop.sandbox.force_transition(shop.pay_ins[0], "cancelled")
+    armed = shop.arm(effect, times=1)
+
+    await shop.ask("GET", "/pay-in?external_identifier=order-2&limit=5")
+    await shop.ask("GET", "/refund?payin_id=nobody")
+    await shop.ask("GET", "/transaction")
+    before = armed.fired
+    await shop.ask("GET", "/pay-in?external_identifier=order-1&limit=5")
+
+    assert (before, armed.fired) == (0, 1)
 
 
 @pytest.mark.parametrize(("kind", "path"), [("refund", "/refund"), ("dispute", "/dispute")])
