@@ -213,6 +213,24 @@ def assert_whole(record: Fault | Resource, *, strict: bool = True) -> None:
     assert load(kind, dump(record)) == record
 
 
+def test_the_clock_shows_what_it_waits_for() -> None:
+    """Before a deposit, with its timers set, and when all has happened."""
+    sandbox = Sandbox(seed=3, receiver=lambda _: 200)
+    start = sandbox.clock.now
+
+    assert sandbox.clock.read() == ClockState("manual", start, 1.0, None, 0, idle=True)
+    sandbox.handle("POST", "/pay-in/deposit-creation", deposit_body())
+    waiting = sandbox.clock.read()
+    moved = sandbox.clock.advance(until_idle=True)
+    done = sandbox.clock.read()
+
+    assert (waiting.now, waiting.idle, waiting.pending > 0) == (start, False, True)
+    assert waiting.next_due_at is not None
+    assert waiting.next_due_at >= start
+    assert (moved.now, moved.fired > 0, moved.attempts > 0, moved.idle) == (done.now, True, True, True)
+    assert (done.next_due_at, done.pending, done.idle) == (None, 0, True)
+
+
 def test_bodies_are_read_as_json() -> None:
     """With exact numbers."""
     sandbox = Sandbox()
