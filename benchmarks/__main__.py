@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks import create, faults, kit, ladder, memory, sandboxes, start
+from benchmarks import create, faults, kit, memory, retries, sandboxes, start
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
 
@@ -20,7 +20,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "sandboxes": sandboxes.BENCHMARK,
     "faults": faults.BENCHMARK,
     "kit": kit.BENCHMARK,
-    "ladder": ladder.BENCHMARK,
+    "retries": retries.BENCHMARK,
     "memory": memory.BENCHMARK,
 }
 _PAGE = Path(__file__).with_name("page.md")
@@ -57,7 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this part; may be repeated")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page with the table to this file")
     parser.add_argument("--list", action="store_true", help="print the names of the rows, and measure nothing")
-    parser.add_argument("--profile", choices=["create", "sandbox", "ladder", "start"], help="profile a job instead")
+    parser.add_argument("--profile", choices=["create", "sandbox", "retries", "start"], help="profile a job instead")
     arguments = parser.parse_args()
     if arguments.write and (arguments.quick or arguments.only or arguments.profile or arguments.list):
         parser.error("--write takes a whole run: leave --quick, --only, --profile and --list out")

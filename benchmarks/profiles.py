@@ -13,9 +13,9 @@ from typing import Final
 
 from multidict import CIMultiDict
 
-from benchmarks.ladder import climb
 from benchmarks.load import DEPOSIT, KEY, SECRET
 from benchmarks.receiver import receiving
+from benchmarks.retries import send_all
 from benchmarks.rows import FULL
 from benchmarks.sandboxes import in_process
 from benchmarks.servers import ENVIRONMENT, ROOT
@@ -40,12 +40,12 @@ def sandbox() -> None:
     _print(lambda: asyncio.run(in_process(FULL)))
 
 
-def ladder() -> None:
+def retries() -> None:
     """Let a hundred events fail for 72 hours."""
 
     async def run(url: str) -> None:
         host = Host(HostOptions())
-        await climb(host, url)
+        await send_all(host, url)
         await host.close()
 
     with receiving() as url:
@@ -80,4 +80,4 @@ def _print(job: Callable[[], object]) -> None:
     pstats.Stats(profile).sort_stats("tottime").print_stats(_LINES)
 
 
-PROFILES: Final = {"create": create, "sandbox": sandbox, "ladder": ladder, "start": start}
+PROFILES: Final = {"create": create, "sandbox": sandbox, "retries": retries, "start": start}

@@ -15,14 +15,14 @@ class Effort:
     requests: int
     starts: int
     sandboxes: int
-    ladders: int
+    retries: int
     fill: int
     growth: int
     judged: bool = True
 
 
-FULL = Effort(rounds=25, requests=2_500, starts=15, sandboxes=400, ladders=7, fill=12_000, growth=20_000)
-QUICK = Effort(rounds=1, requests=200, starts=1, sandboxes=20, ladders=1, fill=300, growth=200, judged=False)
+FULL = Effort(rounds=25, requests=2_500, starts=15, sandboxes=400, retries=7, fill=12_000, growth=20_000)
+QUICK = Effort(rounds=1, requests=200, starts=1, sandboxes=20, retries=1, fill=300, growth=200, judged=False)
 
 
 @dataclass(slots=True, frozen=True)

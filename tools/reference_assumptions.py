@@ -86,7 +86,7 @@ ASSUMPTIONS: Final[dict[str, tuple[Assumption, ...]]] = {
     ),
     "The double's own": (
         Assumption("When an auto clock goes on", "50 ms after nothing is in flight any more; but it waits 5 s for a client whose reply was changed by a fault or lost to ask again, so that no key expires before the retry", ("auto_patience",)),
-        Assumption("How much it remembers", "10 000 requests and as many deliveries of each sandbox, and of all together at most 64 MiB; the lists say how many they let go. A delivery that waits is always kept; beyond that room the answers to its attempts are not", ("journal_limit", "journal_bytes")),
+        Assumption("How much it remembers", "10 000 requests and as many deliveries of each sandbox, and of all together at most 64 MiB; the lists say how many were evicted. A delivery that waits is always kept; beyond that room the answers to its attempts are not", ("journal_limit", "journal_bytes")),
     ),
 }  # fmt: skip
 _HOME: Final = {name: heading for heading, rows in ASSUMPTIONS.items() for row in rows for name in row.settings}

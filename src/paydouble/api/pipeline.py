@@ -152,7 +152,7 @@ class Pipeline:
             return self._refuse(call, error)
 
     def rejoin(self, joined: Joined) -> Step:
-        """Go on with a `Joined` request when the other has ended: replay its answer, or claim the key anew."""
+        """Go on with a `Joined` request when the other has ended: replay its answer, or claim the key again."""
         call = joined.call
         call.sandbox.tick()
         try:
@@ -209,7 +209,7 @@ class Pipeline:
                 shown["payment_url"] = base + shown["id"]
 
     def abandon(self, call: Execution) -> None:
-        """Give up a request in flight: its key is free again, so a retry starts anew."""
+        """Give up a request in flight: its key is free again, so a retry starts over."""
         if call.claim is not None:
             call.sandbox.keys.release(call.claim)
 

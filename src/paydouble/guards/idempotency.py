@@ -2,7 +2,7 @@
 
 A key is absent, in flight or done. `look_up` changes nothing, except that it drops an expired key. `claim` puts a key
 in flight. `record` stores the answer for replay. `release` forgets a key whose answer is not stored, so that the next
-request with it, or one that joined, starts anew.
+request with it, or one that joined, starts over.
 """
 
 from __future__ import annotations

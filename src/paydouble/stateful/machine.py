@@ -135,7 +135,7 @@ class MerchantMachine(RuleBasedStateMachine):
 
         test: Any = cls.TestCase
         run_test.is_hypothesis_test = True  # type: ignore[attr-defined]  # what Hypothesis's pytest plugin looks for
-        run_test._hypothesis_state_machine_class = cls  # type: ignore[attr-defined]  # noqa: SLF001 - likewise
+        run_test._hypothesis_state_machine_class = cls  # type: ignore[attr-defined]  # noqa: SLF001 - as above
         test.runTest = run_test
         test.settings = settings(test.settings, phases=_PHASES)
 

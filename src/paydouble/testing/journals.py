@@ -108,7 +108,7 @@ class Records(list[R]):
 
 
 class _Listed(Handle[M], Generic[M, R]):
-    """What happened of a kind. A handle whose calls block is like a list of it, read anew each time."""
+    """What happened of a kind. A handle whose calls block is like a list of it, read again each time."""
 
     _what: str
     _kind: type[R]

@@ -2,8 +2,8 @@
 
 A **delivery** is one event on its way to one endpoint (a URL). An **attempt** is one POST of it: the event's frozen
 bytes, with a signature made at that moment. The shell asks `next_attempt` for an attempt, posts it, and hands the
-outcome to `settle`, which answers with the due time of the next attempt, or None. Whoever owns the timers sets one for
-that time and calls `enqueue` when it goes off.
+outcome to `settle`, which answers with the due time of the next attempt, or None. The caller sets a timer for that time
+and calls `enqueue` when it goes off.
 
 **Status.** `waiting` and `held` are open, the others settled:
 

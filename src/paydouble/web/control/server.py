@@ -21,7 +21,7 @@ def health(call: ControlCall) -> Document:
 
 
 def metrics(call: ControlCall) -> web.Response:
-    """Return the metrics text; counted anew from the journals on each call."""
+    """Return the metrics text; counted from the journals on each call."""
     host = call.host
     try:
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - an extra
@@ -36,7 +36,7 @@ def metrics(call: ControlCall) -> web.Response:
 
         def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
             """Return every metric."""
-            sandboxes = GaugeMetricFamily("paydouble_sandboxes", "Living sandboxes.", value=len(host.registry))
+            sandboxes = GaugeMetricFamily("paydouble_sandboxes", "Number of sandboxes.", value=len(host.registry))
             requests = CounterMetricFamily("paydouble_requests", "API requests.", labels=["sandbox"])
             attempts = CounterMetricFamily("paydouble_attempts", "Webhook attempts.", labels=["sandbox"])
             timers = GaugeMetricFamily("paydouble_timers", "Timers that will go off.", labels=["sandbox"])

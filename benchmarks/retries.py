@@ -27,7 +27,7 @@ _START, _HOURS_80 = 1_767_225_600_000, 80 * 3_600_000
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield attempts a second, both loops in one process and on one core, the receiver in another."""
     with receiving() as url, on_server_core():
-        ours, bare = asyncio.run(_compare(url, effort.ladders))
+        ours, bare = asyncio.run(_compare(url, effort.retries))
     ratios = [mine / theirs for mine, theirs in zip(ours, bare, strict=True)]
     yield Row(NAME, write(median(ours), "/s"), write(median(bare), "/s"), ratios, "×", Target(0.6, at_least=True))
 
@@ -37,14 +37,14 @@ async def _compare(url: str, rounds: int) -> tuple[list[float], list[float]]:
     bare: list[float] = []
     host = Host(HostOptions())
     for _ in range(rounds):
-        rate, bodies = await climb(host, url)
+        rate, bodies = await send_all(host, url)
         ours.append(rate)
         bare.append(await _post_only(url, bodies))
     await host.close()
     return ours, bare
 
 
-async def climb(host: Host, url: str) -> tuple[float, list[bytes]]:
+async def send_all(host: Host, url: str) -> tuple[float, list[bytes]]:
     """Let every event of a fresh sandbox fail until it is given up; return attempts a second, and the bodies."""
     clock = ClockSpec("manual", _START)
     box = host.create(SandboxSpec(clock=clock, notification_url=url, business_key=KEY, business_secret=SECRET))
