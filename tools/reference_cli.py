@@ -20,8 +20,8 @@ def command_line_page() -> str:
     rows = "\n".join(f"| [`paydouble {name}`](#paydouble-{name}) | {text} |" for name, (_, text) in COMMANDS.items())
     return f"""# Command line
 
-`paydouble --help` and `paydouble COMMAND --help` say the same. How commands end, and what they say when they cannot, stands in
-[errors](errors.md).
+`paydouble --help` and `paydouble COMMAND --help` say the same. [Errors](errors.md) lists the exit statuses and
+the error messages.
 
 | command | what it does |
 |---|---|

@@ -105,6 +105,7 @@ def test_one_lost_answer_spoils_its_act_alone(
     first, _, rest = result.output.partition("2. ")
     assert result.return_value == 1
     assert "✗ attempts of pay-in.created 49.90 EUR: expected +0s, got +0s +1m" in first
+    assert "✗ the receiver did not accept exactly the bodies of the events, in their" in first
     assert "✗ 1 of 5 acts went wrong" in rest
 
 
@@ -143,7 +144,7 @@ def test_an_event_that_is_never_sent_is_found(monkeypatch: pytest.MonkeyPatch) -
 
     assert result.return_value == 1
     assert "✗ expect: number 1, pay-in.created, is missing" in result.output
-    assert "✗ the bodies that arrived are not those of the events, each once" in result.output
+    assert "✗ the receiver did not accept exactly the bodies of the events, in their" in result.output
 
 
 def test_a_server_that_refuses_a_control_call_ends_the_act_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
