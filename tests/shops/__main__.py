@@ -1,0 +1,5 @@
+"""`python tests/shops`."""
+
+from command import main
+
+main()

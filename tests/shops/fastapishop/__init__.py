@@ -1,0 +1,1 @@
+"""A shop of FastAPI, asynchronous httpx and plain sqlite3."""

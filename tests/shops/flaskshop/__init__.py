@@ -1,0 +1,1 @@
+"""A shop of Flask, SQLAlchemy and requests."""
