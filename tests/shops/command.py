@@ -17,7 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paydouble.stateful import Merchant, explore
+import hypothesis
+from hypothesis import HealthCheck, Phase
+from hypothesis.stateful import run_state_machine_as_test
+
+from paydouble.stateful import Merchant, MerchantMachine
 
 SHOPS = {"flask": "FlaskAdapter", "fastapi": "FastapiAdapter", "django": "DjangoAdapter"}
 # Those of guides/machine.
@@ -39,8 +43,19 @@ def hunt(shop: str, mistake: str, seed: int, examples: int) -> None:
     bugs = frozenset({mistake} if mistake else ())
     told = ""
     started = time.process_time()
+    merchant = type(adapter.__name__, (adapter,), {"bugs": bugs})
+    machine = hypothesis.seed(seed)(type("ShopMachine", (MerchantMachine,), {"merchant": merchant}))
+    # As in the guide, but for shrinking: what counts here is the time until something is found.
+    settings = hypothesis.settings(
+        max_examples=examples,
+        stateful_step_count=STEPS,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     try:
-        explore(type(adapter.__name__, (adapter,), {"bugs": bugs}), seed=seed, examples=examples, steps=STEPS)
+        run_state_machine_as_test(machine, settings=settings)
     except Exception as error:  # noqa: BLE001 # whatever it tells is the result
         told = str(error) or type(error).__name__
     print(json.dumps({"told": told, "seconds": time.process_time() - started}))

@@ -52,7 +52,7 @@ class DjangoAdapter(Merchant):
     def __init__(self, service: ServiceLike) -> None:
         super().__init__(service)
         with connection.cursor() as cursor:
-            for model in apps.get_app_config("djangoshop").get_models():
+            for model in reversed(list(apps.get_app_config("djangoshop").get_models())):
                 cursor.execute(f"DELETE FROM {model._meta.db_table}")  # noqa: S608 # a table of our own
         CheckedAtomic.service = service
         settings.SHOP_BUGS, settings.SHOP_NOW = self.bugs, service.now

@@ -23,6 +23,8 @@ LEASE_SECONDS = 300.0
 LONGEST_DELAY = 600.0
 POLL_EVERY = 3600.0
 KEY_MAX_AGE = 20 * 3600
+# An error that is stored under a key stays; after so long it is looked up instead.
+PATIENCE = 900.0
 
 
 class Later(Exception):
@@ -31,6 +33,10 @@ class Later(Exception):
     def __init__(self, seconds: float | None = None) -> None:
         super().__init__(seconds)
         self.seconds = seconds
+
+
+class KeepsFailing(Later):
+    """The answer was an error of the server, which may be stored under the key."""
 
 
 class Refused(Exception):
@@ -104,6 +110,8 @@ class Worker:
             raise Later(0.0 if "retries_at_once" in self.bugs else self.until_reset(response))
         if response.status_code in {400, 422}:
             raise Refused
+        if response.status_code == 500:
+            raise KeepsFailing
         return self.data(response)
 
     def get_all(self, path: str, **query: str) -> list[dict[str, Any]]:
@@ -173,6 +181,10 @@ class Worker:
             )
         except Refused:
             pass
+        except KeepsFailing:
+            if self.now() - charge.key_made_at < PATIENCE:
+                raise
+            self.poll(order)
         except Later:
             if job.runs < 5 or "gives_up_as_failed" not in self.bugs:
                 raise
@@ -204,6 +216,10 @@ class Worker:
             data = self.post("/api/v1/refund/refund-creation", refund.key, body)
         except Refused:
             pass
+        except KeepsFailing:
+            if self.now() - refund.key_made_at < PATIENCE:
+                raise
+            self.poll(refund.order)
         except Later:
             if "refund_row_deleted" in self.bugs:
                 with transaction.atomic():

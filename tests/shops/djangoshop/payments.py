@@ -114,14 +114,24 @@ class Books:
             dispute = Dispute(id=data["id"], order=charge.order, amount=str(data["amount"]))
         elif not self.is_newer(dispute, data) or (dispute.status in LOST and "lost_stays_lost" in self.bugs):
             return
-        was_lost = Decimal(dispute.amount) if dispute.status in LOST else Decimal(0)
-        is_lost = Decimal(str(data["amount"])) if data["status"] in LOST else Decimal(0)
-        if "debit_when_disputed" in self.bugs:
-            was_lost, is_lost = Decimal(0), Decimal(0) if dispute.changed else Decimal(str(data["amount"]))
+        if "debit_when_disputed" in self.bugs and not dispute.changed:
+            self.write(dispute.order, f"disputed by {dispute.id}", -Decimal(str(data["amount"])))
         dispute.status, dispute.changed, dispute.amount = data["status"], data["updated_at"], str(data["amount"])
         dispute.save()
-        self.write(dispute.order, f"disputed by {dispute.id}", was_lost - is_lost)
         self.refresh(dispute.order)
+
+    def write_disputes(self, order: Order) -> None:
+        """Bring the lines of lost disputes up to date: none takes more than refunds have left."""
+        if "debit_when_disputed" in self.bugs:
+            return
+        back = sum(Decimal(each.amount) for each in order.refunds.filter(status="succeeded"))
+        rest = sum(Decimal(each.amount) for each in order.charges.filter(status="succeeded")) - back
+        for dispute in order.disputes.order_by("id"):
+            text = f"disputed by {dispute.id}"
+            taken = min(Decimal(dispute.amount), max(rest, Decimal(0))) if dispute.status in LOST else Decimal(0)
+            rest -= taken
+            written = sum(Decimal(line.amount) for line in order.lines.filter(text=text))
+            self.write(order, text, -taken - written)
 
     def write(self, order: Order, text: str, amount: Decimal) -> None:
         if amount:
@@ -129,6 +139,7 @@ class Books:
 
     def refresh(self, order: Order) -> None:
         """Work out the status of an order from its rows."""
+        self.write_disputes(order)
         charges = list(order.charges.order_by("id"))
         paid = [each for each in charges if each.status == "succeeded"]
         came = sum(Decimal(each.amount) for each in paid)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import httpx
 from carriers import HttpxCarrier
@@ -16,6 +17,8 @@ from fastapishop.client import PaymentClient
 from fastapishop.database import Database
 from fastapishop.main import Shop, create_app
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
+
+T = TypeVar("T")
 
 
 class CheckedDatabase(Database):
@@ -31,10 +34,18 @@ class CheckedDatabase(Database):
         self.service.checkpoint()
 
 
-class FastapiAdapter(Merchant):
-    """A new database for each example; one event loop for each call from outside."""
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
-    interleaves = False  # an event loop cannot be entered twice
+
+class FastapiAdapter(Merchant):
+    """A new database for each example; one event loop and thread for each call from outside.
+
+    The machine calls in again while a call is under way, and an event loop cannot be entered twice.
+    """
+
     bugs: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, service: ServiceLike) -> None:
@@ -63,7 +74,7 @@ class FastapiAdapter(Merchant):
             async with httpx.AsyncClient(transport=transport, base_url="http://shop") as client:
                 return await client.request(method, path, **arguments)  # type: ignore[arg-type] # passed on as they are
 
-        return asyncio.run(send())
+        return run(send())
 
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
         self.shop.place(order_id, amount, currency)
@@ -92,4 +103,4 @@ class FastapiAdapter(Merchant):
         return self.ask("POST", "/hooks/payments", content=webhook.body, headers=list(webhook.headers)).status_code
 
     def tick(self) -> None:
-        asyncio.run(self.shop.run_jobs())
+        run(self.shop.run_jobs())

@@ -23,6 +23,10 @@ class Unclear(Exception):
     """It may have been executed, or not."""
 
 
+class KeepsFailing(Unclear):
+    """The last answer was an error of the server, which may be stored under the key."""
+
+
 class AlreadyDone(Exception):
     """The service is believed to have done this before."""
 
@@ -38,10 +42,11 @@ class PaymentClient:
 
     async def create(self, path: str, key: str, body: str) -> dict[str, Any]:
         """POST until there is an answer."""
-        tries = 0
+        tries, status = 0, 0
         async with self.make_client() as client:
             while tries < MAX_TRIES:
                 tries += 0 if "retries_for_ever" in self.bugs else 1
+                status = 0
                 headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
                 try:
                     response = await client.post(path, content=body.encode(), headers=headers)
@@ -50,7 +55,8 @@ class PaymentClient:
                         key = str(uuid.uuid4())
                     await self.sleep(2.0**tries)
                     continue
-                if response.status_code in {200, 201}:
+                status = response.status_code
+                if status in {200, 201}:
                     data = self.read(response)
                     if data is not None:
                         return data
@@ -63,7 +69,7 @@ class PaymentClient:
                 elif response.status_code not in TRANSIENT:
                     break
                 await self.sleep(self.pause(response) if response.status_code == 429 else 2.0**tries)
-        raise Unclear(path)
+        raise KeepsFailing(path) if status == 500 else Unclear(path)
 
     async def collect(self, path: str, **query: str) -> list[dict[str, Any]]:
         """GET all pages of a list."""

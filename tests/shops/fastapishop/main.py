@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from fastapishop.client import AlreadyDone, PaymentClient, Rejected, Unclear
+from fastapishop.client import AlreadyDone, KeepsFailing, PaymentClient, Rejected, Unclear
 from fastapishop.database import Database
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ DIGITS = {
 }
 TOLERANCE_SECONDS = 300
 KEY_MAX_AGE = 22 * 3600
+# An error that is stored under a key stays; after so long it is looked up instead.
+PATIENCE = 900
 STAGE = {"created": 0, "needs_response": 0, "pending": 1, "under_review": 1, "processing": 2, "cancelled": 3, "won": 3}
 STAGE |= {"succeeded": 4, "lost": 4, "accepted": 4, "failed": 5}
 UNKNOWN_STAGE = 1
@@ -124,37 +126,42 @@ class Shop:
     def balance(self, order: sqlite3.Row) -> Decimal:
         came = sum((Decimal(each["amount"]) for each in self.paid(order)), Decimal(0))
         gone = sum((Decimal(each["amount"]) for each in self.lost(order)), Decimal(0))
-        return came - gone - Decimal(order["refunded"])
+        kept = came - Decimal(order["refunded"])
+        # A chargeback takes no more than refunds have left.
+        return kept - min(gone, max(kept, Decimal(0)))
 
     # Paying
 
     async def pay(self, order_id: str) -> None:
-        order = self.order(order_id)
-        if order is None:
-            return
-        if order["attempt"] != "open":
-            if self.status(order) not in {"unpaid", "failed", "cancelled"}:
+        # Read and written in one transaction, so that of two clicks one begins the attempt.
+        with self.database.transaction() as db:
+            order = self.order(order_id)
+            if order is None:
                 return
-            document = {
-                "currency": order["currency"],
-                "external_identifier": order_id,
-                "payment_method": {"type": "CREDIT_CARD"},
-                "customer": {"first_name": "Zoë", "last_name": "Müller", "email": "zoe@shop.example"},
-            }
-            body = json.dumps(document)[:-1] + f', "amount": {order["amount"]}}}'
-            key = str(uuid.uuid4())
-            if "key_from_the_cart" in self.bugs:
-                cart = hashlib.md5(f"{order['amount']}{order['currency']}".encode(), usedforsecurity=False)
-                key = str(uuid.UUID(cart.hexdigest(), version=4))
-            if "key_in_memory" in self.bugs:
-                self.keys[order_id] = key
-            with self.database.transaction() as db:
-                db.execute(
-                    "UPDATE orders SET attempt = 'open', attempt_key = ?, attempt_body = ?, attempt_at = ?"
-                    " WHERE id = ?",
-                    (key, body, self.client.now(), order_id),
-                )
+            if order["attempt"] != "open":
+                if self.status(order) not in {"unpaid", "failed", "cancelled"}:
+                    return
+                self.begin_attempt(db, order)
         await self.send_attempt(order_id)
+
+    def begin_attempt(self, db: sqlite3.Connection, order: sqlite3.Row) -> None:
+        document = {
+            "currency": order["currency"],
+            "external_identifier": order["id"],
+            "payment_method": {"type": "CREDIT_CARD"},
+            "customer": {"first_name": "Zoë", "last_name": "Müller", "email": "zoe@shop.example"},
+        }
+        body = json.dumps(document)[:-1] + f', "amount": {order["amount"]}}}'
+        key = str(uuid.uuid4())
+        if "key_from_the_cart" in self.bugs:
+            cart = hashlib.md5(f"{order['amount']}{order['currency']}".encode(), usedforsecurity=False)
+            key = str(uuid.UUID(cart.hexdigest(), version=4))
+        if "key_in_memory" in self.bugs:
+            self.keys[order["id"]] = key
+        db.execute(
+            "UPDATE orders SET attempt = 'open', attempt_key = ?, attempt_body = ?, attempt_at = ? WHERE id = ?",
+            (key, body, self.client.now(), order["id"]),
+        )
 
     async def send_attempt(self, order_id: str) -> None:
         """Send the open attempt of an order, once more if need be."""
@@ -170,17 +177,26 @@ class Shop:
                 await self.ask(order_id)
             except Unclear:
                 return
-            again = self.order(order_id)
-            if again is None or again["attempt"] != "open":
-                return
-            key = str(uuid.uuid4())
-            self.keys[order_id] = key
             with self.database.transaction() as db:
-                db.execute(
-                    "UPDATE orders SET attempt_key = ?, attempt_at = ? WHERE id = ?", (key, self.client.now(), order_id)
-                )
+                again = self.order(order_id)
+                if again is None or again["attempt"] != "open":
+                    return
+                key = again["attempt_key"]
+                if key == order["attempt_key"]:  # or somebody else has renewed it meanwhile
+                    key = str(uuid.uuid4())
+                    self.keys[order_id] = key
+                    db.execute(
+                        "UPDATE orders SET attempt_key = ?, attempt_at = ? WHERE id = ?",
+                        (key, self.client.now(), order_id),
+                    )
         try:
             data = await self.client.create("/api/v1/pay-in/deposit-creation", key, order["attempt_body"])
+        except KeepsFailing:
+            if self.client.now() - order["attempt_at"] > PATIENCE:
+                await self.give_up(
+                    order_id, "UPDATE orders SET attempt = 'refused' WHERE id = ? AND attempt = 'open'", order_id
+                )
+            return
         except Unclear:
             return
         except (Rejected, AlreadyDone) as outcome:
@@ -192,6 +208,15 @@ class Shop:
                 )
             return
         self.take(data)
+
+    async def give_up(self, order_id: str, update: str, subject: str) -> None:
+        """Give up on what the service does not have."""
+        try:
+            await self.ask(order_id)
+        except Unclear:
+            return
+        with self.database.transaction() as db:
+            db.execute(update, (subject,))
 
     # The inbox
 
@@ -299,31 +324,34 @@ class Shop:
 
     async def refund(self, order_id: str, refund_id: str, amount: Decimal) -> bool:
         """Return whether the money goes back, or may."""
-        order = self.order(order_id)
-        asked = self.database.row("SELECT * FROM refund_requests WHERE id = ?", refund_id)
-        if asked is None and order is not None:
-            paid = self.paid(order)
-            others = self.database.rows(
-                "SELECT amount FROM refund_requests WHERE order_id = ? AND state != 'refused' AND NOT EXISTS"
-                " (SELECT 1 FROM objects WHERE objects.id = service_id AND objects.status = 'failed')",
-                order_id,
-            )
-            left = sum(Decimal(each["amount"]) for each in paid) - sum(Decimal(each["amount"]) for each in others)
-            if len(paid) != 1 or amount > left:
+        with self.database.transaction() as db:
+            order = self.order(order_id)
+            asked = db.execute("SELECT 1 FROM refund_requests WHERE id = ?", (refund_id,)).fetchone()
+            if order is None or (asked is None and not self.begin_refund(db, order, refund_id, amount)):
                 return False
-            key = str(uuid.uuid4())
-            if "one_refund_key_per_order" in self.bugs:
-                key = self.keys.setdefault(f"refund of {order_id}", key)
-            document = {"payin_id": paid[0]["id"], "external_identifier": refund_id}
-            if "one_refund_key_per_order" in self.bugs:
-                del document["external_identifier"]
-            body = json.dumps(document)[:-1] + f', "amount": {amount}}}'
-            with self.database.transaction() as db:
-                db.execute(
-                    "INSERT INTO refund_requests VALUES (?, ?, ?, ?, 'open', ?, ?, ?, NULL)",
-                    (refund_id, order_id, paid[0]["id"], str(amount), key, body, self.client.now()),
-                )
         return await self.send_refund(refund_id)
+
+    def begin_refund(self, db: sqlite3.Connection, order: sqlite3.Row, refund_id: str, amount: Decimal) -> bool:
+        paid = self.paid(order)
+        others = self.database.rows(
+            "SELECT amount FROM refund_requests WHERE order_id = ? AND state != 'refused' AND NOT EXISTS"
+            " (SELECT 1 FROM objects WHERE objects.id = service_id AND objects.status = 'failed')",
+            order["id"],
+        )
+        left = sum(Decimal(each["amount"]) for each in paid) - sum(Decimal(each["amount"]) for each in others)
+        if len(paid) != 1 or amount > left:
+            return False
+        key = str(uuid.uuid4())
+        document = {"payin_id": paid[0]["id"], "external_identifier": refund_id}
+        if "one_refund_key_per_order" in self.bugs:
+            key = self.keys.setdefault(f"refund of {order['id']}", key)
+            del document["external_identifier"]
+        body = json.dumps(document)[:-1] + f', "amount": {amount}}}'
+        db.execute(
+            "INSERT INTO refund_requests VALUES (?, ?, ?, ?, 'open', ?, ?, ?, NULL)",
+            (refund_id, order["id"], paid[0]["id"], str(amount), key, body, self.client.now()),
+        )
+        return True
 
     async def send_refund(self, refund_id: str) -> bool:
         asked = self.database.row("SELECT * FROM refund_requests WHERE id = ?", refund_id)
@@ -337,20 +365,26 @@ class Shop:
                 await self.ask(asked["order_id"])
             except Unclear:
                 return True
-            again = self.database.row("SELECT state FROM refund_requests WHERE id = ?", refund_id)
-            if again is None or again["state"] != "open":
-                return True
-            key = str(uuid.uuid4())
             with self.database.transaction() as db:
-                db.execute(
-                    "UPDATE refund_requests SET key = ?, at = ? WHERE id = ?", (key, self.client.now(), refund_id)
-                )
+                again = self.database.row("SELECT state, key FROM refund_requests WHERE id = ?", refund_id)
+                if again is None or again["state"] != "open":
+                    return True
+                key = again["key"]
+                if key == asked["key"]:
+                    key = str(uuid.uuid4())
+                    values = (key, self.client.now(), refund_id)
+                    db.execute("UPDATE refund_requests SET key = ?, at = ? WHERE id = ?", values)
         try:
             data = await self.client.create("/api/v1/refund/refund-creation", key, asked["body"])
         except Rejected:
             with self.database.transaction() as db:
                 db.execute("UPDATE refund_requests SET state = 'refused' WHERE id = ? AND state = 'open'", (refund_id,))
             return False
+        except KeepsFailing:
+            if self.client.now() - asked["at"] > PATIENCE:
+                give_up = "UPDATE refund_requests SET state = 'refused' WHERE id = ? AND state = 'open'"
+                await self.give_up(asked["order_id"], give_up, refund_id)
+            return True
         except (Unclear, AlreadyDone):
             return True
         if "one_refund_key_per_order" in self.bugs:

@@ -14,7 +14,7 @@ from flask import Flask, Response, abort, jsonify, request
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from flaskshop.gateway import Gateway, OutcomeUnknown, PaymentDeclined
+from flaskshop.gateway import Gateway, KeepsFailing, OutcomeUnknown, PaymentDeclined
 from flaskshop.models import Dispute, LedgerEntry, Order, Payment, Refund, SeenEvent
 
 DEPOSITS = "/api/v1/pay-in/deposit-creation"
@@ -23,6 +23,8 @@ TOLERANCE = 300
 # Keys live for a day on the other side; one that is older than this is not sent again before a look.
 KEY_LIFETIME = 20 * 3600
 # A status that nobody has heard of is no end.
+# An error that is stored under a key stays; after so long it is looked up instead.
+PATIENCE = 900
 OVER = {"succeeded", "failed", "cancelled", "refused"}
 RANK = {
     **dict.fromkeys(["unsent", "refused", ""], -1),
@@ -105,7 +107,8 @@ class Shop:
                 payment = db.get_one(Payment, number)
                 if payment.status != "unsent":
                     return
-                payment.key, payment.started_at = str(uuid.uuid4()), self.gateway.now()
+                if payment.key == key:  # or somebody else has renewed it meanwhile
+                    payment.key, payment.started_at = str(uuid.uuid4()), self.gateway.now()
                 key = payment.key
         try:
             data = self.gateway.post(DEPOSITS, key, body)
@@ -115,10 +118,27 @@ class Shop:
                 if payment.status == "unsent":
                     payment.status = "refused"
             return
+        except KeepsFailing:
+            if self.gateway.now() - started_at > PATIENCE:
+                self.look_up_payment(number, order_id)
+            return
         except OutcomeUnknown:
             return  # The job asks again.
         with self.sessions.begin() as db:
             self.apply_payin(db, data, number=number, source="reply")
+
+    def look_up_payment(self, number: int, order_id: str) -> None:
+        """Give up on a payment that the service does not have."""
+        try:
+            found = self.gateway.list_all("/api/v1/pay-in", external_identifier=order_id)
+        except OutcomeUnknown:
+            return
+        with self.sessions.begin() as db:
+            for data in reversed(found):
+                self.apply_payin(db, data)
+            payment = db.get_one(Payment, number)
+            if payment.status == "unsent":
+                payment.status = "refused"
 
     # What the service tells
 
@@ -188,6 +208,7 @@ class Shop:
                 refund.status = "succeeded"
             after = Decimal(refund.amount) if refund.status == "succeeded" else Decimal(0)
             self.book(db, refund.order, refund.id, before - after)
+            self.book_disputes(db, refund.order)
 
     def apply_dispute(self, db: Session, data: dict[str, Any], source: str = "webhook") -> None:
         payment = db.scalar(select(Payment).where(Payment.payin_id == data["payin_id"]))
@@ -199,16 +220,25 @@ class Shop:
             dispute.updated_at = ""
             db.add(dispute)
             if "dispute_debits_twice" in self.bugs:
-                self.book(db, payment.order, dispute.id, -Decimal(dispute.amount))
+                self.book(db, payment.order, f"{dispute.id} opened", -Decimal(dispute.amount))
         if dispute.status == "won" and "won_is_final" in self.bugs:
             return
         if self.is_news(dispute, data, source):
-            before = Decimal(dispute.amount) if dispute.status in LOST else Decimal(0)
             if "dispute_debits_twice" in self.bugs and data["status"] == "won":
-                before += Decimal(dispute.amount)
+                self.book(db, payment.order, f"{dispute.id} won", Decimal(dispute.amount))
             dispute.status, dispute.updated_at, dispute.amount = data["status"], data["updated_at"], str(data["amount"])
-            after = Decimal(dispute.amount) if dispute.status in LOST else Decimal(0)
-            self.book(db, payment.order, dispute.id, before - after)
+            self.book_disputes(db, payment.order)
+
+    def book_disputes(self, db: Session, order: Order) -> None:
+        """Bring the entries of lost disputes up to date: none takes more than refunds have left."""
+        rest = sum((Decimal(each.amount) for each in order.payments if each.status == "succeeded"), Decimal(0))
+        rest -= sum(Decimal(each.amount) for each in order.refunds if each.status == "succeeded")
+        db.flush()
+        for dispute in order.disputes:
+            taken = min(Decimal(dispute.amount), max(rest, Decimal(0))) if dispute.status in LOST else Decimal(0)
+            rest -= taken
+            query = select(LedgerEntry.amount).where(LedgerEntry.subject == dispute.id)
+            self.book(db, order, dispute.id, -taken - sum(map(Decimal, db.scalars(query))))
 
     def book(self, db: Session, order: Order, subject: str, amount: Decimal) -> None:
         if amount:
@@ -254,7 +284,8 @@ class Shop:
                 refund = db.get_one(Refund, refund_id)
                 if refund.status != "unsent":
                     return True
-                refund.key, refund.started_at = str(uuid.uuid4()), self.gateway.now()
+                if refund.key == key:
+                    refund.key, refund.started_at = str(uuid.uuid4()), self.gateway.now()
                 key = refund.key
         try:
             data = self.gateway.post(REFUNDS, key, body)
@@ -264,11 +295,27 @@ class Shop:
                 if refund.status == "unsent":
                     refund.status = "refused"
             return False
+        except KeepsFailing:
+            if self.gateway.now() - started_at > PATIENCE:
+                self.look_up_refund(refund_id, payin_id)
+            return True
         except OutcomeUnknown:
             return True
         with self.sessions.begin() as db:
             self.apply_refund(db, data, source="reply")
         return True
+
+    def look_up_refund(self, refund_id: str, payin_id: str) -> None:
+        try:
+            found = self.gateway.list_all("/api/v1/refund", payin_id=payin_id)
+        except OutcomeUnknown:
+            return
+        with self.sessions.begin() as db:
+            for data in found:
+                self.apply_refund(db, data)
+            refund = db.get_one(Refund, refund_id)
+            if refund.status == "unsent":
+                refund.status = "refused"
 
     # The job
 

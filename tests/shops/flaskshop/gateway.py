@@ -23,6 +23,10 @@ class OutcomeUnknown(Exception):
     """Nobody can say whether the request was executed."""
 
 
+class KeepsFailing(OutcomeUnknown):
+    """The last answer was an error of the server, which may be stored under the key."""
+
+
 class Gateway:
     """Calls the payment service."""
 
@@ -44,7 +48,9 @@ class Gateway:
 
     def post(self, path: str, key: str, body: str) -> dict[str, Any]:
         """Send a request until its outcome is known or the attempts are used up."""
+        is_answered = False
         for attempt in range(ATTEMPTS):
+            is_answered = False
             if "key_made_in_the_loop" in self.bugs:
                 key = str(uuid.uuid4())
             if "body_holds_the_attempt" in self.bugs and attempt:
@@ -69,6 +75,7 @@ class Gateway:
             elif response.status_code >= 500 or response.status_code in (408, 409):
                 if "server_error_is_a_decline" in self.bugs and response.status_code >= 500:
                     raise PaymentDeclined("server error")
+                is_answered = response.status_code == 500
                 self.sleep(2**attempt)
             elif response.status_code in (200, 201):
                 data = self.data_of(response)
@@ -77,7 +84,7 @@ class Gateway:
                 self.sleep(2**attempt)
             else:
                 break
-        raise OutcomeUnknown(path)
+        raise KeepsFailing(path) if is_answered else OutcomeUnknown(path)
 
     def list_all(self, path: str, **params: str) -> list[dict[str, Any]]:
         """Return all items of a list, page by page."""
