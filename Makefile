@@ -26,7 +26,7 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench zoo simulate newest-aiohttp lock upgrade format clean
+.PHONY: help setup demo test bench zoo shops simulate newest-aiohttp lock upgrade format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -44,6 +44,9 @@ bench: $(SETUP) ## Run the benchmarks and print their table
 
 zoo: $(SETUP) ## Hunt the shops with one mistake each, and print which of them are caught, and how soon
 	@$(BIN)/python tests/zoo
+
+shops: $(SETUP) ## Hunt the shops that were written without a look at the machine, and print which mistakes are caught
+	@$(BIN)/python tests/shops
 
 SEEDS ?= 100000
 simulate: $(SETUP) ## Play the shell under doubles of loop, sockets, clocks and collector; `make simulate SEEDS=1000` plays fewer

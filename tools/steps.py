@@ -41,6 +41,7 @@ UNTRACED = (
     "tests/oracles",
     "tests/release",
     "tests/zoo",
+    "tests/shops",
     "tests/simulation",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",

@@ -130,7 +130,7 @@ class Books:
             text = f"disputed by {dispute.id}"
             taken = min(Decimal(dispute.amount), max(rest, Decimal(0))) if dispute.status in LOST else Decimal(0)
             rest -= taken
-            written = sum(Decimal(line.amount) for line in order.lines.filter(text=text))
+            written = sum((Decimal(line.amount) for line in order.lines.filter(text=text)), Decimal(0))
             self.write(order, text, -taken - written)
 
     def write(self, order: Order, text: str, amount: Decimal) -> None:
