@@ -121,6 +121,7 @@ def webhook(request: HttpRequest) -> HttpResponse:
         event = json.loads(request.body)
         event_id, kind, data = event["id"], event["type"], event["data"]["object"]
         is_ours = str(kind).startswith(("pay-in.", "refund.", "dispute.")) and isinstance(data, dict)
+        is_ours = is_ours and event.get("livemode") is getattr(settings, "SHOP_LIVEMODE", False)
     except (ValueError, KeyError, TypeError):
         if "bad_json_is_a_500" in bugs() and status is None:
             raise

@@ -64,11 +64,19 @@ def order_in_time(row: Any) -> tuple[datetime, int]:
 class Shop:
     """The rules of the shop."""
 
-    def __init__(self, database: Database, client: PaymentClient, webhook_secret: str, bugs: frozenset[str]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        client: PaymentClient,
+        webhook_secret: str,
+        bugs: frozenset[str],
+        livemode: bool = False,
+    ) -> None:
         self.database = database
         self.client = client
         self.webhook_secret = webhook_secret
         self.bugs = bugs
+        self.livemode = livemode
         self.keys: dict[str, str] = {}
         self.waiting: dict[str, str] = {}
 
@@ -493,7 +501,7 @@ def create_app(shop: Shop) -> FastAPI:
         try:
             event = json.loads(body, parse_float=Decimal)
             kind, data = event["type"], event["data"]["object"]
-            known = kind.startswith(("pay-in.", "refund.", "dispute."))
+            known = kind.startswith(("pay-in.", "refund.", "dispute.")) and event.get("livemode") is shop.livemode
         except (ValueError, KeyError, TypeError, AttributeError):
             return Response(status_code=400)
         if known:

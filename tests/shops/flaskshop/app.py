@@ -46,12 +46,18 @@ class Shop:
     """What the views call."""
 
     def __init__(
-        self, sessions: sessionmaker[Session], gateway: Gateway, webhook_secret: str, bugs: frozenset[str]
+        self,
+        sessions: sessionmaker[Session],
+        gateway: Gateway,
+        webhook_secret: str,
+        bugs: frozenset[str],
+        livemode: bool = False,
     ) -> None:
         self.sessions = sessions
         self.gateway = gateway
         self.webhook_secret = webhook_secret
         self.bugs = bugs
+        self.livemode = livemode
 
     # Paying
 
@@ -411,6 +417,8 @@ class Shop:
             event_id, kind, data = event["id"], event["type"], event["data"]["object"]
         except (ValueError, KeyError, TypeError):
             return 400
+        if event.get("livemode") is not self.livemode:
+            return 200  # of the other environment
         family = str(kind).partition(".")[0]
         if family not in {"pay-in", "refund", "dispute"}:
             return 400 if "refuses_unknown_types" in self.bugs else 200
