@@ -100,7 +100,8 @@ class FastapiAdapter(Merchant):
         self.ask("GET", f"/orders/{order_id}/thanks")
 
     def receive(self, webhook: Webhook) -> int:
-        return self.ask("POST", "/hooks/payments", content=webhook.body, headers=list(webhook.headers)).status_code
+        headers = [(name.encode(), value.encode()) for name, value in webhook.headers]  # httpx refuses non-ASCII text
+        return self.ask("POST", "/hooks/payments", content=webhook.body, headers=headers).status_code
 
     def tick(self) -> None:
         run(self.shop.run_jobs())
