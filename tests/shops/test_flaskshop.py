@@ -136,3 +136,17 @@ def test_signatures_are_checked() -> None:
     ]
 
     assert statuses == [400, 400, 400, 400, 400, 401, 401, 400]
+
+
+def test_events_of_the_other_environment_are_ignored() -> None:
+    """One that is live changes nothing in a sandbox, and is acknowledged."""
+
+    world = World()
+    world.pay()
+    event = world.sandbox.events[0].json()
+    event["livemode"] = True
+    event["data"]["object"] |= {"status": "succeeded", "updated_at": "2027-01-01T00:00:00.000Z", "amount": 49.9}
+    body = json.dumps(event).encode()
+
+    assert world.shop.webhook(sign(body, world.sandbox.webhook_secret, int(world.now())), body) == 200
+    assert world.show()["status"] == "pending"
