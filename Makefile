@@ -45,7 +45,7 @@ bench: $(SETUP) ## Run the benchmarks and print their table
 zoo: $(SETUP) ## Hunt the shops with one mistake each, and print which of them are caught, and how soon
 	@$(BIN)/python tests/zoo
 
-shops: $(SETUP) ## Hunt the shops that were written without a look at the machine, and print which mistakes are caught
+shops: $(SETUP) ## Run the machine on shops that were written without knowledge of it, and print which bugs are found
 	@$(BIN)/python tests/shops
 
 SEEDS ?= 100000
