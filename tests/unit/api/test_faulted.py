@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from drive import DAY, DEPOSITS, Business, deposit_body, key, settled
+from drive import DAY, DEPOSITS, Business, data, deposit_body, key, settled
 
 from paydouble.api.calls import Call
 from paydouble.api.execution import Delayed, Joined
@@ -301,3 +301,27 @@ def test_an_error_instead_of_a_replay_is_an_answer_of_its_own() -> None:
 
     assert again.request_id == json.loads(again.body)["error"]["request_id"]
     assert again.request_id == business.sandbox.journal.requests.entries[-1].id != first.request_id
+
+
+def test_a_transaction_that_was_just_made_is_found() -> None:
+    """It never changes, so no fault hides it or shows an older state of it."""
+    business = Business()
+    booking = {"type": "ADJUSTMENT", "amount": 1.25, "currency": "EUR", "external_identifier": "t"}
+    transaction_id = data(business.post("/transaction/transaction-creation", booking))["id"]
+    hidden, stale = _arm(business, "not_found_yet"), _arm(business, "stale_read")
+
+    reply = business.get(f"/transaction/{transaction_id}")
+
+    assert (reply.status, hidden.fired, stale.fired) == (200, 0, 0)
+
+
+def test_an_error_after_the_commit_is_not_stored() -> None:
+    """A retry replays the true answer; only `sticky_5xx` stores its own."""
+    business = Business()
+    armed = _arm(business, "error", phase="after_commit", status=503)
+    lost = business.post(DEPOSITS, deposit_body(), key=key(1))
+    business.sandbox.faults.remove(armed.id)
+
+    replies = [lost, business.post(DEPOSITS, deposit_body(), key=key(1))]
+
+    assert [reply.status for reply in replies] == [503, 200]
