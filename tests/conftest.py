@@ -1,9 +1,9 @@
-"""What all tests share."""
+"""Settings of all tests."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-# Two workers share two cores, so a slow example says nothing about the code.
+# Workers share the cores, so a slow example says nothing about the code.
 settings.register_profile("paydouble", deadline=None, print_blob=True)
 settings.load_profile("paydouble")

@@ -1,4 +1,4 @@
-"""A sandbox on a bench: a clock that a test holds, deposits in one line, and what happened as plain values."""
+"""A sandbox without its API, for tests of what happens by itself: deposits in one line, events as plain values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CUSTOMER = Customer("Ada", "Lovelace", "ada@shop.test")
 
 
 class Wall:
-    """The machine's time, as a test sets it; milliseconds."""
+    """The machine's time in milliseconds, as a test sets it."""
 
     def __init__(self, at: int = START) -> None:
-        """Start somewhere."""
+        """Start at an instant."""
         self.at = at
 
     def __call__(self) -> int:
-        """Return what the machine shows."""
+        """Return the time."""
         return self.at
 
 
@@ -85,7 +85,7 @@ def paid(sandbox: Sandbox, amount: int = 4990, **members: Any) -> PayIn:  # noqa
 
 
 def advance(sandbox: Sandbox, by: int) -> None:
-    """Move the clock and let everything that is due happen."""
+    """Move the clock by milliseconds and let everything that is due happen."""
     for _ in sandbox.instants(by=by):
         pass
 

@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:9/hooks"
 API = PREFIX
 DEPOSITS = "/pay-in/deposit-creation"
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
-# What a receiver makes of an attempt: an HTTP status, or None when nobody listens.
+# Returns the HTTP status of its answer to an attempt, or None when nobody listens.
 Receiver = Callable[[Attempt], int | None]
 
 
@@ -46,12 +46,12 @@ def deposit_body(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON is an
 
 
 def key(number: int) -> str:
-    """Return the n-th of a row of idempotency keys."""
+    """Return the n-th idempotency key."""
     return f"00000000-0000-4000-8000-{number:012x}"
 
 
 def settings(**changes: Any) -> Settings:  # noqa: ANN401 - JSON is any
-    """Return the default settings with some of them changed, as a YAML file would say it."""
+    """Return the default settings with some of them changed, given as in a YAML file."""
     return load_settings(changes, Settings())
 
 
@@ -63,7 +63,7 @@ def data(reply: Reply) -> Any:  # noqa: ANN401 - JSON is any
 
 
 def error_code(reply: Reply) -> str:
-    """Return an error's code, whichever envelope it wears, in envelope B's spelling."""
+    """Return an error's code from either envelope, in the spelling of envelope B."""
     code: str = json.loads(reply.body)["error"]["code"]
     return "INVALID_INPUT" if code == "invalid_request" else code.upper()
 
@@ -110,7 +110,7 @@ class Business:
         remote: str | None = "127.0.0.1",
         body_error: str | None = None,
     ) -> Step:
-        """Hand one request to the pipeline; an empty `authorization` stands for the right one, None for none."""
+        """Hand one request to the pipeline; an empty `authorization` is replaced by the right one, None by none."""
         sent = CIMultiDict(headers)
         for each in keys:
             sent.add("Idempotency-Key", each)
@@ -143,7 +143,7 @@ class Business:
         key: str | None = None,
         **options: Any,  # noqa: ANN401 - those of `request`
     ) -> Step:
-        """POST like `post`, and return wherever the pipeline has stopped."""
+        """POST like `post`, and return the step at which the pipeline has stopped."""
         if key is None:
             self._keys += 1
             key = f"00000000-0000-4000-8000-{self._keys:012x}"
@@ -151,7 +151,7 @@ class Business:
         return self.request("POST", path, raw, **{"keys": [key], **options})
 
     def go_on(self, step: Step) -> Step:
-        """Do what the shell does when the time of a request that is in flight has come."""
+        """Go on with a request in flight, as the shell does after its time."""
         if isinstance(step, Delayed):
             return self.pipeline.execute(step.call)
         if isinstance(step, Joined):
@@ -171,7 +171,7 @@ class Business:
         return pay_in_id
 
     def pay_in(self, pay_in_id: str) -> PayIn:
-        """Return a pay-in of the books."""
+        """Return a pay-in."""
         return self.sandbox.ledger.get(PayIn, pay_in_id)
 
     def arm(
@@ -192,11 +192,11 @@ class Business:
 
     @property
     def wall(self) -> int:
-        """The machine's time, which here simply is the sandbox's, so that signatures can be compared too."""
+        """The machine's time, which here is the sandbox's, so that signatures can be compared."""
         return self.sandbox.now
 
     def deliver_all(self) -> int:
-        """Make every attempt that is due, endpoint by endpoint; returns how many those were."""
+        """Make every attempt that is due, endpoint by endpoint; return how many there were."""
         return self.core.deliver()
 
     def advance(self, by: int) -> None:
@@ -233,7 +233,7 @@ def settled(step: Step) -> Reply:
 
 
 def outcome(status: int | None, at: int) -> Outcome:
-    """Return what the shell would report of an answer, or of nobody listening."""
+    """Return the outcome of an attempt that is answered with a status, or that nobody answers."""
     if status is None:
         return Outcome(at, 1.0, None, AttemptError("refused", "nobody listens at the target"))
     return Outcome(at, 1.0, status)

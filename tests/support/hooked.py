@@ -1,4 +1,4 @@
-"""A business whose webhooks are met by a real receiver while faults act on them."""
+"""A business on a server, with a real receiver for its webhooks, for tests of faults on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.webhooks.deliveries import Delivery
 
 Json = dict[str, Any]
-# The life of a pay-in by the happy path, six seconds long.
+# The events of a pay-in by the happy path, within six seconds.
 LIFE = ["pay-in.created", "pay-in.pending", "pay-in.processing", "pay-in.succeeded"]
 SIGNATURE = "X-Service-Signature"
 
@@ -38,7 +38,7 @@ class Hooked:
         return self.sandbox.faults.add(parse_fault({"on": "webhooks", "effect": effect, **members}), self.sandbox.now)
 
     async def live(self, **deposit: Any) -> str:  # noqa: ANN401 - those of a deposit
-        """Create a deposit, let its payer pay, and return its id once everything of the first six seconds settled."""
+        """Create a deposit, let its payer pay, and return its id when all of its events have been delivered."""
         pay_in_id: str = (await self.box.deposit(**deposit))["id"]
         await self.box.advance(by="6s")
         return pay_in_id
@@ -77,7 +77,7 @@ class Hooked:
         return list(self.sandbox.outbox.deliveries.values())
 
     def verifies(self, request: Received) -> bool:
-        """Return whether a right receiver takes a request, as of now."""
+        """Return whether a correct receiver accepts a request now."""
         header = dict(request.headers).get(SIGNATURE)
         try:
             paydouble.verify(request.body, header, self.sandbox.secrets.current)

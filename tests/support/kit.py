@@ -1,4 +1,4 @@
-"""What the tests of the testing kit share: a deposit over HTTP, and one way to call handles of both kinds."""
+"""For tests of `paydouble.testing`: a deposit over HTTP, and one way to call synchronous and asynchronous handles."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from drive import deposit_body, key
 
 from paydouble.testing import Async, SandboxHandle, Sync
 
-# A handle of either kind, whose types only fit one of them; or what its calls give.
+# A handle of either kind, or the result of a call; the type of one does not fit the other.
 Either = Any
 
 
 async def settle(answer: Either) -> Either:
-    """Return what a call gives, now or when it is awaited."""
+    """Return the result of a call, awaited where it has to be."""
     return await answer if inspect.isawaitable(answer) else answer
 
 
 def deposit(box: SandboxHandle[Sync] | SandboxHandle[Async], number: int = 1, **changes: object) -> tuple[int, Either]:
-    """Create a deposit as a merchant's code would; returns the status and the document."""
+    """Create a deposit over HTTP; return the status and the document."""
     parts = urlsplit(box.base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=AT_MOST_SECONDS)
     headers = {"Authorization": box.auth.header, "Content-Type": "application/json", "Idempotency-Key": key(number)}
@@ -38,5 +38,5 @@ def deposit(box: SandboxHandle[Sync] | SandboxHandle[Async], number: int = 1, **
 
 
 async def deposited(box: Either, number: int = 1) -> tuple[int, Either]:
-    """Do the same beside the event loop, in which the server may live."""
+    """Do the same in a thread, since the server may run in this event loop."""
     return await asyncio.to_thread(deposit, box, number)

@@ -1,4 +1,4 @@
-"""Lives of a business as lists of plain commands, with everything that must hold after each of them.
+"""A business that plays lists of commands, and the invariants that must hold after each command.
 
 A command is a name and its arguments, so that a list can be drawn, played, shortened and printed as calls to paste
 into a test. `which` counts around what there is, so that any command makes sense anywhere, also in a shortened list.
@@ -127,7 +127,7 @@ class RandomRun:
             self.forced |= set() if legal else {resource.id}
 
     def receive(self, status: int | None) -> None:
-        """From now on the receiver answers so."""
+        """Set the answer of the receiver from now on."""
         self.answer = status
 
     def advance(self, by: int) -> None:
@@ -143,7 +143,7 @@ class RandomRun:
         self.sandbox.set_notification_url(url)
 
     def reset(self, scope: list[str], *, same_ids: bool = False) -> None:
-        """Forget a part, or everything."""
+        """Reset a part, or everything."""
         self.sandbox.reset(frozenset(scope), same_ids=same_ids)
         if "state" in scope:
             self.sent, self.states, self.forced = [], {}, set()
@@ -160,7 +160,7 @@ class RandomRun:
     # Invariants
 
     def check(self) -> None:
-        """Hold the business against everything that is true of it at any time."""
+        """Check every invariant."""
         self.business.deliver_all()
         self._check_events()
         self._check_deliveries()
@@ -173,7 +173,7 @@ class RandomRun:
         assert due is None or due > sandbox.now, "something due was left behind"
 
     def end(self) -> None:
-        """Let everything come to its end, and see that it did."""
+        """Move the clock until nothing is left to happen, and check that everything has ended."""
         self.business.until_idle()
         self.check()
         assert all(each.settled for each in self.sandbox.outbox.deliveries.values()), "a delivery never ended"

@@ -1,4 +1,4 @@
-"""Scenarios for tests, from a few words."""
+"""Short ways to make scenarios and faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFUND_EVENTS = ["refund.created", "refund.processing", "refund.succeeded"]
 
 
 def scenario(pay_in: list[dict[str, Any]] | None = None, **members: Any) -> Scenario:  # noqa: ANN401 - JSON is any
-    """Return a scenario that pays in six seconds, or as told; `refund` and `dispute` are its other scripts."""
+    """Return a scenario that pays in six seconds, or as `pay_in` says; `refund` and `dispute` are its other scripts."""
     life: dict[str, Any] = {"pay_in": PAID if pay_in is None else pay_in}
     life |= {name: members.pop(name) for name in ("refund", "dispute") if name in members}
     return Scenario.model_validate({"name": "tried", "summary": "A life.", "lifecycle": life, **members})

@@ -1,4 +1,4 @@
-"""Lists of commands for a run: drawn, played, shortened to what still fails, and printed as calls to paste."""
+"""Lists of commands for a run: chosen at random, played, shortened while they still fail, printed as calls to paste."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def failure(script: Script, seed: int) -> str | None:
     """Return what goes wrong when a list is played, or None."""
     try:
         play(script, seed)
-    except Exception as error:  # noqa: BLE001 - whatever breaks is what is looked for
+    except Exception as error:  # noqa: BLE001 - any failure is what is looked for
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     return None
 
 
 def shorten(script: Script, seed: int) -> Script:
-    """Return a list that still fails, from which nothing can be left out (delta debugging)."""
+    """Return the shortest part of a list that still fails (delta debugging)."""
     size = len(script) // 2
     while size:
         start = 0

@@ -1,4 +1,4 @@
-"""A caller who reads what comes byte for byte, and arms faults in its sandbox."""
+"""A client that reads answers byte for byte, and arms faults in its sandbox."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Seen:
 
     @property
     def told(self) -> bytes:
-        """Return everything but what the machine's time puts there."""
+        """Return everything except the header that has the machine's time."""
         return b"\r\n".join(line for line in self.data.split(b"\r\n") if not line.startswith(b"Date: "))
 
 
@@ -75,7 +75,7 @@ async def ask(port: int, data: bytes) -> Seen:
 
 @dataclass
 class Caller:
-    """One business over real sockets, with its sandbox at hand."""
+    """One business over real sockets, with access to its sandbox."""
 
     box: Box
 
@@ -137,7 +137,7 @@ class Caller:
 
 
 async def caller(client: Client, name: str = "shop", **members: object) -> Caller:
-    """Make a sandbox that always plays alike: the same seed, and a manual clock at the same instant."""
+    """Create a sandbox with a fixed seed, and a manual clock at a fixed instant."""
     clock = {"mode": "manual", "start": write_instant(START)}
     wanted: dict[str, object] = {"id": name, "seed": 7, "clock": clock, "business_key": f"key_{name}", **members}
     return Caller(await client.sandbox(**wanted))
