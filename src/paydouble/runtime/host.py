@@ -12,12 +12,13 @@ returns what there is to wait for, and `finish` goes on from there.
             └─► Joined ─── the request that has claimed the key is done ──► rejoin ──► Reply or another step
 
 A claim with a delayed request has a future in `_settling`, which the requests that have joined it await. Meanwhile the
-pump counts each of them as in flight, so an auto clock stands still, and a client that disconnects abandons the claim.
+pump counts each of them as in flight, so an auto clock stands still. A client that disconnects changes nothing: its
+request is carried out. Only the end of the server abandons a claim.
 
 A reply can be sent at once (`sends`) unless a fault delays it, breaks it on the wire, or lets a webhook overtake it. In
-the last case `_hold_reply` wakes the pump's delivery first and waits until its first attempt has an outcome, but no
-longer than the webhook timeout. `sending` and `lost` report a reply that its client did not get, since an auto clock
-then waits for the repeated request.
+the last case the pump is woken, and `_hold_reply` waits until the first attempt of the webhook has an outcome, but no
+longer than its timeout. `sending` and `lost` report a reply that its client did not get, since an auto clock then waits
+for the repeated request.
 """
 
 from __future__ import annotations

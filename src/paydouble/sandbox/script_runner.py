@@ -10,11 +10,11 @@ A step may move its resource, open a dispute or a refund (which then plays a scr
 repeat others. A branch is decided when it is due, so it sees what the merchant has done until then; it is replaced by
 the chosen steps, as a repetition is by one round of it. Both are part of the chain and take no timer without a delay.
 
-Three other timers end what nobody has completed in time: `ExpirePayIn` while a pay-in is unpaid,
-`MissEvidence` for a dispute that has no script, and `DecideDispute` once its evidence was submitted, unless a script
-decides. After every move `_update_timers` cancels the timers that no longer apply: nothing expires while a payment is
-verified, and nothing moves a resource in a final state but a step with `force`. A pay-in that is reopened in time can
-expire again, and a dispute that is moved by hand gets its deadline or its decision again.
+Three other timers end what nobody has completed in time: `ExpirePayIn` while a pay-in is unpaid, `MissEvidence` for a
+dispute that has no script, and `DecideDispute` once its evidence was submitted, unless a script decides. After every
+move `_update_timers` cancels the timers that no longer apply: nothing expires while a payment is verified, and only a
+step with `force` moves a resource out of a final state. A pay-in that is reopened in time can expire again, and a
+dispute that is moved by hand gets its deadline or its decision again.
 """
 
 from __future__ import annotations
