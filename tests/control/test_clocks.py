@@ -47,7 +47,7 @@ BAD = [
 
 @pytest.mark.parametrize(("how", "member"), BAD)
 async def test_a_contradictory_advance_is_refused(client: Client, how: dict[str, object], member: str) -> None:
-    """Anything but one clear way forward is 400 with the member, and the clock stands."""
+    """Anything but one clear way forward is 400 with the member, and the clock does not move."""
     box = await client.sandbox(clock=START)
 
     answer = await box.control("POST", "/clock/advance", how)

@@ -13,7 +13,7 @@ BOX = "/sandboxes/{id}"
 
 
 class Call(NamedTuple):
-    """A control call, and what stands around the part of its body that is large."""
+    """A control call, and its body around the large part."""
 
     method: str
     path: str
@@ -78,7 +78,7 @@ async def test_a_deep_body_is_no_failure_of_ours(
     ids=["shown", "as deep as shown", "too deep to be shown", "no JSON of ours", "no JSON at all"],
 )
 async def test_a_deep_body_in_the_journal_can_be_asked_about(levels: int, shown: object, client: Client) -> None:
-    """What the API has refused for its depth is no trouble for whoever asks what came."""
+    """A body that the API has refused for its depth can still be verified and listed."""
     box = await client.sandbox()
     key = "00000000-0000-4000-8000-000000000001"
     headers = {**box.credentials, "Idempotency-Key": key}

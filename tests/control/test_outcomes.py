@@ -1,4 +1,4 @@
-"""Forced outcomes and changes of a living sandbox: what they do, and that a refused one does nothing."""
+"""Forced outcomes and changes of a sandbox: what they do, and that a refused one does nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def _transition(box: Box, pay_in: dict[str, Any], **wanted: object) -> Any
 
 
 async def test_a_forced_transition_ends_the_script(client: Client) -> None:
-    """Whoever takes the wheel keeps it: after a forced failure nothing else happens to the pay-in."""
+    """A forced status is final for the script: after a forced failure nothing else happens to the pay-in."""
     box = await client.sandbox()
     pay_in = await box.deposit()
     failure = {"code": "card_declined", "message": "No."}
@@ -216,7 +216,7 @@ async def test_a_blank_webhook_secret_changes_nothing(client: Client) -> None:
 
 
 async def test_a_reset_forgets_and_says_what(client: Client) -> None:
-    """A reset without a scope empties the books, cancels what was pending and reports both."""
+    """A reset without a scope removes all state, cancels pending work and reports both."""
     box = await client.sandbox()
     await box.deposit()
     await box.advance(by="2s")
@@ -254,7 +254,7 @@ async def test_a_scoped_reset_leaves_the_rest(client: Client) -> None:
 
 
 async def test_the_clock_cannot_be_reset_alone(client: Client) -> None:
-    """A clock that went back would leave the books in its future."""
+    """Otherwise the sandbox's state would be in the clock's future."""
     box = await client.sandbox()
     await box.deposit()
 
@@ -347,7 +347,7 @@ async def test_lists_are_chosen_by_what_their_items_are(client: Client) -> None:
     ],
 )
 async def test_a_clock_is_refused_at_its_member(client: Client, clock: object, member: str, says: str) -> None:
-    """A clock is a word or an object; what is wrong with it is told of the one that was given."""
+    """A clock is a word or an object; the error is about the form that was given."""
     answer = await client.control("POST", "/sandboxes", {"clock": clock})
 
     assert answer.error == (400, "invalid", member)

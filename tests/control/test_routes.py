@@ -170,7 +170,7 @@ async def test_a_call_answers_as_the_table_says(client: Client, shop: Shop, name
 
 @pytest.mark.parametrize("route", BOXED, ids=lambda route: route.name)
 async def test_an_unknown_sandbox_is_not_found(client: Client, shop: Shop, route: ControlRoute) -> None:
-    """A path that names no living sandbox is 404, whatever else it names."""
+    """A path that names no existing sandbox is 404, whatever else it names."""
     path = shop.path(route).replace(shop.box.id, "nobody", 1)
 
     answer = await client.control(route.method, path, CASES[route.name].body)

@@ -74,7 +74,7 @@ async def test_a_bad_upload_is_refused(client: Client, body: dict[str, Any], mem
 
 
 async def test_the_active_scenario_goes_first(client: Client) -> None:
-    """Active, then the e-mail, then the setting: each decides once the one before it is gone."""
+    """Active, then the e-mail, then the setting: each decides once the one before it is removed."""
     box = await client.sandbox(scenario="card-declined")
     await box.control("POST", "/scenarios", MINE)
     payer = {"first_name": "Ada", "last_name": "Lovelace", "email": "abandoned@scenario.test"}

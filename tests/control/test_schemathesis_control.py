@@ -1,4 +1,4 @@
-"""An independent reader of the control API's document against the live server.
+"""An independent reader of the control API's document against the running server.
 
 What is excluded, and why, stands in `schemathesis_control.toml` beside this file.
 """
@@ -47,7 +47,7 @@ async def populate(box: Box) -> dict[str, str]:
 
 @pytest.mark.timeout(480)  # some two thousand requests; beside the rest of the suite that takes its time
 async def test_schemathesis_finds_no_failure_of_ours_and_no_refusal_without_a_name(tmp_path: Path) -> None:
-    """All checks of schemathesis and one of ours pass against the live server."""
+    """All checks of schemathesis and one of ours pass against the running server."""
     default = DEFAULT_SANDBOX._replace(clock=ClockSpec("manual", start=START))
     async with running(ServerOptions(port=0, default_sandbox=default)) as client:
         living = await populate(Box(client, (await client.control("GET", "/sandboxes/default")).document))

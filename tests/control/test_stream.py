@@ -95,7 +95,7 @@ async def test_everything_that_happens_is_told_as_it_happens(client: Client) -> 
 
 
 async def test_held_and_released_deliveries_are_told(client: Client) -> None:
-    """A delivery that changes without an attempt is told as such."""
+    """A delivery that changes without an attempt has a note of its own."""
     async with receiving() as receiver:
         box = await client.sandbox(notification_url=receiver.url)
         await box.control("POST", "/faults", {"on": "webhooks", "effect": {"type": "hold"}})
@@ -157,7 +157,7 @@ async def test_a_gap_is_told(client: Client) -> None:
 
 
 async def test_a_number_from_another_life_begins_anew(client: Client) -> None:
-    """A number that was never given here is one of another server or sandbox: all that is kept is told."""
+    """A number that was never given here is from another server or sandbox: all that is kept is sent."""
     box = await client.sandbox()
     await box.api("GET", "/pay-in")
 
@@ -209,7 +209,7 @@ async def test_a_client_that_goes_leaves_nothing_behind(client: Client) -> None:
 
 
 async def test_two_sandboxes_have_two_streams(client: Client) -> None:
-    """Nothing of another sandbox is told."""
+    """Nothing of another sandbox is sent."""
     box, other = await client.sandbox(), await client.sandbox()
     async with following(box) as stream:
         await other.api("GET", "/refund")

@@ -234,7 +234,7 @@ async def test_a_sequence_of_deliveries(client: Client) -> None:
 
 
 async def test_an_evicted_journal_says_that_the_answer_may_be_lost(client: Client) -> None:
-    """When entries were let go the answer counts them and says what to do."""
+    """When entries were evicted the answer counts them and says what to do."""
     box = await client.sandbox(settings={"journal_limit": 2})
     for _ in range(5):
         await box.api("GET", "/pay-in")
@@ -307,7 +307,7 @@ async def test_a_bad_question_is_refused_by_its_member(
 async def test_a_name_that_nothing_has_is_refused(
     client: Client, how: str, what: str, match: dict[str, str], message: str
 ) -> None:
-    """A misspelt name would be waited for in vain, or counted as none, and prove nothing; also within a sequence."""
+    """A misspelt name can never match, so it would prove nothing; also within a sequence."""
     box = await client.sandbox()
     [name] = match
 
@@ -410,7 +410,7 @@ async def test_a_wait_that_times_out_explains(client: Client) -> None:
 
 
 async def test_a_wait_ends_with_its_sandbox(client: Client) -> None:
-    """When the sandbox is deleted whoever waits is told at once."""
+    """When the sandbox is deleted a wait ends at once, with 404."""
     box = await client.sandbox()
     signal = client.server.host.signal(client.server.host.registry.get(box.id))
     tasks = [waiting(box, timeout=LONG), waiting(box, "deliveries", timeout=LONG)]

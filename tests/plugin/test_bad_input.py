@@ -21,7 +21,7 @@ MARKERS = {
 
 
 def test_a_marker_that_cannot_be(child: Child) -> None:
-    """Its test is told what a marker takes."""
+    """The error says what a marker takes."""
     tests = [
         f"@pytest.mark.paydouble({marker})\ndef test_{number}(paydouble):\n    pass\n"
         for number, marker in enumerate(MARKERS)
@@ -104,7 +104,7 @@ def test_a_server_that_dies_in_mid_test(child: Child) -> None:
 
 
 def test_a_sandbox_that_cannot_be_pointed_anywhere(child: Child) -> None:
-    """A test that has let its sandbox go before it asks for the receiver."""
+    """A test that has deleted its sandbox before it asks for the receiver."""
     run = child(
         """
         @pytest.fixture
@@ -136,7 +136,7 @@ def test_two_fixtures_of_one_name(child: Child, name: str, wanted: str) -> None:
 
 
 def test_a_receiver_that_never_answers(child: Child) -> None:
-    """A function that hangs for ever keeps neither its test nor the run from ending."""
+    """A function that never returns keeps neither its test nor the run from ending."""
     run = child(
         """
         def test_hangs(paydouble, webhook_receiver):

@@ -17,7 +17,7 @@ def order(box):
 
 
 def test_a_failure_shows_what_happened(child: Child) -> None:
-    """As of a server's sandbox: requests, events, attempts, faults, strangers, and the receiver's own trouble."""
+    """As of a server's sandbox: requests, events, attempts, faults, unclaimed requests, and the receiver's errors."""
     run = child(
         HEAD
         + """

@@ -218,7 +218,7 @@ async def test_what_is_not_as_expected_says_what_came_closest(either: Either) ->
 
 
 async def test_an_evicting_journal_says_so(either: Either) -> None:
-    """What is asked about may have been let go."""
+    """The entry in question may have been evicted."""
     box = await _sandbox(either, settings={"journal_limit": 1})
     await deposited(box, 1)
     await deposited(box, 2)
@@ -327,7 +327,7 @@ async def test_a_webhook_is_aimed_rotated_and_tested(either: Either) -> None:
 
 
 async def test_the_money_of_a_pay_in_is_shown(either: Either) -> None:
-    """What was refunded and disputed stands in the control API's view of it, and in no answer of the API."""
+    """The control API shows the refunded and disputed amounts; the API does not."""
     box = await _sandbox(either)
     pay_in = (await settle(box.scenarios.play("instant-success", amount=10))).id
     await settle(box.clock.advance(until_idle=True))
@@ -408,7 +408,7 @@ async def test_types_follow_the_handle(server: Paydouble) -> None:
 
 
 def test_a_sandbox_is_a_context(server: Paydouble) -> None:
-    """It is let go at the end."""
+    """It is deleted at the end."""
     with server.sandbox() as box:
         assert [each.id for each in server.sandboxes()] == ["default", box.id]
 

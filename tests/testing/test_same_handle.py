@@ -90,7 +90,7 @@ def test_the_clock_moves_and_deliveries_arrive(sandbox: Any, shop: Shop) -> None
 
 
 def test_faults_are_added_changed_and_counted(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
-    """What a fault has done stands at the request."""
+    """A request shows the faults that fired on it."""
     fault = sandbox.faults.add("error", status=503, operation="deposit-creation", times=1)
 
     changed = sandbox.faults.change(fault.id, times=2)

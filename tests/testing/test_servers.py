@@ -1,4 +1,4 @@
-"""Servers that a test starts or finds, and what it is told when there is none."""
+"""Servers that a test starts or finds, and the errors when there is none."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ NOWHERE = "http://127.0.0.1:9/hooks"
 
 @pytest.fixture
 def box(server: Paydouble) -> Iterator[Box]:
-    """Give a sandbox whose clock stands."""
+    """Give a sandbox on a manual clock."""
     with server.sandbox(clock={"mode": "manual", "start": START}) as made:
         yield made
 
 
 def lines_of(box: Box, who: str) -> list[str]:
-    """Return what stands after the time and after who acted, in lines of one kind; columns are not padded."""
+    """Return the text after the time and the actor, of the lines of one kind; columns are not padded."""
     lines = [line.partition("  ")[2] for line in timeline(box)]
     return [re.sub("   +", "  ", line.removeprefix(who).strip()) for line in lines if line.startswith(who)]
 
@@ -84,7 +84,7 @@ def test_a_copy_is_shown_from_the_first_delivery(box: Box) -> None:
 
 
 def test_attempts_stand_in_the_order_in_which_they_were_sent(box: Box) -> None:
-    """The one that has overtaken comes first, although all of it has one instant on a clock that stands."""
+    """The one that has overtaken comes first, although all have the same time on a manual clock."""
     with WebhookReceiver(box.webhook_secret) as receiver:
         box.change(notification_url=receiver.url)
         box.faults.add("reorder", window=2, each="sandbox", times=2)
@@ -191,7 +191,7 @@ def test_members_that_were_met_but_never_together(box: Box) -> None:
 
 
 def test_what_came_before_a_fault_was_armed(box: Box) -> None:
-    """A test that arms it too late learns so; a ttl that is over is told too."""
+    """A fault that was armed too late, and a ttl that is over, are reported."""
     deposit(box)
     box.clock.advance("1h")
     box.faults.add("html_error", operation="deposit-creation", ttl="1m")

@@ -71,7 +71,7 @@ def test_httpx_is_answered(box: Sandbox, client: httpx.Client) -> None:
 
 
 async def test_httpx_is_answered_asynchronously(box: Sandbox) -> None:
-    """Likewise, for those who await."""
+    """The same for async clients."""
     transport = AsyncHttpxTransport(box)
     async with httpx.AsyncClient(transport=transport, base_url=box.base_url, auth=box.auth) as client:
         made = await client.post(DEPOSITS, json=deposit_body(), headers=HEADERS)

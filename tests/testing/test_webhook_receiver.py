@@ -87,7 +87,7 @@ def test_a_slow_answer_is_late(receiver: WebhookReceiver) -> None:
 
 
 def test_a_hanging_answer_ends_with_the_receiver(receiver: WebhookReceiver) -> None:
-    """It never comes, and nobody waits for it at the end."""
+    """It never comes, and stopping does not wait for it."""
     receiver.answer_next(hang())
     outcomes: list[object] = []
 

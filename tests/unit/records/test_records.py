@@ -129,7 +129,7 @@ def test_what_is_written_is_read_back_as_it_was(kind: type[Any], data: st.DataOb
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_what_is_written_is_as_its_schema_says(kind: type[Any], data: st.DataObject) -> None:
-    """Each member is described, and nothing else stands there."""
+    """Each member is described, and there are no others."""
     text = json_text.dumps(dump(data.draw(RECORDS[kind])))
 
     VALIDATORS[kind].validate(json.loads(text))

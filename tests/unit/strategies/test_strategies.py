@@ -25,7 +25,7 @@ few = settings(max_examples=40, deadline=None)
 @few
 @given(deposit=strategies.deposits(), key=strategies.keys())
 def test_every_deposit_and_key_is_taken(deposit: DepositBody, key: str) -> None:
-    """The pipeline makes of each what stands in it, to the last digit."""
+    """The pipeline accepts each, and keeps its values to the last digit."""
     business = Business()
     reply = business.post("/pay-in/deposit-creation", deposit.body, key=key)
 
@@ -89,7 +89,7 @@ def test_events_are_the_services_own(sent: list[SentEvent]) -> None:
 @few
 @given(data=st.data())
 def test_events_can_be_those_of_a_given_life(data: st.DataObject) -> None:
-    """A history that is given is the one that is told."""
+    """The events follow the history that is given."""
     sent = data.draw(strategies.events(History("payin", ("created", "cancelled"))))
 
     assert [each.type for each in sent] == ["pay-in.created", "pay-in.cancelled"]

@@ -53,7 +53,7 @@ def test_a_call_explains_itself() -> None:
 
 
 def test_a_loop_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for it is told, and does not wait for ever."""
+    """The wait for its start ends with the error."""
     monkeypatch.setattr(LoopThread, "_until_stopped", lambda *_: None)
 
     with pytest.raises(ValueError, match="coroutine"):
@@ -71,7 +71,7 @@ def test_a_loop_that_breaks_does_so_aloud(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_work_in_a_thread_is_awaited_or_given_up() -> None:
-    """Its result comes back, its error is raised here, and nobody misses what nobody waits for any more."""
+    """Its result comes back, its error is raised here, and a result that is not awaited any more is dropped."""
     release = LoopThread("test")
     try:
         assert await in_daemon_thread(lambda: release.run(asyncio.sleep(0, 7))) == 7

@@ -1,4 +1,4 @@
-"""Control calls in this process leave JSON text out, and nobody can tell."""
+"""Control calls in this process leave JSON text out, with the same results."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ async def test_a_signed_body_that_is_no_event_is_still_taken(
 
 
 async def test_down_is_refused_and_up_is_the_same_port(receiver: Receiver, client: aiohttp.ClientSession) -> None:
-    """An outage breaks open connections and refuses new ones; meanwhile nobody else can have the port."""
+    """An outage breaks open connections and refuses new ones; no other process can take the port meanwhile."""
     await _post_signed(client, receiver)
     url = receiver.url
 

@@ -256,7 +256,7 @@ def test_what_cannot_be_is_named(make: Any, message: str) -> None:  # noqa: ANN4
 
 
 def test_settings_come_ready_or_as_a_mapping() -> None:
-    """A start is a text or a datetime; the clock stands there."""
+    """A start is a text or a datetime; the clock begins there."""
     ready = Sandbox(Settings(created_status=201), start=datetime(2026, 3, 1, tzinfo=UTC))
     plain = Sandbox({"created_status": 201}, scenario="abandoned", start="2026-03-01T00:00:00Z")
     later = ready.clock.advance(to=datetime(2026, 3, 2, tzinfo=UTC))
