@@ -83,9 +83,9 @@ class Engine:
 
     def ended_at(self, name: str) -> float:
         """Return when a container ended, in Unix seconds."""
-        told = json.loads(self("inspect", name))[0]["State"]["FinishedAt"]
+        finished = json.loads(self("inspect", name))[0]["State"]["FinishedAt"]
         # Both engines write nanoseconds, which Python parses since 3.11.
-        return datetime.fromisoformat(told).timestamp()
+        return datetime.fromisoformat(finished).timestamp()
 
 
 async def prove(engine: Engine) -> None:

@@ -54,7 +54,7 @@ def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
     return rows
 
 
-def _nested(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - whatever stands there
+def _nested(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - any annotation
     options = [annotation, *getattr(annotation, "__args__", ())]
     return next((each for each in options if isinstance(each, type) and issubclass(each, BaseModel)), None)
 
@@ -80,7 +80,7 @@ def settings_page() -> str:
 
 Every assumption that a real deployment could contradict is a setting of a sandbox. Give them to the default sandbox with
 `paydouble serve --set NAME=VALUE` or under `settings:` in the file of `--config`, to another one with `settings` in
-`POST /_paydouble/sandboxes`, and change them on a living one with `PATCH /_paydouble/sandboxes/{{s}}`. A duration is
+`POST /_paydouble/sandboxes`, and change them at any time with `PATCH /_paydouble/sandboxes/{{s}}`. A duration is
 written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`.
 
 | setting | value | default | meaning | assumption |
@@ -93,16 +93,16 @@ The paths of assumed operations are settings of the server: `paths:` in the file
 
 What is shipped knows every currency of ISO 4217 with its minor digits, the common payment methods and a table of rates. Your own is
 merged over it, member by member: under `catalogue:` at the top of the file of `--config`, or as `settings.catalogue` of a sandbox. Null
-takes something away.
+removes something.
 
 <!-- file: paydouble.yaml -->
 ```yaml
 catalogue:
-  shipped: true                    # false: only the methods that stand here are offered
+  shipped: true                    # false: only these methods are offered
   currencies:
     XTS: {{digits: 4, per_us_dollar: "2.5"}}
     NOK: {{per_us_dollar: "11"}}     # still two digits
-    BYN: null                      # not known any more
+    BYN: null                      # removed
   payment_methods:                 # by type, then by code
     CREDIT_CARD:
       card: {{limits: {{EUR: ["0.50", "5000.00"]}}}}
@@ -119,7 +119,7 @@ scenario cannot change the catalogue.
 ## Every assumption
 
 The service's contract leaves these questions open. [What is documented and what is assumed](../explanation/documented-and-assumed.md)
-says how the double keeps the difference in sight.
+explains the difference.
 
 {assumptions_section()}
 """
@@ -136,7 +136,7 @@ def operations_page() -> str:
     return f"""# API
 
 The OpenAPI document (`paydouble openapi`, `/_paydouble/openapi.json`) has every field; a running server shows it at
-`/_paydouble/docs`. Marked *documented* is what the service's contract shows, *assumed* what the double had to decide. The served
+`/_paydouble/docs`. *Documented* is what the service's contract shows, *assumed* what the double had to decide. The served
 document follows the settings of the business whose credentials come with the request, else those of the default sandbox; its
 examples are those of the default settings.
 
@@ -152,7 +152,7 @@ examples are those of the default settings.
 
 ## Lifecycles
 
-Drawn from the tables that the double obeys; a state without an arrow out of it is final.
+Drawn from the double's own tables; a state without an outgoing arrow is final.
 
 {charts}
 """

@@ -27,7 +27,7 @@ the error messages.
 |---|---|
 {rows}
 
-An option of `paydouble serve` can be given in three places, and the first that has it counts: the command line, the environment,
+An option of `paydouble serve` can be given in three places; the first one that has it is used: the command line, the environment,
 the file that `--config` names. That file is YAML with an option's name as the key (`port: 8080`), and besides `settings:`, a
 mapping of [settings](settings.md), and `paths:`, the paths of assumed operations by name. An option that may be repeated is a list
 there; in the environment blanks separate them, and folders colons. A flag is `1` or `true` in the environment.
@@ -81,12 +81,12 @@ def _row(option: click.Option) -> str:
     several = "; may be repeated" if option.multiple else ""
     meaning = " ".join((option.help or _untold(option)).split())
     # A computed default is part of the help text, because click does not know it.
-    told, _, computed = meaning.partition("  [default: ")
-    told, _, computed = meaning.partition(" [default: ") if not computed else (told, "", computed)
+    text, _, computed = meaning.partition("  [default: ")
+    text, _, computed = meaning.partition(" [default: ") if not computed else (text, "", computed)
     default = computed.rstrip("]") or _default(option)
     variables = [option.envvar] if isinstance(option.envvar, str) else option.envvar or ()
     variable = ", else ".join(f"`{name}`" for name in variables)
-    return f"| {names} | {_kind(option)}{several} | {default} | {variable} | {told.replace('|', chr(92) + '|')} |"
+    return f"| {names} | {_kind(option)}{several} | {default} | {variable} | {text.replace('|', chr(92) + '|')} |"
 
 
 def _untold(option: click.Option) -> str:

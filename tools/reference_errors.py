@@ -93,7 +93,7 @@ what `by_layer` does. Messages are for people: no client should read them.
 ## Attempts without an answer
 
 `error.kind` of an [attempt](control-api.md#events-and-deliveries); its `message` says more. An answer that is no 2xx is not an error of this
-kind: the attempt has its `status`, and is repeated all the same.
+kind: the attempt has its `status`, and is retried too.
 
 | kind | meaning |
 |---|---|
@@ -120,7 +120,7 @@ ends with the cause.
 
 def _causes() -> list[Mistake]:
     computed = (
-        Mistake("other-header", "the signature stands under another header's name", ""),
+        Mistake("other-header", "the signature is in another header", ""),
         Mistake("stale", "it was signed longer ago than the tolerance", ""),
         Mistake("future", "it was signed further in the future than the tolerance", ""),
     )

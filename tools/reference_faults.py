@@ -29,12 +29,12 @@ _MATCHES = {
 
 
 def faults_page(docs: Docs) -> str:
-    """Return the page; `docs` reads the texts that stand under a model's members."""
+    """Return the page; `docs` reads the docstrings under a model's members."""
     phaseless = ", ".join(f"`{name}`" for name, effect in API_EFFECTS.items() if issubclass(effect, OperationEffect))
     distorting = ", ".join(f"`{name}`" for name, effect in API_EFFECTS.items() if issubclass(effect, DistortionEffect))
     return f"""# Faults
 
-A fault makes one thing go wrong, exactly when a test says so: `POST /_paydouble/sandboxes/{{s}}/faults`.
+A fault makes one thing fail, exactly when a test wants it: `POST /_paydouble/sandboxes/{{s}}/faults`.
 
 ```json
 {{"name": "lost reply", "match": {{"operation": "deposit-creation", "external_identifier": "order-17"}},
@@ -47,45 +47,43 @@ A fault makes one thing go wrong, exactly when a test says so: `POST /_paydouble
 
 ## What it matches
 
-All members that are given must hold; a request or an event that does not have one does not match it. `*` in a text stands
-for any run of characters, and letter case counts.
+All members that are given must match; a request or an event without such a member does not match. `*` in a text matches any
+characters, and letter case counts.
 
 | member of `match` | on the API | on webhooks | meaning |
 |---|---|---|---|
 {_match_rows()}
 
-Only requests of an authenticated business for an operation that exists are asked about; the control API never is. A request
-that an effect could not act on (a read without an older state, a GET for what is about keys) does not count as a match.
+Only requests of an authenticated business for an existing operation can match, and never the control API. A request on which
+an effect cannot act (a read without an older state, a GET for effects on keys) does not count as a match.
 
 ## When it fires
 
-Of the matches the first `skip` pass. Each one after that fires with `probability`, drawn from the sandbox's seed, the
-fault's id and the number of the match, so that the same seed fires alike and another fault shifts nothing. After `times`
-firings, after `ttl` or when `enabled` is false it is passed over. Give a fault an `id` when its chance must not depend on
-how many were added before it.
+The first `skip` matches are ignored. Each later one fires with `probability`, which depends on the sandbox's seed, the fault's id
+and the number of the match, so the same seed gives the same result, and other faults change nothing. After `times` firings, after
+`ttl`, or when `enabled` is false it does not match any more. Give a fault an `id` if its random values must not depend on how many
+faults were added before it.
 
-**When two match**, they are asked in the order in which they were added, and the first enabled one that fires decides; those
-behind it are not asked, and count nothing. With `compose` it lets the next one act as well, and so on. Then times add up,
-an answer replaces the one before, the last thing done to the wire holds, and changes of a body follow each other. What
-composes must be of the same moment: faults before the commit, after the commit, on events and on attempts are asked
-separately, so that one of each can act on the same deposit without `compose`.
+**When two match**, they are tried in the order in which they were added, and the first enabled one that fires decides; later ones
+are not tried, and count nothing. With `compose` the next one acts too, and so on. Then times add up, an answer replaces the previous
+one, the last effect on the connection is used, and changes of a body are applied in order. Only faults at the same injection point
+compose: faults before the commit, after the commit, on events and on attempts are consulted separately, so one of each can act on
+the same deposit without `compose`.
 
 ## Before or after the commit
 
-`before_commit`: nothing has happened. There is no object, no key, no event, and no quota was used; a retry with the same
-key is a new request. `latency` alone lets the request go on afterwards; meanwhile its key is in flight, and another request
-with it joins.
-`after_commit`: everything has happened. The state is kept, the true answer is stored under the key, the webhook goes out,
-and the caller does not learn it; a retry gets the true answer, byte for byte, once the fault does not fire any more. It acts
-on what an operation has answered: a success, a stored 404 or 422, a replay; not on a refusal before that. A client that
-goes away in the middle changes none of this.
+`before_commit`: nothing has happened. There is no object, no key, no event, and no quota was used; a retry with the same key is a
+new request. Only after `latency` the request continues; until then its key is in flight, and another request with it joins.
+`after_commit`: everything has happened. The state is changed, the real answer is stored under the key, the webhook is sent, but the
+caller does not see the answer; a retry gets it, byte for byte, when the fault does not fire any more. It acts on answers of an
+operation (a success, a stored 404 or 422, a replay), not on refusals before it. A client that disconnects changes nothing of this.
 
 Without `phase` an effect acts before the commit, except that {distorting}
-distort the true answer; with `before_commit` they distort a 500.
-These change what the operation itself does or shows, and take no phase: {phaseless}.
+distort the real answer; with `before_commit` they distort a 500.
+These change what the operation itself does or shows, and have no phase: {phaseless}.
 
-The journal's entry names the faults that fired. Its status is what the caller was told; after the commit it is the true one
-when the answer was lost on the way, and before it null when there was none.
+The journal's entry names the faults that fired. Its status is the one that was sent to the caller. When no answer was sent, it is
+the real one after the commit, and null before it.
 
 ## On the API
 
@@ -99,15 +97,15 @@ when the answer was lost on the way, and before it null when there was none.
 |---|---|---|---|
 {_effect_rows(WEBHOOK_EFFECTS, docs)}
 
-A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`. Which clock a time is on: what a
-client or a receiver waits for is real time (`fixed`, `uniform`, `lognormal` of `latency`, `hold`, `over`, `lead`). All else is
+A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`. Times that a
+client or a receiver waits for are real time (`fixed`, `uniform`, `lognormal` of `latency`, `hold`, `over`, `lead`). All others are
 on the sandbox's clock (`ttl`, `for`, and on webhooks `delay`, `spacing`, `patience`, `delays`). The `reset` of `rate_limit`
 counts from now, written as the settings `rate_limit.reset_unit` and `rate_limit.clock` say. `latency` and `delay` take exactly
-one of `fixed`, `uniform` (`[low, high]`, both included) and `lognormal`, most of whose times are quick and a few very slow:
+one of `fixed`, `uniform` (`[low, high]`, both included) and `lognormal`, with mostly short and a few very long times:
 {_attributes(Lognormal, docs).replace("<br>", "; ")}.
 
-A fault that is not understood is refused with 400 and the path of the member (`effect.fixed`), and nothing is added. At most
-10000 faults stand in a sandbox; a reset with the scope `faults` takes them all away.
+An invalid fault is refused with 400 and the path of the member (`effect.fixed`), and nothing is added. A sandbox has at most 10000
+faults; a reset with the scope `faults` removes them all.
 """
 
 

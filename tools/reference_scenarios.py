@@ -36,20 +36,18 @@ def scenarios_page() -> str:
     modeline, _, example = shipped_files()["dispute-decided-by-evidence"].read_text("utf-8").partition("\n")
     return f"""# Scenarios
 
-A scenario is one YAML file, from its name to what is expected of it: the life of a pay-in, of its refunds and disputes,
-what goes wrong on the way, and what a merchant's receiver gets. [How to write one](../how-to/write-a-scenario.md) begins
-with a short one; this page lists every key.
+A scenario is one YAML file: the scripts of a pay-in, its refunds and its disputes, the faults, and the events that a merchant's
+receiver gets. [How to write one](../how-to/write-a-scenario.md) begins with a short one; this page lists every key.
 
 ```yaml
 {example.rstrip()}
 ```
 
-`paydouble scenario check FILE` says what is wrong with a file, all of it at once and each thing at its place; with
-`--play` it plays the file and compares `answers` and `expect`. `scenario schema` prints the JSON Schema, `scenario graph`
+`paydouble scenario check FILE` reports all errors of a file with their places; with `--play` it plays the file and compares `answers` and `expect`. `scenario schema` prints the JSON Schema, `scenario graph`
 draws a timeline, `trigger` plays against a running server. Each shipped file begins with
-`{modeline}`, so that editors complete and underline.
+`{modeline}`, so that editors complete keys and mark errors.
 
-The YAML is that of version 1.2: `on` and `NO` are texts, amounts keep their digits. Anchors, tags, duplicate keys and a
+The YAML version is 1.2: `on` and `NO` are texts, amounts keep their digits. Anchors, tags, duplicate keys and a
 second document are refused. A duration is written `250ms`, `2s`, `5m`, `1h30m`, `3d`, or as in ISO 8601 `PT1H30M`, `P3D`.
 
 {tables["The file"]}
@@ -58,12 +56,12 @@ second document are refused. A duration is written `250ms`, `2s`, `5m`, `1h30m`,
 
 ## Steps
 
-A script is a list of steps, taken one after the other; `after` counts from the step before it, and for the first from the
-beginning of the object. A step is known by one of its keys: `to`, `dispute`, `refund`, `when` or `repeat`.
+A script is a list of steps, played one after the other; `after` counts from the previous step, and for the first one from the
+creation of the object. Each kind of step has its own key: `to`, `dispute`, `refund`, `when` or `repeat`.
 
-A script ends where its next step cannot be taken: a transition that the [lifecycle](api.md#lifecycles) has no arrow for and
-that is not forced (the merchant has cancelled, the pay-in has expired), a dispute or a refund of a pay-in that cannot have
-one. It ends too when a test or the merchant moves the object in its place. With all repetitions written out it has at most
+A script ends when its next step is not possible: a transition that is not in the [lifecycle](api.md#lifecycles) and is not forced
+(the merchant has cancelled, the pay-in has expired), a dispute or a refund of a pay-in that cannot have one. It also ends when a
+test or the merchant changes the object's status. With all repetitions written out it has at most
 {steps.MOST_STEPS} steps.
 
 {_under("A transition of a pay-in", "A dispute arrives", tables)}
@@ -75,37 +73,36 @@ one. It ends too when a test or the merchant moves the object in its place. With
 ### Amounts
 
 In steps an amount is a number (`45.00`, in the currency of the deposit), a share (`50%`), or a difference from the pay-in's
-own amount (`"+0.10"`, `"-2%"`; the quotation marks are needed before a sign). What is finer than the currency is cut off; a
-difference is never nothing, and no amount is less than the smallest unit. Elsewhere an amount is a number. None of them ever
-passes through a binary float.
+own amount (`"+0.10"`, `"-2%"`; a sign needs the quotation marks). Digits beyond the currency's are cut off; a difference is never 0, and no
+amount is less than one minor unit. Elsewhere an amount is a number. None of them is ever a binary float.
 
 ## Choosing
 
-A new pay-in takes the active scenario of its sandbox (`PUT …/scenarios/active`, `POST …/sandboxes` with `scenario`); else
-the scenario that the local part of a `…@scenario.test` customer e-mail names, so that a form in a browser can choose it
-without code; else the first whose `match` fits; else that of the setting `scenario`. `POST …/scenarios/{{name}}/play` makes a
-pay-in of its own. What was uploaded stands before the files of `--scenarios DIR`, a later folder or file before an earlier
-one of the same name, and all of them before the shipped ones, none of which has a `match`.
+A new pay-in plays the first of these: the active scenario of its sandbox (`PUT …/scenarios/active`, `POST …/sandboxes` with
+`scenario`); the scenario named by the local part of a `…@scenario.test` customer e-mail, so that a form in a browser can choose it
+without code; the first scenario whose `match` fits; the one of the setting `scenario`. `POST …/scenarios/{{name}}/play` makes its own
+pay-in. Of several scenarios with the same name an uploaded one is used before a file of `--scenarios DIR`, a later folder or file
+before an earlier one, and each of them before a shipped one. No shipped scenario has a `match`.
 
 {_under("match", "deposit", tables)}
 
 ## Faults and settings
 
-`faults` holds [faults](faults.md) as the control API takes them. Each order that plays the scenario has armed copies of its
-own, with counts of their own, from the moment in which its deposit is asked for, so that one which acts before the commit
-finds the very deposit, and a retry finds what is left; `ttl` counts from then. Those on webhooks act on the pay-in's events
-and on those of its refunds and disputes. A receiver that is down for fifty hours is
+`faults` has [faults](faults.md), written as in the control API. Each order that plays the scenario has its own copies, with
+their own counts, from the first request for its deposit. So a fault before the commit matches exactly that deposit, and a retry
+meets the remaining ones; `ttl` counts from then. Faults on webhooks act on the events of the pay-in, its refunds and its disputes.
+A receiver that is down for fifty hours is
 `{{on: webhooks, ttl: 50h, effect: {{type: connection_reset}}}}`.
 
-`settings` holds [settings](settings.md) of a sandbox. They are laid over its own when the scenario is made active, named
-by the setting `scenario`, or first played, and taken back when another one with settings comes or the choice ends.
+`settings` has [settings](settings.md) of a sandbox. They replace its own when the scenario becomes active, is named by the setting
+`scenario`, or is first played, and are removed when another scenario with settings is used or the scenario is no longer chosen.
 
-## Trying it out
+## Playing it
 
-`check --play` and `trigger` make the deposit, let the merchant act, and then let the clock run until nothing is left to
-happen. The receiver answers 200 to whatever reaches it. A call of the merchant that fails (no answer, 5xx, 429) is made
-again with the same key a second later, five times at most; `answers` lists what each call got, repeated ones included, as a
-status, or as `lost` when no whole answer arrived.
+`check --play` and `trigger` make the deposit, carry out the merchant's actions, and then run the clock until no timer is left. The
+receiver answers 200 to everything. A call of the merchant that fails (no answer, 5xx, 429) is repeated with the same key a second
+later, at most five times; `answers` lists the answer to each call, including repeated ones: a status, or `lost` when no complete
+answer arrived.
 
 {_under("deposit", "", tables)}
 
@@ -119,10 +116,10 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> str:
     definition = _schema() if model is Scenario else _schema()["$defs"][model.__name__]
     required = definition.get("required", ())
     rows = []
-    for key, told in keys_of(model).items():
+    for key, meaning in keys_of(model).items():
         part = definition["properties"][key]
         default = "required" if key in required else _default(part.get("default"))
-        rows.append(f"| `{key}` | {_kind(part, key)} | {default} | {told.replace('|', chr(92) + '|')} |")
+        rows.append(f"| `{key}` | {_kind(part, key)} | {default} | {meaning.replace('|', chr(92) + '|')} |")
     level = "##" if heading in {"The file", "lifecycle"} else "###"
     title = heading if " " in heading else f"`{heading}`"
     table = "\n".join(("| key | value | default | meaning |", "|---|---|---|---|", *rows))

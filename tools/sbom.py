@@ -34,9 +34,9 @@ def write(target: Path) -> Outcome:
         read = ["cyclonedx-py", "environment", "--pyproject=pyproject.toml", "--mc-type=library"]
         output = ["--output-reproducible", "--output-format=JSON", f"--output-file={target}"]
         python = str(clean_room.interpreter(environment))
-        told = clean_room.run_uv("tool", "run", "--from", TOOL, *read, *output, python)
-    if told.verdict is not Verdict.OK:
-        return told
+        outcome = clean_room.run_uv("tool", "run", "--from", TOOL, *read, *output, python)
+    if outcome.verdict is not Verdict.OK:
+        return outcome
     bill = json.loads(target.read_text("utf-8"))
     # The version is not a literal in pyproject.toml, where the tool reads it.
     bill["metadata"]["component"]["version"] = __version__
