@@ -14,7 +14,7 @@ from paydouble.stateful import Play
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.service import Service
 from paydouble.stateful.troubles import (
-    INJECTED_WEBHOOKS,
+    INJECTED,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -79,7 +79,7 @@ def test_a_correct_merchant_survives_refunds(trouble: str, meanwhile: str) -> No
         play.wait("10s")
 
 
-@pytest.mark.parametrize("how", INJECTED_WEBHOOKS)
+@pytest.mark.parametrize("how", INJECTED)
 def test_a_correct_merchant_refuses_what_is_forged(how: str) -> None:
     """Of every old webhook, also when there is none."""
     with Play(ZooMerchant) as play:

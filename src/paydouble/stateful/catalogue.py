@@ -22,7 +22,8 @@ from paydouble.stateful.play import Play
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
-    INJECTED_WEBHOOKS,
+    DURATIONS,
+    INJECTED,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -72,7 +73,7 @@ _NEEDS: Final = {
 """Command → the method of the adapter without which it does nothing."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
 """Commands whose last argument after the order is optional."""
-_NESTED: Final = frozenset({"second click", "webhook first", "again meanwhile"})
+_NESTED: Final = frozenset({"second click", "webhook first", "again meanwhile", "another meanwhile"})
 """What enters the merchant's code while a call is running."""
 
 
@@ -132,7 +133,19 @@ _PAID: Final = (_ORDER, _PAY, _SETTLE)
 @cache
 def catalogue() -> tuple[CataloguePlay, ...]:
     """Return all plays, in the order in which they are tried, none twice."""
-    sections = (_charges, _forgeries, _events, _interruptions, _losses, _refunds, _provider, _reads, _forms, _pairs)
+    sections = (
+        _charges,
+        _forgeries,
+        _durations,
+        _events,
+        _interruptions,
+        _losses,
+        _refunds,
+        _provider,
+        _reads,
+        _forms,
+        _pairs,
+    )
     return tuple(dict.fromkeys(play for section in sections for play in section()))
 
 
@@ -154,13 +167,23 @@ def _charges() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
 
 
+def _durations() -> Iterator[CataloguePlay]:
+    for trouble, found in POST_TROUBLES.items():
+        if any("times" in fault for fault in found.faults):
+            for lasts in filter(None, DURATIONS):
+                long = step("pay", 1, trouble, lasts=lasts)
+                yield CataloguePlay((_ORDER, long, _SETTLE))
+                yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "the customer outlasts the trouble")
+                yield CataloguePlay((_ORDER, long, _RESTART, _RETRY, _SETTLE), "the key outlasts the process")
+
+
 def _forgeries() -> Iterator[CataloguePlay]:
     # Before the money is there, a forged success gives the goods away.
-    for how in INJECTED_WEBHOOKS:
+    for how in INJECTED:
         yield CataloguePlay((_ORDER, _PAY, step("inject", how)))
-    for how in INJECTED_WEBHOOKS:
+    for how in INJECTED:
         yield CataloguePlay((_ORDER, step("pay", 1, scenario="card-declined"), _SETTLE, step("inject", how)))
-    for how in INJECTED_WEBHOOKS:
+    for how in INJECTED:
         for which in range(1, 5):
             yield CataloguePlay((*_PAID, step("inject", how, which)))
 
@@ -227,6 +250,15 @@ def _reads() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, step("reads", trouble), _SETTLE))
         yield CataloguePlay((_ORDER, step("pay", 1, "reply lost"), step("reads", trouble), _RETRY, _SETTLE))
         yield CataloguePlay((_ORDER, step("reads", trouble), _PAY, step("returns"), _SETTLE))
+        declined = step("pay", 1, scenario="card-declined")
+        yield CataloguePlay((_ORDER, declined, step("pass_time", "10s"), step("reads", trouble), _RETRY, _SETTLE))
+        for paid in (_PAY, step("pay", 1, "reply lost"), step("pay", 1, "reply lost", lasts=6)):
+            told = (step("pass_time", "5s"), step("reads", trouble), step("returns"), step("pass_time", "5s"))
+            yield CataloguePlay((_ORDER, paid, *told, step("returns"), _RETRY, _SETTLE), "a read races with an event")
+            yield CataloguePlay(
+                (_ORDER, step("webhooks", "drop all"), paid, step("reads", trouble), _RETRY, _SETTLE),
+                "reads are all that tells, and they are behind",
+            )
 
 
 def _forms() -> Iterator[CataloguePlay]:
@@ -251,9 +283,14 @@ def _pairs() -> Iterator[CataloguePlay]:
                 (_ORDER, paid, step("pass_time", time), _RETRY, _SETTLE), "the customer comes back, and no job has run"
             )
         yield CataloguePlay((_ORDER, paid, _RESTART, _RETRY, _SETTLE), "the key has to survive a restart")
-        yield CataloguePlay(
-            (_ORDER, step("webhooks", "late"), paid, _RETRY, _SETTLE), "neither a reply nor a webhook tells"
-        )
+        for silence in ("late", "late four", "drop all"):
+            yield CataloguePlay(
+                (_ORDER, step("webhooks", silence), paid, _RETRY, _SETTLE), "neither a reply nor a webhook tells"
+            )
+            yield CataloguePlay(
+                (_ORDER, step("webhooks", silence), paid, step("pass_time", "1h"), step("returns"), _RETRY, _SETTLE),
+                "no reply, no webhook and no background job tells",
+            )
         for what in MEANWHILE:
             for at in POINTS if what in {"second click", "dies"} else (0,):
                 yield CataloguePlay(
@@ -297,7 +334,7 @@ def _pairs() -> Iterator[CataloguePlay]:
                 ),
                 "the work on an event is repeated",
             )
-    for how in INJECTED_WEBHOOKS:
+    for how in INJECTED:
         yield CataloguePlay(
             (*_PAID, step("refund"), _SETTLE, step("inject", how, 3), step("inject", how, 1)),
             "an old event must not undo a refund",

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
-    INJECTED_WEBHOOKS,
+    INJECTED,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -29,7 +29,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "POST": tuple(POST_TROUBLES),
         "refund": tuple(REFUND_TROUBLES),
         "meanwhile": tuple(MEANWHILE),
-        "injected webhook": tuple(INJECTED_WEBHOOKS),
+        "injected webhook": tuple(INJECTED),
         "webhooks": tuple(WEBHOOK_TROUBLES),
         "interrupted webhook": tuple(WEBHOOK_INTERRUPTIONS),
         "reads": tuple(READ_TROUBLES),

@@ -59,7 +59,8 @@ from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
-    INJECTED_WEBHOOKS,
+    DURATIONS,
+    INJECTED,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -85,7 +86,7 @@ _prices = st.sampled_from(PRICES)
 _post_troubles = st.sampled_from(list(POST_TROUBLES))
 _webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3, unique=True)
 _orders = st.integers(1, MOST_ORDERS)
-_points = st.integers(0, 3)
+_points = st.integers(0, 7)
 """A point of the merchant's code; the first ones are those at which most is lost."""
 _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 
@@ -241,10 +242,16 @@ class MerchantMachine(RuleBasedStateMachine):
         self.play.wait("25h")
         self.play.provider("late money", number)
 
-    @rule(order=_orders, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)), at=_points)
-    def pay(self, order: int, trouble: str, meanwhile: str, at: int) -> None:
+    @rule(
+        order=_orders,
+        trouble=_post_troubles,
+        meanwhile=st.sampled_from(list(MEANWHILE)),
+        at=_points,
+        lasts=st.sampled_from(list(DURATIONS)),
+    )
+    def pay(self, order: int, trouble: str, meanwhile: str, at: int, lasts: int | str) -> None:
         """A customer pays an order, paid or not."""
-        self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at)
+        self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at, lasts=lasts)
 
     @rule(order=_orders, trouble=_post_troubles)
     def retry(self, order: int, trouble: str) -> None:
@@ -276,6 +283,11 @@ class MerchantMachine(RuleBasedStateMachine):
         """Time passes."""
         self.play.wait(time)
 
+    @rule(time=st.sampled_from(TIMES))
+    def pass_time(self, time: str) -> None:
+        """Time passes, and no background job runs."""
+        self.play.pass_time(time)
+
     @rule(time=st.sampled_from(["1h", "50h", "80h"]))
     def outage(self, time: str) -> None:
         """The merchant's receiver is down."""
@@ -296,7 +308,7 @@ class MerchantMachine(RuleBasedStateMachine):
         """The merchant is interrupted while it handles a webhook."""
         self.play.interrupt_webhook(self.preferred("interrupted webhook", what), at)
 
-    @rule(hows=st.lists(st.sampled_from(list(INJECTED_WEBHOOKS)), min_size=1, max_size=3), which=st.integers(1, 5))
+    @rule(hows=st.lists(st.sampled_from(list(INJECTED)), min_size=1, max_size=3), which=st.integers(1, 5))
     def inject(self, hows: list[str], which: int) -> None:
         """Forged, repeated or unexpected webhooks arrive."""
         for how in hows:

@@ -6,7 +6,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
@@ -19,6 +19,7 @@ from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.coverage import Trial
+from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Rule, by_cause
@@ -27,12 +28,14 @@ from paydouble.stateful.service import Interruption
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
     DIALECTS,
-    INJECTED_WEBHOOKS,
+    DURATIONS,
+    INJECTED,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
     SCENARIOS,
     SHARES,
+    TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
     Trouble,
@@ -45,6 +48,8 @@ _ROUNDS: Final = 6
 _HOUR: Final = 3_600_000
 _MOST_TIMERS: Final = 10_000
 _TIMERS_AT_ONCE: Final = 25
+# A client that tries five times (contract section 7) outlasts these.
+_SHORT: Final = (0, 1, 2)
 _settings: dict[str, Settings] = {}
 
 
@@ -124,22 +129,26 @@ class Play:
             self.orders.append(order)
             self._driver.call("place_order", order.id, order.money, currency)
 
-    def pay(
+    def pay(  # noqa: PLR0913 - what can disturb a click
         self,
         order: int = 1,
         trouble: str = "none",
         *,
         meanwhile: str = "none",
         at: int = 0,
-        scenario: str = "happy-path",
+        scenario: str = SCENARIOS[0],
+        lasts: int | str = 0,
     ) -> None:
-        """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0."""
-        at = at if meanwhile in {"second click", "dies"} else 0
-        self._click("pay", order, trouble, meanwhile, at, scenario)
+        """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0.
 
-    def retry(self, order: int = 1, trouble: str = "none") -> None:
+        A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number.
+        """
+        at = at if meanwhile in {"second click", "dies"} else 0
+        self._click("pay", order, trouble, meanwhile, at, scenario, lasts)
+
+    def retry(self, order: int = 1, trouble: str = "none", *, lasts: int | str = 0) -> None:
         """The customer presses the button again."""
-        self._click("retry", order, trouble, "none", 0, SCENARIOS[0])
+        self._click("retry", order, trouble, "none", 0, SCENARIOS[0], lasts)
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
@@ -192,7 +201,7 @@ class Play:
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
         call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted)})"
-        with self._step(f"{sentence}then a second click", call, _DEAD):
+        with self._step(f"{sentence}then a second click", call, documents_of(_DEAD)):
             self._note_click(target)
             armed = self._arm(_DEAD)
             self._driver.down = True
@@ -214,14 +223,14 @@ class Play:
     def reads(self, trouble: str) -> None:
         """The next answers to GET requests are disturbed: one of `READ_TROUBLES`."""
         found = _named(READ_TROUBLES, trouble, "trouble")
-        with self._step(_sentence(found.description), f"play.reads({trouble!r})", found, method="GET"):
+        with self._step(_sentence(found.description), f"play.reads({trouble!r})", documents_of(found, method="GET")):
             self._reads_disturbed = True
             self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, method="GET")))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
         found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
-        with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", found):
+        with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", documents_of(found)):
             self._pending.append(_Pending("webhooks", trouble, self._state(), self._arm(found)))
 
     def interrupt_webhook(self, what: str, at: int = 0) -> None:
@@ -233,20 +242,26 @@ class Play:
             self._driver.interruption = (what, at, lambda: self.trials.append(acted))
 
     def inject(self, how: str, which: int = 1) -> None:
-        """An earlier webhook is sent again, unchanged or forged: one of `INJECTED_WEBHOOKS`; the newest is number 1."""
-        found = _named(INJECTED_WEBHOOKS, how, "webhook")
+        """An earlier webhook is sent again, as it was or changed: one of `INJECTED`; the newest is number 1."""
+        found = _named(INJECTED, how, "webhook")
         done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.queue]
         if not done:
             return
         place = (which - 1) % len(done)
         delivery = done[-1 - place]
         about = f"{_sentence(found.description)} ({delivery.event.type})"
-        with self._step(about, f"play.inject({how!r}, {place + 1})", found, object_id=delivery.event.object_id):
+        match = {"object_id": delivery.event.object_id}
+        call = f"play.inject({how!r}, {place + 1})"
+        with self._step(about, call, documents_of(found, **match) if isinstance(found, Trouble) else ()):
             state = self._state()
-            armed = self._arm(found, object_id=delivery.event.object_id)
-            self._box.redeliver(delivery)
-            self._double.deliver()
-            self._disarm(armed)
+            if isinstance(found, Crafted):
+                secret, now = self._driver.service.webhook_secret, self._driver.now() // 1000
+                self._driver.hand_over(delivery, *found.make(delivery.event.body, secret, now))
+            else:
+                armed = self._arm(found, **match)
+                self._box.redeliver(delivery)
+                self._double.deliver()
+                self._disarm(armed)
             self.trials.append(Trial("injected webhook", how, state, self._driver.expectation))
 
     def provider(self, what: str, order: int = 1) -> None:
@@ -298,8 +313,8 @@ class Play:
                 return
 
     @contextmanager
-    def _step(self, sentence: str, call: str, trouble: Trouble | None = None, **match: str) -> Iterator[None]:
-        self.story.add(sentence, call, documents_of(trouble, **match) if trouble is not None else ())
+    def _step(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> Iterator[None]:
+        self.story.add(sentence, call, faults)
         with self._checked():
             yield
 
@@ -330,21 +345,23 @@ class Play:
             raise MerchantBug(first.text, text, first.rule)
 
     def _click(  # noqa: PLR0913, PLR0917 - what can disturb a click
-        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str
+        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str, lasts: int | str
     ) -> None:
         target, number = self._order(order)
         met = _named(POST_TROUBLES, trouble, "trouble")
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
-        clauses += [words for words in (met.description, _named(MEANWHILE, meanwhile, "meanwhile")) if words]
+        troubled = " ".join(filter(None, (met.description, _named(DURATIONS, lasts, "duration"))))
+        clauses += [words for words in (troubled, _named(MEANWHILE, meanwhile, "meanwhile")) if words]
         if scenario != SCENARIOS[0]:
             clauses.append(f"its scenario will be {scenario}")
         match = {"operation": "deposit-creation", "external_identifier": target.id}
-        options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario)
-        with self._step("; ".join(clauses), f"play.{how}({number}{options})", met, **match):
+        options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts)
+        documents = documents_of(met, lasts, **match)
+        with self._step("; ".join(clauses), f"play.{how}({number}{options})", documents):
             self._note_click(target)
             self._box.scenarios.activate(scenario)
             state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
-            armed = self._arm(met, **match)
+            armed = self._arm(met, lasts, **match)
             first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
             if first:
                 self.story.faults += documents_of(_FIRST)
@@ -355,10 +372,13 @@ class Play:
             self._note_requests("meanwhile", meanwhile, state, first, start)
             if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
                 self.trials.append(Trial("scenario", scenario, state, "new"))
-            self._disarm(armed + first)
+            self._disarm(first if lasts == TO_THE_END else armed + first)
+            target.disturbed_to_the_end |= lasts == TO_THE_END
             target.key_has_stored_error |= trouble == "stored 500"
-            gets_through = (met.gets_through or trouble == "none") and not target.key_has_stored_error
-            if gets_through and meanwhile != "dies" and not self._reads_disturbed:
+            gets_through = (
+                (met.gets_through or trouble == "none") and lasts in _SHORT and not target.key_has_stored_error
+            )
+            if gets_through and not target.disturbed_to_the_end and meanwhile != "dies" and not self._reads_disturbed:
                 target.deposit_due = (
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
@@ -373,7 +393,7 @@ class Play:
         met = _named(POST_TROUBLES, trouble, "trouble")
         amount = Decimal(target.refunds_requested[refund_id]).scaleb(-MINOR_DIGITS[target.currency])
         clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
-        with self._step("; ".join(filter(None, clauses)), call, met, operation="refund-creation"):
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(met, operation="refund-creation")):
             state, start = self._state(), self._box.journal.requests.total
             armed = self._arm(met, operation="refund-creation")
             self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
@@ -410,8 +430,8 @@ class Play:
         place = (number - 1) % len(self.orders)
         return self.orders[place], place + 1
 
-    def _arm(self, trouble: Trouble, **match: str) -> list[str]:
-        return [self._box.faults.add(fault, self._box.now).id for fault in faults_of(trouble, **match)]
+    def _arm(self, trouble: Trouble, lasts: int | str = 0, **match: str) -> list[str]:
+        return [self._box.faults.add(fault, self._box.now).id for fault in faults_of(trouble, lasts, **match)]
 
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
@@ -467,6 +487,7 @@ def _options(**given: object) -> str:
         "scenario": SCENARIOS[0],
         "share": "all",
         "restarted": False,
+        "lasts": 0,
     }
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
 
@@ -475,7 +496,7 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _named(table: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - as the table
+def _named(table: Mapping[Any, Any], name: int | str, what: str) -> Any:  # noqa: ANN401 - as the table
     if name not in table:
-        raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(table)}")
+        raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(map(str, table))}")
     return table[name]

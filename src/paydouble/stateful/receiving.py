@@ -1,4 +1,4 @@
-"""What a receiver must do with a webhook, decided from the webhook's bytes alone.
+"""What a receiver must do with a webhook, decided from its bytes and the ledger.
 
 A webhook without a valid signature must be rejected and change nothing. One with a valid signature that does not
 concern this business must change nothing. Every other one must be accepted, and none may be answered with a 5xx.
@@ -18,7 +18,12 @@ from paydouble.sandbox import Sandbox
 from paydouble.webhooks import signing
 
 _TIMEOUT_SECONDS: Final = 10
-REJECT, IGNORE, UNREADABLE, ACCEPT = "reject", "ignore", "unreadable", "accept"
+REJECT, IGNORE, UNREADABLE, ACKNOWLEDGE, ACCEPT = "reject", "ignore", "unreadable", "acknowledge", "accept"
+"""What to do with a webhook: answer 4xx; change nothing; answer no 5xx; answer 2xx and change nothing; answer 2xx.
+
+An event that means nothing here has to be acknowledged: a 4xx makes the service send it again for three days (contract
+section 6, delivery rule 6).
+"""
 
 
 def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: PLR0911 - one for each kind
@@ -35,9 +40,9 @@ def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # no
     if event.get("livemode", False) != box.settings.livemode:
         return IGNORE, f"a {kind} of the other environment"
     if kind not in EVENT_TYPES:
-        return IGNORE, f"an event of the unknown type {kind}"
+        return ACKNOWLEDGE, f"an event of the unknown type {kind}"
     if box.ledger.find(object_id) is None:
-        return IGNORE, f"a {kind} of another business"
+        return ACKNOWLEDGE, f"a {kind} about an object that is not this shop's"
     if webhook.body != webhook.delivery.event.body and webhook.number > 1 and _changed(event, webhook):
         return IGNORE, f"a {kind} with the id of an earlier one and another body"
     return ACCEPT, f"a {kind}"

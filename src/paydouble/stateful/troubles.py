@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from paydouble.faults.model import Fault, parse_fault
+from paydouble.stateful.crafted import CRAFTED, Crafted
 
 Document = dict[str, Any]
 
@@ -121,10 +122,17 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     }
 )
 
+
+def _behind(effect: str) -> tuple[Document, ...]:
+    # A read replica is minutes behind, not days. Of disputes, two states of one instant could not be told apart.
+    (fault,) = _api(effect, times=3, **{"for": "10m"})
+    return ({**fault, "match": {"operation": "pay-in-*"}},)
+
+
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
-        "stale": Trouble("the next reads show older states", _api("stale_read", times=3)),
-        "not found yet": Trouble("the next reads find nothing", _api("not_found_yet", times=3)),
+        "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),
+        "not found yet": Trouble("the next reads do not find young payments", _behind("not_found_yet")),
         "proxy page": Trouble("the next reads meet a proxy's 502 page", _api("html_error", times=2)),
         "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2)),
         "unknown status": Trouble("the next read shows an unknown status", _api("unknown_status")),
@@ -133,7 +141,7 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
 )
 
 
-def _hook(words: str, effect: str, *, times: int = 1, **attributes: object) -> Trouble:
+def _hook(words: str, effect: str, *, times: int | None = 1, **attributes: object) -> Trouble:
     fault: Document = {"on": "webhooks", "times": times, "compose": True, "effect": {"type": effect, **attributes}}
     return Trouble(words, (fault,))
 
@@ -150,6 +158,8 @@ WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "swap": _hook("the next webhooks swap places", "reorder", times=4, strategy="swap"),
         "tie": _hook("the next events have the same time", "tie", times=3),
         "drop": _hook("the next webhook is never sent", "drop"),
+        "drop all": _hook("no webhook is sent from now on", "drop", times=None),
+        "late four": _hook("the next four webhooks leave an hour late", "delay", times=4, fixed="1h"),
         "late": _hook("the next webhook leaves three days late", "delay", fixed="3d"),
         "other environment": _hook("the next four events come from the live environment", "livemode", times=4),
         "foreign": _hook("the next webhooks are followed by webhooks of another business", "foreign", times=2),
@@ -215,6 +225,9 @@ INJECTED_WEBHOOKS: Final[Mapping[str, Trouble]] = MappingProxyType(
     }
 )
 
+INJECTED: Final[Mapping[str, Trouble | Crafted]] = MappingProxyType({**INJECTED_WEBHOOKS, **CRAFTED})
+"""Every webhook that is sent besides the service's own: by a fault, or written byte by byte."""
+
 DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
     {
         "plain": {},
@@ -245,6 +258,7 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
         "database down": "The merchant's database will fail once while it works on the next webhook",
         "again meanwhile": "The next webhook will come again while the merchant works on it",
+        "another meanwhile": "An earlier event of the payment will come again while the merchant works on the next one",
     }
 )
 REFUND_TROUBLES: Final = (
@@ -256,20 +270,39 @@ REFUND_TROUBLES: Final = (
     "503",
     "proxy page",
 )
+TO_THE_END: Final = "end"
+DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
+    {
+        0: "",
+        1: "that lasts for one reply",
+        2: "that lasts for 2 replies",
+        6: "that lasts for 6 replies",
+        TO_THE_END: "that lasts to the end",
+    }
+)
+"""How long a trouble of a POST lasts, in replies; 0 for its own number."""
 SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
     {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3)}
 )
 """How much of an order is refunded."""
 
 
-def faults_of(trouble: Trouble, **match: str) -> list[Fault]:
+def faults_of(trouble: Trouble, lasts: int | str = 0, **match: str) -> list[Fault]:
     """Return the faults of a trouble, limited to requests or webhooks that `match`."""
-    return [_parsed(json.dumps(document)) for document in documents_of(trouble, **match)]
+    return [_parsed(json.dumps(document)) for document in documents_of(trouble, lasts, **match)]
 
 
-def documents_of(trouble: Trouble, **match: str) -> list[Document]:
+def _limited_to(document: Document, match: Mapping[str, str], lasts: int | str) -> Document:
+    changed = {**document, "match": {**document.get("match", {}), **match}} if match else dict(document)
+    if lasts and "times" in document:
+        changed.pop("times")
+        changed |= {} if lasts == TO_THE_END else {"times": lasts}
+    return changed
+
+
+def documents_of(trouble: Trouble, lasts: int | str = 0, **match: str) -> list[Document]:
     """Return the faults of a trouble as documents of the control API."""
-    return [{**document, "match": match} if match else document for document in trouble.faults]
+    return [_limited_to(document, match, lasts) for document in trouble.faults]
 
 
 @cache

@@ -1,0 +1,107 @@
+"""Webhooks that no fault makes: written byte by byte from an earlier one, and handed to the receiver directly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from paydouble.webhooks.signing import DEFAULT_TOLERANCE_SECONDS, sign
+
+
+class Crafted(NamedTuple):
+    """One such webhook."""
+
+    description: str
+    make: Callable[[bytes, str, int], tuple[str, bytes]]
+    """Takes an earlier body, the secret and the time in Unix seconds; returns the signature header and the body."""
+
+
+def _changed(body: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    event: dict[str, Any] = json.loads(body)
+    change(event)
+    return json.dumps(event, separators=(",", ":")).encode()
+
+
+def _success(event: dict[str, Any]) -> None:
+    # A receiver that accepts this fulfils an order that nobody paid.
+    event["type"] = "pay-in.succeeded"
+    event["data"]["object"] |= {"status": "succeeded", "updated_at": "2027-01-01T00:00:00.000Z"}
+
+
+def _forged_success(event: dict[str, Any]) -> None:
+    event["id"] = "evt_forged"
+    _success(event)
+
+
+def _half_right(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    forged = _changed(body, _forged_success)
+    right = sign(forged, secret, now)
+    wrong = "".join(f"{int(digit, 16) ^ 1:x}" for digit in right[-32:])
+    return right[:-32] + wrong, forged
+
+
+def _empty_digest(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
+    return f"t={now},v1=", _changed(body, _forged_success)
+
+
+def _in_v0(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    return sign(body, secret, now).replace("v1=", "v0="), body
+
+
+def _unsigned_time(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    # The digest of an old webhook under a new time: a receiver that signs the body alone accepts it.
+    old = sign(body, secret, now - 2 * DEFAULT_TOLERANCE_SECONDS)
+    return f"t={now},{old.partition(',')[2]}", body
+
+
+def _ahead(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    return sign(body, secret, now + DEFAULT_TOLERANCE_SECONDS + 2), body
+
+
+def _known_id(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
+    forged = _changed(body, _success)
+    return sign(forged, "whsec_of_somebody_else", now), forged
+
+
+def _other(kind: str, fields: Mapping[str, object]) -> Callable[[bytes, str, int], tuple[str, bytes]]:
+    def make(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+        def change(event: dict[str, Any]) -> None:
+            event |= {"id": f"evt_{kind}", "type": kind}
+            event["data"]["object"] |= fields
+
+        other = _changed(body, change)
+        return sign(other, secret, now), other
+
+    return make
+
+
+CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
+    {
+        "half the digest": Crafted("a success is forged with a v1 that is right in its first half alone", _half_right),
+        "empty digest": Crafted("a success is forged with an empty v1", _empty_digest),
+        "known id": Crafted("a success is forged under the id of an earlier event and a wrong secret", _known_id),
+        "digest in v0": Crafted("an earlier webhook comes with its digest in v0 instead of v1", _in_v0),
+        "other time": Crafted("an earlier webhook comes with its digest and a new time", _unsigned_time),
+        "302 seconds ahead": Crafted("an earlier webhook comes with a time 302 seconds ahead", _ahead),
+        "unknown family": Crafted(
+            "an event of an unknown family comes",
+            _other("mandate.created", {"id": "mandate_1", "object": "mandate", "status": "active"}),
+        ),
+        "unknown order": Crafted(
+            "an event comes for an order that this shop does not have",
+            _other(
+                "pay-in.succeeded",
+                {"id": "payin_elsewhere", "external_identifier": "order-of-another-system", "status": "succeeded"},
+            ),
+        ),
+        "unknown refund": Crafted(
+            "an event comes for the refund of a payment that this shop does not have",
+            _other(
+                "refund.succeeded",
+                {"id": "refund_elsewhere", "object": "refund", "payin_id": "payin_elsewhere", "status": "succeeded"},
+            ),
+        ),
+    }
+)

@@ -1,0 +1,216 @@
+"""Troubles that last, webhooks that no fault makes, and merchants that must not be entered twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.receiver import Receiver
+
+from paydouble.core.errors import UsageError
+from paydouble.payments.resources import PayIn
+from paydouble.stateful import MerchantBug, Play, Webhook
+from paydouble.stateful.crafted import CRAFTED
+from paydouble.stateful.troubles import DURATIONS, POST_TROUBLES
+
+
+def _attempts(play: Play) -> int:
+    return sum(entry.method == "POST" for entry in play.sandbox.journal.requests.entries)
+
+
+@pytest.mark.parametrize(("lasts", "attempts"), [(0, 3), (1, 2), (2, 3), (6, 5), ("end", 5)])
+def test_a_trouble_lasts_for_so_many_replies(lasts: int | str, attempts: int) -> None:
+    """The merchant gives up after five attempts, and what was never made is not held against it."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(trouble="503", lasts=lasts)
+        assert _attempts(play) == attempts
+
+
+def test_a_trouble_to_the_end_is_over_then() -> None:
+    """The next click meets it as well; the end removes it."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(trouble="request lost", lasts="end")
+        play.retry()
+        assert (_attempts(play), play.sandbox.ledger.count(PayIn)) == (10, 0)
+        play.end()
+        play.retry()
+        assert play.sandbox.ledger.count(PayIn) == 1
+
+
+def test_an_unknown_duration_is_refused() -> None:
+    """With the known ones."""
+    with pytest.raises(UsageError, match="there is no duration 3; there are: 0, 1, 2, 6, end"):
+        Play(ZooMerchant).pay(lasts=3)
+
+
+@pytest.mark.parametrize("trouble", [name for name, each in POST_TROUBLES.items() if each.gets_through])
+def test_a_correct_merchant_survives_every_duration(trouble: str) -> None:
+    """Whatever lasts however long."""
+    for lasts in DURATIONS:
+        with Play(ZooMerchant) as play:
+            play.order()
+            play.pay(1, trouble, lasts=lasts)
+            play.retry(1)
+
+
+class HalfADigest(Receiver):
+    """Compares half of the digest."""
+
+    def digest(self, body: bytes, at: str) -> str:
+        return super().digest(body, at)[:32]
+
+    def read_header(self, header: str | None) -> tuple[str, list[str]]:
+        at, digests = super().read_header(header)
+        return at, [each[:32] for each in digests]
+
+
+class EmptyIsFine(Receiver):
+    """Accepts a digest that the right one begins with."""
+
+    def verify(self, body: bytes, header: str | None) -> None:
+        at, digests = self.read_header(header)
+        if not any(self.digest(body, at).startswith(each) for each in digests):
+            super().verify(body, header)
+
+
+class KnownIsFine(Receiver):
+    """Acknowledges what it knows before it verifies."""
+
+    def receive(self, webhook: Webhook) -> int:
+        event = self.parse(webhook.body)
+        return 200 if event and not self.is_new(event) else super().receive(webhook)
+
+
+class AnyVersion(Receiver):
+    """Reads the digest of any version."""
+
+    def read_header(self, header: str | None) -> tuple[str, list[str]]:
+        return super().read_header((header or "").replace("v0=", "v1="))
+
+
+class SignsTheBody(Receiver):
+    """Does not verify the time: what it signs is the time at which it first saw the digest."""
+
+    seen: dict[str, str]
+
+    def verify(self, body: bytes, header: str | None) -> None:
+        at, _ = self.read_header(header)
+        self.check_time(at)
+
+
+class TakesTheFuture(Receiver):
+    """Has a tolerance for the past alone."""
+
+    def check_time(self, at: str) -> None:
+        if int(at) <= self.service.now():
+            super().check_time(at)
+
+
+class KnowsAllFamilies(Receiver):
+    """Refuses an event of a family that it does not know."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        return super().accept(event) if event["type"].partition(".")[0] in {"pay-in", "refund", "dispute"} else 400
+
+
+class KnowsAllOrders(Receiver):
+    """Answers 404 for an order that it does not know."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        named = event["data"]["object"].get("external_identifier")
+        return 404 if event["type"].startswith("pay-in") and not self.store.order(named) else super().accept(event)
+
+
+class KnowsAllPayments(Receiver):
+    """Answers 404 for the refund of a payment that it does not know."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        named = event["data"]["object"].get("payin_id")
+        known = self.store.one("select * from objects where id = ?", named)
+        return 404 if event["type"].startswith("refund") and not known else super().accept(event)
+
+
+BROKEN = {
+    "half the digest": HalfADigest,
+    "empty digest": EmptyIsFine,
+    "known id": KnownIsFine,
+    "digest in v0": AnyVersion,
+    "other time": SignsTheBody,
+    "302 seconds ahead": TakesTheFuture,
+    "unknown family": KnowsAllFamilies,
+    "unknown order": KnowsAllOrders,
+    "unknown refund": KnowsAllPayments,
+}
+
+
+@pytest.mark.parametrize("how", CRAFTED)
+@pytest.mark.parametrize("dialect", ["plain", "lower-case header"])
+def test_each_crafted_webhook_finds_its_mistake(how: str, dialect: str) -> None:
+    """The correct receiver does what it should, and one with the mistake that it is made for does not."""
+    for receiver, found in ((Receiver, None), (BROKEN[how], MerchantBug)):
+        merchant = type("Shop", (ZooMerchant,), {"receiver_part": receiver})
+        play = Play(merchant, dialect=dialect)
+        play.order()
+        play.pay()
+        if found is None:
+            play.inject(how)
+        else:
+            with pytest.raises(found):
+                play.inject(how)
+        play.close()
+
+
+class Entered(ZooMerchant):
+    """Counts how often it is entered while a call is running."""
+
+    interleaves = False
+    inside = 0
+    twice = 0
+
+    def pay(self, order_id: str) -> None:
+        self.inside += 1
+        super().pay(order_id)
+        self.inside -= 1
+
+    def receive(self, webhook: Webhook) -> int:
+        type(self).twice += self.inside > 0
+        self.inside += 1
+        try:
+            return super().receive(webhook)
+        finally:
+            self.inside -= 1
+
+
+@pytest.mark.parametrize("meanwhile", ["none", "second click", "webhook first"])
+@pytest.mark.parametrize("what", ["again meanwhile", "another meanwhile"])
+def test_a_merchant_that_must_not_be_entered_twice_is_not(meanwhile: str, what: str) -> None:
+    """Not by a click, not by a webhook, and not while it waits between two attempts."""
+    with Play(Entered) as play:
+        play.order()
+        play.pay(trouble="503", meanwhile=meanwhile)
+        play.pass_time("1s")
+        play.interrupt_webhook(what)
+        play.pass_time("1m")
+        assert (Entered.twice, play.status()) == (0, "paid")
+
+
+def test_another_event_comes_meanwhile() -> None:
+    """An earlier one of the same payment is handed over while the next is worked on."""
+    bodies = []
+
+    class Nested(ZooMerchant):
+        def receive(self, webhook: Webhook) -> int:
+            bodies.append(webhook.body)
+            return super().receive(webhook)
+
+    with Play(Nested) as play:
+        play.order()
+        play.interrupt_webhook("another meanwhile")  # there is no earlier one yet
+        play.pay()
+        play.interrupt_webhook("another meanwhile")
+        play.pass_time("2s")
+
+    assert bodies[2] == bodies[0]
