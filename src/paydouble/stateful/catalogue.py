@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import Play
+from paydouble.stateful.play import Play, Shows
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
@@ -127,6 +127,7 @@ _PAY: Final = step("pay")
 _RETRY: Final = step("retry")
 _SETTLE: Final = step("wait", "10s")
 _RESTART: Final = step("restart")
+_WORK_OFF: Final = step("work_off")
 _PAID: Final = (_ORDER, _PAY, _SETTLE)
 
 
@@ -196,6 +197,7 @@ def _events() -> Iterator[CataloguePlay]:
         # Only the success is disturbed, and no background job runs before it is looked at.
         later = (step("pass_time", "5s"), step("webhooks", trouble), step("pass_time", "5s"))
         yield CataloguePlay((_ORDER, _PAY, *later))
+        yield CataloguePlay((_ORDER, _PAY, *later, _WORK_OFF))
 
 
 def _interruptions() -> Iterator[CataloguePlay]:
@@ -206,10 +208,20 @@ def _interruptions() -> Iterator[CataloguePlay]:
             for at in POINTS if what != "answer lost" else (0,):
                 yield CataloguePlay((_ORDER, *first, step("interrupt_webhook", what, at), *then))
 
+    for what in WEBHOOK_INTERRUPTIONS:
+        for at in POINTS if what != "answer lost" else (0,):
+            disturbed = (step("pass_time", "5s"), step("interrupt_webhook", what, at), step("pass_time", "10m"))
+            yield CataloguePlay((_ORDER, _PAY, *disturbed, _WORK_OFF), "nothing but the event tells")
+            yield CataloguePlay((_ORDER, _PAY, *disturbed, _RESTART, _WORK_OFF), "queued work outlives a process")
+
 
 def _losses() -> Iterator[CataloguePlay]:
     for time in ("1h", "50h", "80h"):
         yield CataloguePlay((_ORDER, _PAY, step("outage", time)))
+    yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _WORK_OFF))
+    yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _RESTART, _WORK_OFF))
+    for trouble in POST_TROUBLES:
+        yield CataloguePlay((_ORDER, step("pay", 1, trouble), step("pass_time", "10s"), _WORK_OFF))
     yield CataloguePlay((_ORDER, _PAY, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _RESTART, step("pass_time", "10m")))
 
@@ -347,6 +359,8 @@ class CatalogueRun(NamedTuple):
     merchant: type[Merchant]
     seed: int = 0
     patience_seconds: float = 10.0
+    shows: Shows = ""
+    """When the merchant shows a payment of which the webhook has come; see `Play`."""
 
     def all(self, coverage: Coverage, progress: Callable[[int, int], None]) -> None:
         """Run each play that the adapter allows; `MerchantBug` with the report of the first failure, shortened.
@@ -370,8 +384,9 @@ class CatalogueRun(NamedTuple):
 
     def one(self, play: CataloguePlay) -> list[Trial]:
         """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken."""
+        patience, shows = self.patience_seconds, self.shows
         with Play(
-            self.merchant, dialect=play.dialect, seed=self.seed, patience_seconds=self.patience_seconds
+            self.merchant, dialect=play.dialect, seed=self.seed, patience_seconds=patience, shows=shows
         ) as running:
             for each in play.steps:
                 each.take(running)

@@ -24,7 +24,7 @@ from paydouble.webhooks.deliveries import Delivery
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
-_View = list[tuple[str, Decimal | None, int | None]]
+_View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
 
 
 class Driver:
@@ -38,8 +38,8 @@ class Driver:
         self.findings: list[Finding] = []
         self.down = False
         """Whether the merchant's receiver cannot be reached."""
-        self.on_received: Callable[[], None] = lambda: None
-        """Called after each webhook that the merchant has worked on."""
+        self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
+        """Called with each webhook that the merchant has answered, the status, and whether no call is running."""
         self.interruption: tuple[str, int, Callable[[], None]] | None = None
         """What interrupts the merchant's work on the next webhook, at which point of its code, and what notes it."""
         self.expectation = ""
@@ -126,7 +126,7 @@ class Driver:
         self._judge(status, expectation, words, excused=excused)
         if expectation != ACCEPT and activity == self._activity and before != self._view():
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
-        self.on_received()
+        self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
         if interruption == "answer lost":
             raise Unreachable("timeout", "the answer was lost")
         return status
@@ -250,7 +250,12 @@ class Driver:
     def _view(self) -> _View:
         merchant = self.merchant
         return [
-            (merchant.order_status(each.id), merchant.balance(each.id), merchant.shipments(each.id))
+            (
+                merchant.order_status(each.id),
+                merchant.balance(each.id),
+                merchant.shipments(each.id),
+                dict(merchant.effects(each.id)),
+            )
             for each in self.orders
         ]
 

@@ -34,6 +34,8 @@ class Rule(IntEnum):
     """A webhook that must not change anything has changed something."""
     ANSWER = auto()
     """Its answer to a webhook is wrong."""
+    LOST = auto()
+    """It acknowledged an event and did not do what the event asks for."""
     EFFECTS = auto()
     """It did twice what may be done once, or did it without money."""
     VIEW = auto()

@@ -39,10 +39,15 @@ def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
             )
 
 
-def of_keys(box: Sandbox, start: int) -> Iterator[Found]:
-    """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal."""
+def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
+    """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal.
+
+    `clicked` is whether the customer has clicked once more meanwhile, so that a refused request may be made again.
+    """
     log = box.journal.requests
+    earlier = {entry.key for entry in islice(log.entries, start - log.evicted)}
     keys: dict[tuple[str, str | None], str] = {}
+    refused: dict[tuple[str, str | None], bytes] = {}
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
@@ -51,9 +56,14 @@ def of_keys(box: Sandbox, start: int) -> Iterator[Found]:
         intent = (entry.operation, _order_of(entry))
         if keys.get(intent, entry.key) != entry.key:
             yield Rule.NEW_KEY, f"took a new Idempotency-Key for a retry ({_named(entry)})"
+        elif refused.get(intent) == entry.body and not clicked:
+            yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         keys[intent] = entry.key
         if entry.status in {400, 422}:
-            keys.pop(intent, None)  # a final refusal: the next request is another one
+            keys.pop(intent, None)  # a final refusal: another request may follow, with another body
+            # Under an older key it may be the answer to an earlier click, which this click makes anew.
+            if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
+                refused[intent] = entry.body
 
 
 def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
@@ -77,8 +87,11 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.VIEW, f"calls {name} {status}, but no money has come"
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
+    for effect, times in merchant.effects(name).items():
+        if times > 1:
+            yield Rule.EFFECTS, f"did {effect!r} {times} times for {name}; it may happen once"
     shipped = merchant.shipments(name)
-    if shipped is None or not shipped:
+    if not shipped:
         return
     if shipped > 1:
         yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
@@ -86,6 +99,15 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.EFFECTS, f"fulfilled {name}, but no money has come"
     elif expected.amount_differs(state):
         yield Rule.EFFECTS, f"fulfilled {name}, but another amount was paid than was asked for"
+
+
+def of_acknowledged(merchant: Merchant, order: Order, status: str, event: str, answer: int) -> Iterator[Found]:
+    """Yield what is missing after a merchant has acknowledged the event that says an order is paid."""
+    told = f"answered {answer} to the {event} of {order.id} and"
+    if status in _HAS_NONE:
+        yield Rule.LOST, f"{told} still calls it {status}"
+    elif merchant.shipments(order.id) == 0 and status == "paid":
+        yield Rule.LOST, f"{told} has not fulfilled it"
 
 
 def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:

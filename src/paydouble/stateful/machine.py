@@ -53,7 +53,7 @@ from paydouble.core.errors import UsageError
 from paydouble.stateful.catalogue import PRICES, CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import Play
+from paydouble.stateful.play import Play, Shows, when_it_shows
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PROVIDER_ACTS
@@ -119,6 +119,7 @@ class MerchantMachine(RuleBasedStateMachine):
     coverage: ClassVar[Coverage]
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
+    shows: ClassVar[Shows] = ""
     preferred: Callable[[str, str], str]
     play: Play
 
@@ -149,8 +150,10 @@ class MerchantMachine(RuleBasedStateMachine):
         """
         merchant = cls._merchant()
         cls.coverage, cls.preferences = Coverage(), Preferences()
+        cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         if "catalogue" in cls.phases:
-            CatalogueRun(merchant, cls.seed, cls.patience_seconds).all(cls.coverage, Progress(cls.__name__))
+            run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
+            run.all(cls.coverage, Progress(cls.__name__))
         if "hunt" in cls.phases:
             cls._hunt(hunt)
         print(f"{cls.__name__}: {cls.coverage.summary()}")  # noqa: T201 - the result of a test run
@@ -183,7 +186,9 @@ class MerchantMachine(RuleBasedStateMachine):
         """Start with an empty shop, and with half of the vocabulary preferred."""
         merchant = self._merchant()
         self.preferred = self.preferences.of(preference, self.coverage)
-        self.play = Play(merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds)
+        self.play = Play(
+            merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds, shows=self.shows
+        )
 
     @_few_orders
     @rule(price=_prices, troubles=st.lists(_post_troubles, min_size=1, max_size=2))
@@ -287,6 +292,11 @@ class MerchantMachine(RuleBasedStateMachine):
     def pass_time(self, time: str) -> None:
         """Time passes, and no background job runs."""
         self.play.pass_time(time)
+
+    @rule()
+    def work_off(self) -> None:
+        """Background jobs run, and no read gets an answer."""
+        self.play.work_off()
 
     @rule(time=st.sampled_from(["1h", "50h", "80h"]))
     def outage(self, time: str) -> None:

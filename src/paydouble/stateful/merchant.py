@@ -35,6 +35,9 @@ NEEDED: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+_NO_EFFECTS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
 class Refused(Exception):
     """Raised by a merchant that declines a request, such as the refund of an order that is not paid."""
 
@@ -141,6 +144,13 @@ class Merchant:
 
     def shipments(self, order_id: str) -> int | None:
         """Return how often an order was fulfilled; None when the merchant does not count."""
+
+    def effects(self, order_id: str) -> Mapping[str, int]:
+        """Return how often each effect of an order has happened that may happen once: mails, stock, points.
+
+        The names are the merchant's own. Shipping belongs into `shipments`, which also needs the money to be there.
+        """
+        return _NO_EFFECTS
 
     def close(self) -> None:
         """Release what the play held: connections, files, threads."""

@@ -7,14 +7,15 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
+from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
@@ -45,12 +46,14 @@ from paydouble.stateful.troubles import (
 from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
 
 _ROUNDS: Final = 6
+_PAID_EVENT: Final = "pay-in.succeeded"
 _HOUR: Final = 3_600_000
 _MOST_TIMERS: Final = 10_000
 _TIMERS_AT_ONCE: Final = 25
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
 _settings: dict[str, Settings] = {}
+Shows = Literal["", "at once", "after jobs"]
 
 
 class _Pending(NamedTuple):
@@ -65,9 +68,18 @@ class Play:
     """One run of one merchant. As a context manager it calls `end`, unless something was raised before."""
 
     def __init__(
-        self, merchant: MakeMerchant, *, dialect: str = "plain", seed: int = 0, patience_seconds: float = 10.0
+        self,
+        merchant: MakeMerchant,
+        *,
+        dialect: str = "plain",
+        seed: int = 0,
+        patience_seconds: float = 10.0,
+        shows: Shows = "",
     ) -> None:
         """Start with an empty shop. `patience_seconds` is the limit in real time of one call of the adapter.
+
+        `shows` is when the merchant shows a payment of which the webhook has come: `at once`, `after jobs` when a
+        background job works on it first, or nothing when it only asks the service, and cannot be held to it.
 
         `UsageError` for an unknown dialect, `AdapterMisfit` for an adapter that cannot be used.
         """
@@ -75,11 +87,13 @@ class Play:
             _settings[dialect] = load_settings(_named(DIALECTS, dialect, "dialect"))
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
+        self._shows = shows
+        self._acknowledged: dict[str, tuple[str, int]] = {}
         self.trials = [Trial("dialect", dialect, "none", "none")]
         """What has acted so far."""
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
-        self._driver.on_received = self._check_view
+        self._driver.on_received = self._check_webhook
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._seen = 0
@@ -183,6 +197,16 @@ class Play:
         """Let time pass without any background job."""
         with self._step(f"{time} pass, and no background job runs", f"play.pass_time({time!r})"):
             self._double.advance(by=parse_duration(time))
+
+    def work_off(self) -> None:
+        """The merchant's background jobs run, and get no answer to any read: what was acknowledged has to suffice."""
+        with self._step("Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE)):
+            armed = self._arm(_MUTE)
+            self._driver.call("tick")
+            self._disarm(armed)
+            if self._shows:
+                self._check_view()
+                self._check_acknowledged()
 
     def outage(self, time: str) -> None:
         """The merchant's receiver cannot be reached for a time."""
@@ -334,6 +358,28 @@ class Play:
             self._add_findings(invariants.of_view(self._driver.merchant, order, status, found))
             order.status = status
 
+    def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
+        self._check_view()
+        event = webhook.delivery.event
+        if event.type != _PAID_EVENT or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
+            return
+        for order in self.orders:
+            state = expected.expected_state(self._box, order)
+            if event.object_id in {each.id for each in state.paid} and not (
+                order.paid_late or expected.amount_differs(state)
+            ):
+                self._acknowledged[order.id] = (event.type, answer)
+        if outermost and self._shows == "at once":
+            self._check_acknowledged()
+
+    def _check_acknowledged(self) -> None:
+        for order in self.orders:
+            if order.id in self._acknowledged:
+                found = invariants.of_acknowledged(
+                    self._driver.merchant, order, order.status, *self._acknowledged.pop(order.id)
+                )
+                self._add_findings(found)
+
     def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
         for rule, text in found:
             self._driver.add_finding(rule, text)
@@ -341,6 +387,7 @@ class Play:
     def _report(self) -> None:
         if self._driver.findings:
             first, *others = by_cause(self._driver.findings)
+            self.story.shows = self._shows if first.rule == Rule.LOST else ""
             text = self.story.report(first.text, [each.text for each in others], self._name, self._box)
             raise MerchantBug(first.text, text, first.rule)
 
@@ -367,7 +414,7 @@ class Play:
                 self.story.faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
-            self._create_deposit(how, target, met.retry_after_seconds)
+            self._create_deposit(how, target, met.retry_after_seconds, clicked=meanwhile == "second click")
             self._note_requests("POST", trouble, state, armed, start)
             self._note_requests("meanwhile", meanwhile, state, first, start)
             if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
@@ -383,11 +430,13 @@ class Play:
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
 
-    def _create_deposit(self, how: str, target: Order, retry_after_seconds: float | None = None) -> None:
+    def _create_deposit(
+        self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
+    ) -> None:
         start = self._box.journal.requests.total
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
         self._driver.service.interruptions.clear()
-        self._add_findings(invariants.of_keys(self._box, start))
+        self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
 
     def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
         met = _named(POST_TROUBLES, trouble, "trouble")
@@ -469,10 +518,32 @@ class Play:
 
 
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
+_MUTE: Final = Trouble("", ({"on": "api", "match": {"method": "GET"}, "effect": {"type": "connection_reset"}},))
 _FIRST: Final = Trouble(
     "",
     ({"on": "webhooks", "times": 1, "match": {"event_type": "pay-in.created"}, "effect": {"type": "before_response"}},),
 )
+
+
+def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Shows:
+    """Return when a merchant shows a payment of which the webhook has come, in a play without any trouble."""
+    play = Play(merchant, seed=seed, patience_seconds=patience_seconds)
+    found: Shows = ""
+    with suppress(MerchantBug):  # the catalogue reports it
+        play.order()
+        play.pay()
+        play.pass_time("10s")
+        if _is_shown(play):
+            found = "at once"
+        else:
+            play.work_off()
+            found = "after jobs" if _is_shown(play) else ""
+    play.close()
+    return found
+
+
+def _is_shown(play: Play) -> bool:
+    return play.status() == "paid" and play.shipments() != 0
 
 
 def _kill() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -29,6 +29,9 @@ MOST_CALLS: Final = 40
 LONGEST_SECONDS: Final = 4 * 3600.0
 # A third identical request in the same instant is a loop without a pause.
 _AT_ONCE: Final = 3
+# Twice what the contract asks for (section 7: at most five attempts, with exponential backoff).
+_MOST_ATTEMPTS: Final = 10
+_EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
@@ -67,6 +70,11 @@ class _Usage:
     limited_at: float | None = None
     last: tuple[float, str, str, str | None] | None = None
     at_once: int = 0
+    attempts: int = 0
+    """Of the same request."""
+    failed_at: float | None = None
+    """When the latest attempt failed in a way after which a client retries; None when it did not."""
+    pauses: list[float] = field(default_factory=list)
 
 
 class Service:
@@ -143,13 +151,25 @@ class Service:
         reply = self._double.handle(Request(method, target, sent, body, remote="127.0.0.1"))
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
             reply.wire = None  # it would break the body, and HEAD has none
-        answer = self._perform(reply, timeout)
+        try:
+            answer = self._perform(reply, timeout)
+        except OSError:
+            self._note_failure(method)
+            raise
+        if answer.status >= 500:  # noqa: PLR2004 - HTTP
+            self._note_failure(method)
+        elif method == "POST":
+            self._usage.failed_at = None
         if method == "HEAD":
             answer = replace(answer, body=b"")
         if answer.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
             self._usage.limited_at = self.now()
         self._interruption_point()
         return answer
+
+    def _note_failure(self, method: str) -> None:
+        if method == "POST":
+            self._usage.failed_at = self.now()
 
     def _interruption_point(self, *, in_database: bool = False) -> None:
         if self.killed:
@@ -171,6 +191,7 @@ class Service:
         if method != "POST":
             return
         now = self.now()
+        self._count_attempt(method, target, key, now)
         same = (now, method, target, key)
         usage.at_once = usage.at_once + 1 if same == usage.last else 1
         usage.last = same
@@ -182,6 +203,25 @@ class Service:
             if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
                 asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
                 self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
+
+    def _count_attempt(self, method: str, target: str, key: str | None, now: float) -> None:
+        usage = self._usage
+        if usage.last is None or usage.last[1:] != (method, target, key):
+            usage.attempts, usage.failed_at, usage.pauses = 0, None, []
+        usage.attempts += 1
+        if usage.attempts == _MOST_ATTEMPTS + 1:
+            self._add_finding(
+                Rule.RETRIES, f"sends {method} {target} more than {_MOST_ATTEMPTS} times in one operation"
+            )
+        if usage.failed_at is None:
+            usage.pauses = []
+            return
+        usage.pauses.append(now - usage.failed_at)
+        first, *others = usage.pauses
+        # With jitter two pauses are never the same.
+        if len(others) == _EQUAL_PAUSES - 1 and first and all(abs(each - first) < first / 100 for each in others):
+            again = f"{_EQUAL_PAUSES} times after {first:g} s each"
+            self._add_finding(Rule.RETRIES, f"repeats {method} {target} {again}; the pauses have to grow")
 
     def _perform(self, reply: Reply, timeout: float | None) -> Response:
         """Let the time of an answer pass, and return it or raise what a client raises."""

@@ -22,6 +22,8 @@ class Story:
     sentences: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
+    shows: str = ""
+    """When the merchant shows what a webhook told, where the verdict depends on it."""
 
     def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
         """Add a step: a sentence, the call of `Play` that does it, and the faults that it armed."""
@@ -46,6 +48,7 @@ class Story:
     def _test(self, merchant: str) -> str:
         options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""
         options += f", seed={self.seed}" if self.seed else ""
+        options += f", shows={self.shows!r}" if self.shows else ""
         lines = [
             "from paydouble.stateful import Play",
             "",

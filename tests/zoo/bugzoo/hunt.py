@@ -15,6 +15,7 @@ from bugzoo.stories import play_story
 from paydouble.stateful import MerchantBug, MerchantMachine
 from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.coverage import Coverage
+from paydouble.stateful.play import when_it_shows
 
 STEPS = 12
 ROUND = 60
@@ -47,7 +48,7 @@ def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
     coverage = Coverage()
     verdict: str | None = None
     try:
-        CatalogueRun(merchant).all(coverage, lambda _number, _total: None)
+        CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
     except MerchantBug as bug:
         verdict = bug.verdict
     tried = coverage.plays

@@ -1,0 +1,229 @@
+"""The rules that a merchant is held to: each finds its mistake, and none is broken by what the contract allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.client import Client, Declined
+from bugzoo.receiver import Receiver
+from bugzoo.shop import Shop
+from bugzoo.store import Row
+
+from paydouble.stateful import MerchantBug, Play, Webhook
+from paydouble.stateful.play import Shows, when_it_shows
+
+
+def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant
+    """Return the correct merchant with other parts."""
+    return type("ShopAdapter", (ZooMerchant,), parts)
+
+
+class AnswersFirst(Receiver):
+    """Acknowledges before it works, and forgets the work when the process is killed."""
+
+    queue: list[dict[str, Any]]
+
+    def accept(self, event: dict[str, Any]) -> int:
+        self.queue = [*getattr(self, "queue", []), event]
+        return 200
+
+    def work_off(self) -> None:
+        for event in getattr(self, "queue", []):
+            super().accept(event)
+        self.queue = []
+
+
+class Swallows(Receiver):
+    """Acknowledges what its database did not keep."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        try:
+            return super().accept(event)
+        except Exception:  # noqa: BLE001 - the mistake
+            return 200
+
+
+class OnlyAsks(Receiver):
+    """Takes an event as a hint, and believes the service alone."""
+
+    def apply(self, kind: str, order_id: str, event: dict[str, Any]) -> None:
+        self.shop.look_up(order_id)
+        self.shop.ship_what_is_paid(order_id)
+
+
+class OnlyAsksLater(OnlyAsks):
+    """Asks in a background job."""
+
+    def apply(self, kind: str, order_id: str, event: dict[str, Any]) -> None:
+        """Leave it to the job."""
+
+
+@pytest.mark.parametrize(
+    ("receiver", "shows"),
+    [(Receiver, "at once"), (AnswersFirst, "after jobs"), (OnlyAsks, "at once"), (OnlyAsksLater, "")],
+)
+def test_when_a_payment_shows_is_found_out(receiver: type[Receiver], shows: Shows) -> None:
+    """In a play without any trouble; a merchant that has to ask for it is not held to anything."""
+    assert when_it_shows(shop(receiver_part=receiver)) == shows
+
+
+def test_an_adapter_that_fails_shows_nothing() -> None:
+    """What is wrong with it is found by the catalogue."""
+
+    class Raises(ZooMerchant):
+        def pay(self, order_id: str) -> None:
+            raise KeyError(order_id)
+
+    assert when_it_shows(Raises) == ""
+
+
+def test_an_event_that_was_acknowledged_and_lost_is_found() -> None:
+    """Before reconciliation heals it; the printed test has what it was held to."""
+    with pytest.raises(MerchantBug) as caught, Play(shop(receiver_part=Swallows), shows="at once") as play:
+        play.order()
+        play.pay()
+        play.pass_time("5s")
+        play.interrupt_webhook("database down")
+        play.pass_time("1m")
+
+    assert (
+        caught.value.verdict
+        == "The merchant answered 200 to the pay-in.succeeded of order-1 and still calls it pending"
+    )
+    assert "with Play(ShopAdapter, shows='at once') as play:" in str(caught.value)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_queued_work_has_to_outlive_the_process(restarted: bool) -> None:
+    """A job that runs makes good for it; a restart before loses it, and a job that asks must not hide that."""
+    play = Play(shop(receiver_part=AnswersFirst), shows="after jobs")
+    play.order()
+    play.pay()
+    play.pass_time("10s")
+    if restarted:
+        play.restart()
+        with pytest.raises(MerchantBug, match=r"answered 200 to the pay-in.succeeded of order-1 and still calls it"):
+            play.work_off()
+    else:
+        play.work_off()
+        play.end()
+    play.close()
+
+
+def test_goods_that_were_not_shipped_are_found() -> None:
+    """The order is paid, and the event acknowledged."""
+
+    class NeverShips(Shop):
+        def ship_what_is_paid(self, order_id: str) -> None:
+            """Forget it."""
+
+    play = Play(shop(shop_part=NeverShips), shows="at once")
+    play.order()
+    play.pay()
+    with pytest.raises(MerchantBug, match=r"answered 200 to the pay-in.succeeded of order-1 and has not fulfilled it"):
+        play.pass_time("10s")
+    play.close()
+
+
+class AsksAgain(Shop):
+    """Repeats a request that was refused, under a new key."""
+
+    def on_declined(self, order: Row) -> None:
+        self.begin_attempt(order, order["method"])
+        again = self.store.order(order["id"])
+        assert again is not None
+        try:
+            made = self.client.post("/pay-in/deposit-creation", again["key"], again["body"])
+        except Declined:
+            return
+        self.on_made(again, made)
+
+
+def test_a_refused_request_is_not_repeated_blindly() -> None:
+    """The same body under a new key is no other request, unless the customer has clicked meanwhile."""
+    for meanwhile in ("none", "second click"):
+        play = Play(shop(shop_part=AsksAgain))
+        play.order()
+        if meanwhile == "none":
+            with pytest.raises(MerchantBug, match="repeated a request that was refused for good, under a new key"):
+                play.pay(trouble="unknown code")
+        else:
+            play.pay(trouble="unknown code", meanwhile=meanwhile, at=1)
+        play.close()
+
+
+class Retries(Client):
+    """Retries as often, and after such pauses, as a test says."""
+
+    pauses: tuple[float, ...] = ()
+
+    def post(self, path: str, key: str, body: bytes) -> dict[str, Any]:
+        for pause in (*self.pauses, 0):
+            try:
+                answer = self.send("POST", path, key, body)
+            except OSError:
+                pass
+            else:
+                if answer.status < 500:
+                    return self.outcome(answer)
+            self.service.sleep(pause)
+        raise Declined("gave up")
+
+
+@pytest.mark.parametrize(
+    ("pauses", "found"),
+    [
+        ((1, 1, 1), "repeats POST /api/v1/pay-in/deposit-creation 3 times after 1 s each; the pauses have to grow"),
+        ((1, 1), None),
+        ((1, 2, 2, 2), None),
+        ((1.3, 0.9, 1.1, 1.2), None),
+        (tuple(range(1, 11)), "sends POST /api/v1/pay-in/deposit-creation more than 10 times in one operation"),
+        (tuple(range(1, 10)), None),
+    ],
+)
+def test_retries_are_few_and_their_pauses_grow(pauses: tuple[float, ...], found: str | None) -> None:
+    """Exponential back-off and at most five attempts are what the contract asks for; jitter and a ceiling are fine."""
+    play = Play(shop(client_part=type("Client", (Retries,), {"pauses": pauses})))
+    play.order()
+    for trouble in ("503", "request lost"):
+        if found is None:
+            play.pay(trouble=trouble, lasts="end")
+        else:
+            with pytest.raises(MerchantBug, match=found):
+                play.pay(trouble=trouble, lasts="end")
+            break
+    play.close()
+
+
+class Mails(ZooMerchant):
+    """Sends a mail for each webhook, and one for each order."""
+
+    mails: dict[str, int]
+
+    def receive(self, webhook: Webhook) -> int:
+        self.mails = {"receipt": getattr(self, "mails", {}).get("receipt", 0) + 1, "welcome": 1}
+        return super().receive(webhook)
+
+    def effects(self, order_id: str) -> Mapping[str, int]:
+        return getattr(self, "mails", {})
+
+
+def test_an_effect_that_happens_twice_is_found() -> None:
+    """By the name that the merchant gives it."""
+    with pytest.raises(MerchantBug, match="did 'receipt' 2 times for order-1; it may happen once"), Play(Mails) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+
+
+def test_a_forged_webhook_must_have_no_effect() -> None:
+    """An effect is part of what must not change."""
+    play = Play(Mails)
+    play.order()
+    play.pay()
+    with pytest.raises(MerchantBug, match="changes its state because of a webhook whose signature does not hold"):
+        play.inject("wrong secret")
+    play.close()
