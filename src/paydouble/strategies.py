@@ -142,7 +142,7 @@ def events(draw: st.DrawFn, history: History | None = None) -> list[SentEvent]:
     customer = Customer(draw(_names), draw(_names), "ada@example.test")
     pay_in = PayIn(
         id=ids.make("payin"), sequence=1, reference=ids.reference("PAY"),
-        external_identifier=f"order-{draw(st.integers(1, 99))}", amount=minor, currency=currency,
+        external_identifier=f"order-{draw(st.integers(1, 99))}", amount=minor, currency=currency, digits=2,
         payment_method=method, customer=customer, created_at=_START, updated_at=_START,
         expires_at=_START + 86_400_000, checkout_base="",
     )  # fmt: skip

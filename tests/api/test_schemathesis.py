@@ -25,7 +25,18 @@ def populate(sandbox: Sandbox) -> dict[str, str]:
     """Make one resource of each kind; returns their identifiers."""
     method = load_catalogue().methods[0]
     customer = Customer("Ada", "Lovelace", "ada@example.test")
-    order = Order("order-1", 10_000_000_00, "EUR", method.named, customer, expires_in_ms=86_400_000)
+    order = Order(
+        expires_in_ms=86_400_000,
+        external_identifier="order-1",
+        amount=10_000_000_00,
+        currency="EUR",
+        digits=2,
+        payment_method=method.named,
+        customer=customer,
+        return_url=None,
+        notification_url=None,
+        metadata=None,
+    )
     pay_in, _ = sandbox.create_pay_in(sandbox.scenario("happy-path"), order)
     for status in ("pending", "processing", "succeeded"):
         sandbox.force_transition(pay_in, status)

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rehearsals import scenario
 
+from paydouble.api.schemas import DepositRequest
 from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
+from paydouble.scenarios.play import Deposit
 
 LOST = Response(None, why="reset")
 
@@ -107,6 +109,13 @@ def test_a_deposit_is_as_the_file_wants_it() -> None:
         **wanted,
         "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "bob@example.test"},
     }
+
+
+def test_a_file_can_give_every_member_of_a_deposit() -> None:
+    """Except the two that name the merchant's own addresses; each is as in the API, with a default."""
+    addresses = {"notification_url", "return_url"}
+
+    assert set(Deposit.model_fields) == set(DepositRequest.model_fields) - addresses
 
 
 def test_another_deposit_is_as_the_first_but_for_what_it_says() -> None:

@@ -72,6 +72,9 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
         "customer": CUSTOMER,
         "expires_in_ms": DAY,
         "digits": MINOR_DIGITS[currency],
+        "return_url": None,
+        "notification_url": None,
+        "metadata": None,
         **members,
     }
     return sandbox.create_pay_in(sandbox.scenario(name), Order(**wanted))[0]

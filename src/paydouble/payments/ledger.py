@@ -127,38 +127,18 @@ class Ledger:
         self, now: int, order: Order, *, checkout_base: str, scenario: str = ""
     ) -> tuple[PayIn, Document]:
         """Open a deposit, `created`; return it with its documented members as its first event has them."""
-        (
-            identifier,
-            amount,
-            currency,
-            method,
-            customer,
-            expires_in_ms,
-            return_url,
-            notification_url,
-            metadata,
-            digits,
-        ) = order
         # By position, since keyword arguments for so many members are the slowest line of a deposit.
         pay_in = PayIn(
             self._ids.make("payin"),
             len(self._order[PayIn]) + 1,
             self._ids.reference("PAY"),
-            identifier,
-            amount,
-            currency,
-            method,
-            customer,
             now,
             now,
-            now + expires_in_ms,
+            now + order.expires_in_ms,
             checkout_base,
-            return_url,
-            notification_url,
-            metadata,
+            *order[1:],
         )
         pay_in.scenario = scenario
-        pay_in.digits = digits
         return pay_in, self._open(pay_in, now)
 
     def create_refund(  # noqa: PLR0913 - a refund has this many members

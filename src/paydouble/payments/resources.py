@@ -46,18 +46,22 @@ class Customer(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What a merchant asks for with a deposit; the amount in minor units."""
+    """What a merchant asks for with a deposit; the amount in minor units.
 
+    After the first member come those that the pay-in keeps, in the order of its own fields. None has a default, so the
+    type checker reports code that forgets one.
+    """
+
+    expires_in_ms: int
     external_identifier: str
     amount: int
     currency: str
+    digits: int
     payment_method: PaymentMethod
     customer: Customer
-    expires_in_ms: int
-    return_url: str | None = None
-    notification_url: str | None = None
-    metadata: dict[str, str] | None = None
-    digits: int = 2
+    return_url: str | None
+    notification_url: str | None
+    metadata: dict[str, str] | None
 
 
 @dataclass(slots=True, eq=False)
@@ -70,16 +74,18 @@ class PayIn:
     id: str
     sequence: int
     reference: str
-    external_identifier: str
-    amount: int
-    currency: str
-    payment_method: PaymentMethod
-    customer: Customer
     created_at: int
     updated_at: int
     expires_at: int
     checkout_base: str
     """The URL of its payer's page, without its id at the end."""
+    external_identifier: str
+    amount: int
+    currency: str
+    digits: int
+    """Minor digits of its currency, as they were when it was created."""
+    payment_method: PaymentMethod
+    customer: Customer
     return_url: str | None = None
     notification_url: str | None = None
     metadata: dict[str, str] | None = None
@@ -91,8 +97,6 @@ class PayIn:
     """The amount that will be paid, when it differs from `amount`."""
     previous: Document | None = None
     """The documented members that the latest change replaced, with their earlier values."""
-    digits: int = 2
-    """Minor digits of its currency, as they were when it was created."""
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the documented members alone."""
@@ -224,7 +228,7 @@ class Dispute:
 
 @dataclass(slots=True, eq=False)
 class Payout:
-    """Money to a beneficiary (assumed). It has no events: the contract lists none."""
+    """Money to a beneficiary (assumed)."""
 
     OBJECT: ClassVar = "payout"
     TABLE: ClassVar = lifecycle.PAYOUT

@@ -157,11 +157,8 @@ class Merchant:
             "payment_method": method.model_dump(exclude_none=True),
             "customer": {**customer.model_dump(), **({"email": self._email} if self._email else {})},
         }
-        for name in ("country", "expires_in", "metadata"):
-            value = getattr(wanted, name)
-            if value is not None:
-                body[name] = value
-        return body
+        given = {name: value for name, value in wanted if name not in body and value is not None}
+        return {**body, **given}
 
     def _path(self, operation: str, object_id: str = "") -> str:
         return self._paths[operation].replace("{id}", object_id)

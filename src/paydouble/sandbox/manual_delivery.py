@@ -113,6 +113,7 @@ def sample(kind: str, ids: Ids, number: int, now: int, response_window: int) -> 
         external_identifier="test-webhook",
         amount=4990,
         currency="EUR",
+        digits=2,
         payment_method=PaymentMethod("CREDIT_CARD", "card", "Credit card"),
         customer=Customer("Ada", "Lovelace", "ada@example.test"),
         created_at=now,

@@ -2,13 +2,14 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import fields
 
 import orjson
 import pytest
 from benches import DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid, script
 
 from paydouble.core.errors import ApiError, IllegalTransition
-from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Transaction
+from paydouble.payments.resources import Dispute, Failure, Order, PayIn, Payout, Refund, Transaction
 from paydouble.sandbox import Sandbox
 
 
@@ -35,6 +36,14 @@ def test_a_resource_is_found_by_its_id_and_kind() -> None:
         with pytest.raises(ApiError) as caught:
             box.ledger.get(kind, wrong)
         assert (caught.value.code, caught.value.message) == ("NOT_FOUND", f"There is no {name} {wrong!r}.")
+
+
+def test_a_pay_in_keeps_the_members_of_its_order() -> None:
+    """They are passed on by position, so a pay-in has them in the same order."""
+    names = [each.name for each in fields(PayIn)]
+    first = names.index("external_identifier")
+
+    assert names[first : names.index("status")] == list(Order._fields[1:])
 
 
 def test_lists_come_newest_first_from_any_place() -> None:
