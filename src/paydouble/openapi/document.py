@@ -18,7 +18,7 @@ from paydouble.core.json_schema import REF
 from paydouble.guards.credentials import CHALLENGE
 from paydouble.openapi.components import EVENTS, envelope_name, schemas
 from paydouble.openapi.examples import KEY, example_name, examples
-from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.events import EVENT_TYPES, FAMILIES
 from paydouble.version import __version__
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME
 
@@ -29,8 +29,8 @@ _TAGS: Final = {
     "pay-in": "Deposits: created by the business, completed by a payer.",
     "refund": "Money that goes back to the payer.",
     "dispute": "Chargebacks of pay-ins.",
-    "payout": "Money to a beneficiary; without events.",
-    "transaction": "Bookings that never change; without events.",
+    "payout": "Money to a beneficiary.",
+    "transaction": "Bookings that never change.",
     "webhooks": "What the service sends to the business's notification URL.",
 }
 _INTRODUCTION: Final = """\
@@ -105,7 +105,7 @@ def document(operations: Sequence[Operation], *, server_url: str, settings: Sett
         "info": {"title": "paydouble", "version": __version__, "description": _INTRODUCTION},
         "servers": [{"url": server_url}],
         "security": [{_SECURITY: []}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "tags": [{"name": name, "description": _tag(name, text)} for name, text in _TAGS.items()],
         "paths": paths,
         "webhooks": {kind: {"post": _webhook(kind, settings.webhooks)} for kind in EVENT_TYPES},
         "components": {
@@ -121,6 +121,11 @@ def document(operations: Sequence[Operation], *, server_url: str, settings: Sett
             },
         },
     }
+
+
+def _tag(name: str, text: str) -> str:
+    """Return the description of a tag, which says when a kind of resource has no events."""
+    return text if name == "webhooks" or name in FAMILIES else f"{text[:-1]}; without events."
 
 
 def _operation(operation: Operation, settings: Settings) -> Document:

@@ -42,6 +42,10 @@ def _types_by_state(family: str, kind: type[PayIn | Refund | Dispute]) -> Mappin
     return {state: f"{family}.{state}" for state in kind.TABLE}
 
 
+# A dispute's events are not named after its states.
+_STATES: Final = MappingProxyType(
+    {"dispute.created": lifecycle.first(lifecycle.DISPUTE), "dispute.updated": "under_review", "dispute.closed": "won"}
+)
 _TYPES: Final = {kind.OBJECT: _types_by_state(family, kind) for family, kind in FAMILIES.items()}
 
 
@@ -71,6 +75,11 @@ def event_type(resource: Resource, *, opened: bool) -> str | None:
         return "dispute.created"
     types = _TYPES.get(resource.OBJECT)
     return None if types is None else types[resource.status]
+
+
+def reported_state(kind: str) -> str:
+    """Return the state that an event of a documented type reports; where it can report several, one of them."""
+    return _STATES.get(kind) or kind.partition(".")[2]
 
 
 def changes(before: Document, after: Document) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paydouble.core.errors import UsageError
-from paydouble.payments.events import EVENT_TYPES, FAMILIES, Event
+from paydouble.payments.events import EVENT_TYPES, FAMILIES, Event, reported_state
 from paydouble.payments.resources import (
     Customer,
     Dispute,
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
     from paydouble.sandbox.publishing import Publisher
     from paydouble.webhooks.deliveries import Outbox
-
-# The state of a dispute that each of its event types reports.
-_DISPUTE_STATES = {"created": "needs_response", "updated": "under_review", "closed": "won"}
 
 
 class ManualDelivery:
@@ -105,7 +102,7 @@ def sample(kind: str, ids: Ids, number: int, now: int, response_window: int) -> 
 
     `number` distinguishes its id from those of other samples; `response_window` is a dispute's, in milliseconds.
     """
-    family, _, state = kind.partition(".")
+    family, state = kind.partition(".")[0], reported_state(kind)
     pay_in = PayIn(
         id=ids.derive("payin", "sample", number),
         sequence=0,
@@ -149,6 +146,6 @@ def sample(kind: str, ids: Ids, number: int, now: int, response_window: int) -> 
             evidence_due_by=now + response_window,
             created_at=now,
             updated_at=now,
-            status=_DISPUTE_STATES[state],
+            status=state,
         )
     return pay_in

@@ -225,7 +225,7 @@ class EventContext:
                 return self.attempt
             case "external_identifier" | "scenario":
                 pay_in = pay_in_of(self._publisher.ledger, self._object_id)
-                return getattr(pay_in, member) if pay_in else None
+                return getattr(pay_in or self._publisher.ledger.find(self._object_id), member, None)
             case _:
                 raise KeyError(member)
 

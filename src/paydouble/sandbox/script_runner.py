@@ -253,7 +253,7 @@ class ScriptRunner:
         # A payment that is being verified cannot expire any more, and a final state does not change, unless the script
         # forces it: late money on an expired pay-in.
         final = is_final(resource.TABLE, resource.status)
-        paid = isinstance(resource, PayIn) and resource.status == "processing"
+        paid = isinstance(resource, PayIn) and resource.status not in UNPAID
         for timer in self._timers.of(resource.id):
             command = timer.command
             goes_on = isinstance(command, PlayStep) and _plays_after_final(command.steps[command.place])

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from paydouble.core.money import MINOR_DIGITS, to_minor
-from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.events import EVENT_TYPES, reported_state
 from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, finals, first
 from paydouble.scenarios.base import Place
 from paydouble.scenarios.diagnostics import Diagnostic, listed
@@ -100,9 +100,9 @@ def _amount(deposit: Deposit, first: Deposit, place: Place) -> Iterator[Diagnost
 def _events(play: _Play, pay_in: Reach, refund: Reach, dispute: Reach, *, scripted: bool) -> Iterator[Diagnostic]:
     done = {action.kind for action in play.merchant}
     # Every pay-in can expire, or be cancelled by the merchant.
-    possible = {"pay-in.created", "pay-in.cancelled", *(f"pay-in.{status}" for status in pay_in.seen)}
+    possible = _types_of("pay-in", pay_in.seen | {"created", "cancelled"})
     if pay_in.opens_refund or "refund" in done:
-        possible |= {"refund.created", *(f"refund.{status}" for status in refund.seen)}
+        possible |= _types_of("refund", refund.seen | {"created"})
     if pay_in.opens_dispute:
         possible.add("dispute.created")
         if "evidence" in done or dispute.seen - _CLOSED:
@@ -116,6 +116,11 @@ def _events(play: _Play, pay_in: Reach, refund: Reach, dispute: Reach, *, script
             place = (*place, "event") if isinstance(expected, ExpectedEvent) else place
             can = listed(each for each in EVENT_TYPES if each in possible)
             yield Diagnostic(place, f"{event} never comes here", can)
+
+
+def _types_of(family: str, states: set[str]) -> set[str]:
+    """Return the types of a family's events that report one of these states."""
+    return {kind for kind in EVENT_TYPES if kind.startswith(f"{family}.") and reported_state(kind) in states}
 
 
 def _without_dispute(play: _Play, pay_in: Reach) -> Iterator[Diagnostic]:

@@ -1,4 +1,4 @@
-"""Payouts and transactions: named in the contract, assumed in everything else; they emit no events."""
+"""Payouts and transactions: named in the contract, assumed in everything else."""
 
 from __future__ import annotations
 
