@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 Kind = Literal["request", "event", "attempt", "delivery", "clock", "fault", "reset"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Note(NamedTuple):

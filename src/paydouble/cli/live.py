@@ -11,7 +11,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, assert_never
 
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.writing import LineWriter
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from paydouble.webhooks.deliveries import Attempt, Delivery
 
 LogFormat = Literal["text", "json"]
+ControlKind = Literal["clock", "fault", "reset"]
+"""The kinds of notes about control calls."""
 # Lines that wait for a slow reader; a few megabytes at most.
 _MOST_WAITING: Final = 10_000
 _PATIENCE_SECONDS: Final = 0.5
@@ -171,11 +173,16 @@ class Lines:
                 if record.status != "no_endpoint" and self._wants(record.event.type):
                     row = delivery_row(summary_of(record), box.now, _order(box, record.event), faults_of(box))
                     yield from self._behind(box, record.event.request_id, row)
+            case "clock" | "fault" | "reset":
+                yield from self._control(note.kind, record, box.now)
             case _:
-                if note.kind == "reset":
-                    self._caused.clear()
-                if self._wanted is None:
-                    yield Row(box.now, CONTROL, _control(note.kind, record))
+                assert_never(note.kind)
+
+    def _control(self, kind: ControlKind, record: Any, now: int) -> Iterator[Row]:  # noqa: ANN401 - see `_by_hand`
+        if kind == "reset":
+            self._caused.clear()
+        if self._wanted is None:
+            yield Row(now, CONTROL, _by_hand(kind, record))
 
     def _wants(self, kind: str) -> bool:
         return self._wanted is None or self._wanted(kind)
@@ -222,7 +229,7 @@ def _order(box: Sandbox, event: Event) -> str:
     return payment(resource_of(event.body)) or event.object_id if pay_in is None else pay_in.external_identifier
 
 
-def _control(kind: str, record: Any) -> str:  # noqa: ANN401 - an instant or a document
+def _by_hand(kind: ControlKind, record: Any) -> str:  # noqa: ANN401 - an instant or a document
     if kind == "clock":
         return "the clock was moved to here"
     if kind == "reset":

@@ -64,9 +64,15 @@ class Wire(NamedTuple):
 
     def sent(self, body: bytes) -> bytes:
         """Return the part of a body that is sent; a `cut` leaves out at least one byte."""
-        if self.kind != "cut":
-            return body
-        return body[: min(int(len(body) * self.fraction), max(0, len(body) - 1))]
+        match self.kind:
+            case "cut":
+                return body[: min(int(len(body) * self.fraction), max(0, len(body) - 1))]
+            case "length" | "drip":
+                return body
+            case "reset" | "empty" | "silence" | "garbage":
+                return b""
+            case _:
+                assert_never(self.kind)
 
 
 class Received(NamedTuple):

@@ -6,7 +6,7 @@ Nothing depends on the time or the machine, so two rehearsals of a scenario with
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 from uuid import UUID
 
 from paydouble.api.values import Reply
@@ -126,8 +126,10 @@ def _rows(note: Note, box: Sandbox) -> list[Row]:
             return [replace(row, at=box.now, latency_ms=None)]
         case "delivery" if note.record.status in {"held", "dropped"}:
             return [delivery_row(summary_of(note.record), box.now, money(resource_of(note.record.event.body)), find)]
-        case _:
+        case "delivery" | "request" | "event" | "clock" | "fault" | "reset":
             return []
+        case _:
+            assert_never(note.kind)
 
 
 def call_row(answer: Answer, at: int) -> Row:

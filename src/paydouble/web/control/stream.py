@@ -12,7 +12,7 @@ from paydouble.core import json_text
 from paydouble.core.documents import Document
 from paydouble.core.instants import write_instant
 from paydouble.core.json_schema import TEXT
-from paydouble.feed import Note
+from paydouble.feed import KINDS, Note
 from paydouble.records import show_attempt, show_event, show_request, show_summary
 from paydouble.sandbox import Sandbox
 from paydouble.web.control.calls import SANDBOX, ControlCall, ControlError, Noun
@@ -105,7 +105,7 @@ NOUN: Final = Noun(
             media="text/event-stream",
             advice=(
                 "Each event has the number of what happened as its `id` and its kind as its `event`: "
-                "request, event, attempt, delivery, clock, fault or reset. With `Last-Event-ID` it "
+                f"{', '.join(KINDS[:-1])} or {KINDS[-1]}. With `Last-Event-ID` it "
                 "goes on after that number (0: all that is kept); an event `gap` has the count of what "
                 "is no longer kept. The stream ends with the sandbox."
             ),
