@@ -120,6 +120,21 @@ def test_every_event_fits_its_model_and_its_schema() -> None:
     assert {event["type"] for event in events} == set(EVENT_TYPES)
 
 
+def test_an_operation_says_which_events_it_emits() -> None:
+    """The table of operations names every event that a request causes, and no other."""
+    business = Business()
+    for _ in live(business):
+        pass
+    journal = business.sandbox.journal
+    operation_of = {entry.id: entry.operation for entry in journal.requests.entries}
+    caused: dict[str, set[str]] = {name: set() for name in _BY_NAME}
+    for event in journal.events.entries:
+        if event.request_id is not None:
+            caused[operation_of[event.request_id] or ""].add(event.type)
+
+    assert {name: set(operation.emits) for name, operation in _BY_NAME.items()} == caused
+
+
 def test_an_event_does_not_fit_another_webhook() -> None:
     """The schema of a webhook is that of its own type alone."""
     business = Business()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,14 +12,26 @@ import pytest
 from drive import deposit_body, key
 
 import paydouble
-from paydouble import Sandbox, verify
+from paydouble import Sandbox, records, verify
 from paydouble.api.values import Request
 from paydouble.config import Settings
 from paydouble.core.errors import PaydoubleError, UnknownThing
 from paydouble.guards.credentials import basic_header
 from paydouble.testing import NotAsExpected, ReplyLost, ReplyTimeout, ServiceDown, UsageError
+from paydouble.testing.calls import Call, Get, Handle
+from paydouble.testing.executors import Address
+from paydouble.testing.handles import Clock, Faults, Objects, PayIns, RateLimit, Scenarios
+from paydouble.testing.handles import Webhook as WebhookHandle
+from paydouble.testing.in_process import LocalExecutor
+from paydouble.testing.journals import Deliveries, Events, Requests
+from paydouble.testing.sandboxes import SandboxHandle, ServerHandle
 from paydouble.testing.socketless import Unreachable, Webhook
 
+HANDLES: tuple[type[Handle[Any]], ...] = (
+    *(ServerHandle, SandboxHandle, Clock, Faults, RateLimit, Requests, Events, Deliveries),
+    *(Scenarios, WebhookHandle, PayIns, Objects),
+)
+RECORDS = {name for name, value in vars(records).items() if is_dataclass(value)}
 DEPOSITS = "/pay-in/deposit-creation"
 
 
@@ -276,6 +290,23 @@ def test_settings_change_while_it_lives() -> None:
     assert statuses == [201, 429]
     with pytest.raises(UsageError, match=r"settings\.envelop"):
         box.change({"envelop": "A"})
+
+
+def test_a_sandbox_has_every_call_of_a_servers() -> None:
+    """All but `asynchronous`, since nothing here is awaited."""
+    box = Sandbox()
+    other = SandboxHandle(LocalExecutor(box.core), Address("http://double.test"), box.read())
+
+    assert {name for name in dir(other) if not name.startswith("_")} - set(dir(box)) == {"asynchronous"}
+
+
+@pytest.mark.parametrize("kind", HANDLES, ids=lambda kind: kind.__name__)
+def test_the_records_that_a_call_returns_can_be_imported(kind: type) -> None:
+    """From `paydouble.testing`, so that tests can name them in annotations."""
+    calls = [each for each in vars(kind).values() if isinstance(each, Call | Get)]
+    named = {name for call in calls for name in re.findall(r"\w+", vars(call)["_describe"].__annotations__["return"])}
+
+    assert named & RECORDS - set(paydouble.testing.__all__) == set()
 
 
 def test_public_names_are_loaded_when_they_are_used() -> None:
