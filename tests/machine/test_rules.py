@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.client import Client, Declined
-from bugzoo.receiver import Receiver
+from bugzoo.receiver import BadSignature, Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import Row
 
-from paydouble.stateful import MerchantBug, Play, Webhook
+from paydouble.stateful import MerchantBug, Play, Webhook, explore
 from paydouble.stateful.play import Shows, when_it_shows
+from paydouble.stateful.watchdog import is_over
 
 
 def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant
@@ -227,3 +230,107 @@ def test_a_forged_webhook_must_have_no_effect() -> None:
     with pytest.raises(MerchantBug, match="changes its state because of a webhook whose signature does not hold"):
         play.inject("wrong secret")
     play.close()
+
+
+class ReadsItsOwnClock(Receiver):
+    """Verifies with the clock of the computer."""
+
+    def check_time(self, at: str) -> None:
+        if abs(time.time() - int(at)) > 300:
+            raise BadSignature(400)
+
+
+def test_a_receiver_that_reads_the_computer_s_clock_is_told_so() -> None:
+    """Not that it refuses webhooks: only t is off."""
+    play = Play(shop(receiver_part=ReadsItsOwnClock))
+    play.order()
+    with pytest.raises(MerchantBug, match=r"only t is off.*let the merchant's code take the time from service.now\(\)"):
+        play.pay()
+    play.close()
+
+
+def test_a_webhook_that_is_refused_anyway_is_not_about_the_clock() -> None:
+    """What is wrong is the answer."""
+
+    class Refuses(Receiver):
+        def accept(self, event: dict[str, Any]) -> int:
+            return 403
+
+    play = Play(shop(receiver_part=Refuses))
+    play.order()
+    with pytest.raises(MerchantBug, match=r"answers 403 to a pay-in\.created"):
+        play.pay()
+    play.close()
+
+
+class NewKeyForEach(Client):
+    """Takes a new key for each attempt."""
+
+    def key_for(self, key: str, attempt: int) -> str:
+        return key[:-1] + str(attempt)
+
+
+def test_a_report_lists_what_follows_the_cause_first() -> None:
+    """A new key leads to two deposits and two charges, which show at the end only."""
+    with pytest.raises(MerchantBug) as caught, Play(shop(client_part=NewKeyForEach)) as play:
+        play.order()
+        play.pay(trouble="reply lost")
+
+    text = str(caught.value)
+    causes = [text.index(each) for each in ("took a new Idempotency-Key", "made 2 deposits", "charged order-1 2 times")]
+    assert causes == sorted(causes)
+    assert text.startswith("The merchant took a new Idempotency-Key for a retry")
+    assert re.search(r"\(key \w{8}… at 0 s, key \w{8}… at 1 s\); the customer's clicks allow 1", text)
+
+
+def test_a_forged_signature_is_named() -> None:
+    """The header, and what is wrong with it."""
+
+    class AnyVersion(Receiver):
+        def read_header(self, header: str | None) -> tuple[str, list[str]]:
+            return super().read_header((header or "").replace("v0=", "v1="))
+
+    play = Play(shop(receiver_part=AnyVersion))
+    play.order()
+    play.pay()
+    with pytest.raises(MerchantBug, match=r"X-Service-Signature is 't=\d+,v0=\w{8}…' \(it has no readable t and v1\)"):
+        play.inject("digest in v0")
+    play.close()
+
+
+@pytest.mark.parametrize(
+    ("slices", "used", "over"),
+    [
+        (9, 0.0, False),  # not yet
+        (10, 0.0, True),  # it waits
+        (10, 1.0, False),  # it is slow for want of a processor
+        (10, 10.0, True),  # it computes without end
+        (100, 9.0, True),  # whatever it does
+    ],
+)
+def test_a_busy_computer_is_no_hanging_call(slices: int, used: float, over: bool) -> None:
+    """A call hangs when it waits, or has used its limit of the processor."""
+    assert is_over(slices, used, 10.0) is over
+
+
+def test_what_happens_once_is_told_as_that() -> None:
+    """Hypothesis repeats a failure; one that does not come again is no unreliable test data."""
+    count = iter(range(1000))
+
+    class Sometimes(ZooMerchant):
+        def pay(self, order_id: str) -> None:
+            if next(count) == 20:
+                raise KeyError(order_id)
+            super().pay(order_id)
+
+    with pytest.raises(MerchantBug, match="This happened once: the same play passed when it was repeated"):
+        explore(Sometimes, examples=50, phases=("hunt",))
+
+
+def test_a_failure_of_the_hunt_is_shortened_as_one_of_the_catalogue() -> None:
+    """It has no step that does not matter."""
+    merchant = shop(client_part=NewKeyForEach)
+    with pytest.raises(MerchantBug) as caught:
+        explore(merchant, examples=50, phases=("hunt",))
+
+    assert len(caught.value.calls) <= 2

@@ -11,7 +11,8 @@ from bugzoo.hunt import caught_by_story, hunt
 from bugzoo.stories import STORIES, play_story
 from bugzoo.table import VARIANTS, Variant
 
-from paydouble.stateful import Merchant
+from paydouble.scenarios.reading import parse_text
+from paydouble.stateful import Merchant, MerchantBug
 
 BY_MACHINE = [each for each in VARIANTS if each.test is None]
 BY_STORY = [each for each in VARIANTS if each.test is not None]
@@ -25,8 +26,23 @@ def _name(variant: Variant) -> str:
 @pytest.mark.timeout(480)
 @pytest.mark.parametrize("variant", BY_MACHINE, ids=_name)
 def test_the_machine_catches_what_is_broken(variant: Variant) -> None:
-    """Without being told where to look it finds what is wrong with each variant."""
-    assert hunt(variant.merchant, 1, examples=5000).verdict is not None
+    """Without being told where to look it finds what is wrong; its test fails alike, and its scenario can be read."""
+    found = hunt(variant.merchant, 1, examples=5000)
+
+    assert found.verdict is not None
+    assert found.report
+    names = {variant.name: variant.merchant}
+    exec(compile(_section(found.report, "As a test to paste"), "pasted", "exec"), names)  # noqa: S102 - our own text
+    with pytest.raises(MerchantBug) as again:
+        names["test_story"]()  # type: ignore[call-arg]
+    assert again.value.verdict == found.verdict
+    assert parse_text(_section(found.report, "As a scenario file")).name == "machine-story"
+
+
+def _section(text: str, title: str) -> str:
+    found = re.search(rf"{title}:\n\n((?:    .*\n?|\n)+)", text)
+    assert found is not None
+    return re.sub(r"^    ", "", found[1], flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("variant", BY_STORY, ids=_name)

@@ -11,6 +11,7 @@ a change to this file.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -115,6 +116,13 @@ class CataloguePlay(NamedTuple):
             if step.command in _TROUBLE_LAST and len(step.arguments) > 1:
                 plain = step._replace(arguments=step.arguments[:-1])
                 yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
+
+
+def parsed(call: str) -> Step:
+    """Return the step that a report writes as `play.command(…)`."""
+    tree: Any = ast.parse(call, mode="eval").body
+    arguments = tuple(ast.literal_eval(each) for each in tree.args)
+    return Step(tree.func.attr, arguments, tuple((each.arg, ast.literal_eval(each.value)) for each in tree.keywords))
 
 
 def step(command: str, *arguments: Any, **options: Any) -> Step:  # noqa: ANN401 - those of the command
@@ -393,7 +401,10 @@ class CatalogueRun(NamedTuple):
         return running.trials
 
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
-        """Return the report of the shortest play that fails with the same verdict, found by leaving things out."""
+        """Return the report of the shortest play that fails with the same verdict, found by leaving things out.
+
+        The one that was given when the play itself does not fail again.
+        """
         shorter = True
         while shorter:
             shorter = False

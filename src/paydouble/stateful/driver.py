@@ -24,6 +24,11 @@ from paydouble.webhooks.deliveries import Delivery
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
+_TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
+_WALL_CLOCK: Final = (
+    "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
+    "let the merchant's code take the time from service.now()"
+)
 _View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
 
 
@@ -123,7 +128,10 @@ class Driver:
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
         excused = interruption == "database down" or self.service.failures > failures
-        self._judge(status, expectation, words, excused=excused)
+        if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
+            self._crashed(_WALL_CLOCK)
+        else:
+            self._judge(status, expectation, words, excused=excused)
         if expectation != ACCEPT and activity == self._activity and before != self._view():
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
         self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
@@ -184,10 +192,7 @@ class Driver:
         others = [each for each in self.double.sandbox.journal.events.entries if each.object_id == event.object_id]
         earlier = [each for each in others if each.id != event.id and each.created_at <= event.created_at]
         if earlier:
-            name = self.double.sandbox.settings.webhooks.signature_header
-            header = signing.sign(earlier[-1].body, self.service.webhook_secret, self.now() // 1000)
-            headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
-            status = self._answer(replace(webhook, headers=headers, body=earlier[-1].body))
+            status = self._answer(self._signed(webhook, earlier[-1].body, self.now() // 1000))
             if status is not None:
                 self._judge(status, ACCEPT, f"a {earlier[-1].type} that comes at the same time", excused=False)
 
@@ -246,6 +251,19 @@ class Driver:
             early = self._depth > 0 and status in {404, 409, 425, 429}
             if not (excused or early):
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
+
+    def _verifies_by_the_wall_clock(self, webhook: Webhook, status: int) -> bool:
+        """Return whether a webhook was refused for its time alone: signed by this machine's clock it is accepted."""
+        if not 400 <= status < 500 or self._depth or abs(_wall() - self.now()) <= _TOLERANCE_MS:  # noqa: PLR2004 - HTTP
+            return False
+        answer = self._answer(self._signed(webhook, webhook.body, _wall() // 1000))
+        return answer is not None and 200 <= answer < 300  # noqa: PLR2004 - HTTP
+
+    def _signed(self, webhook: Webhook, body: bytes, at: int) -> Webhook:
+        name = self.double.sandbox.settings.webhooks.signature_header
+        header = signing.sign(body, self.service.webhook_secret, at)
+        headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
+        return replace(webhook, headers=headers, body=body)
 
     def _view(self) -> _View:
         merchant = self.merchant

@@ -18,6 +18,7 @@ from paydouble.stateful.merchant import STATUSES, Merchant
 
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
+_MOST_KEYS = 4
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
@@ -74,7 +75,7 @@ def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
             yield Rule.DEPOSITS, f"made a deposit for {pay_in.external_identifier!r}, an order that nobody placed"
     for order in orders:
         state = expected.expected_state(box, order)
-        yield from _of_deposits(order, state)
+        yield from _of_deposits(box, order, state)
         yield from _of_refunds(order, state)
 
 
@@ -128,10 +129,10 @@ def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) 
         yield Rule.END, f"never fulfilled {name}, which is paid"
 
 
-def _of_deposits(order: Order, state: ExpectedState) -> Iterator[Found]:
+def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     if len(state.pay_ins) > order.clicks:
-        made = f"made {len(state.pay_ins)} deposits for {order.id}"
-        yield Rule.DEPOSITS, f"{made}; the customer has pressed {order.clicks} times"
+        made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, state)})"
+        yield Rule.DEPOSITS, f"{made}; the customer's clicks allow {order.clicks}"
     charged = [each for each in state.paid if each.id not in order.paid_late]
     if len(charged) > 1:
         yield Rule.DEPOSITS, f"charged {order.id} {len(charged)} times"
@@ -142,6 +143,17 @@ def _of_deposits(order: Order, state: ExpectedState) -> Iterator[Found]:
                 Rule.DEPOSITS,
                 f"asked for {amount} {pay_in.currency} for {order.id}, which costs {order.money} {order.currency}",
             )
+
+
+def _keys_of(box: Sandbox, state: ExpectedState) -> str:
+    made = {each.id for each in state.pay_ins}
+    first = min(each.created_at for each in state.pay_ins)
+    keys = [
+        f"key {str(entry.key)[:8]}… at {(entry.at - first) / 1000:g} s"
+        for entry in box.journal.requests.entries
+        if entry.object_id in made and entry.verdict == "new" and entry.method == "POST"
+    ]
+    return ", ".join(keys[:_MOST_KEYS] + ["…"] * (len(keys) > _MOST_KEYS))
 
 
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:

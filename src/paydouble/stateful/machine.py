@@ -47,10 +47,11 @@ from typing import Any, ClassVar, Final, Literal
 
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
-from paydouble.stateful.catalogue import PRICES, CatalogueRun
+from paydouble.stateful.catalogue import PRICES, CataloguePlay, CatalogueRun, parsed
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, Shows, when_it_shows
@@ -69,10 +70,16 @@ from paydouble.stateful.troubles import (
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
+from paydouble.stateful.verdicts import MerchantBug
 
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
 _ROUND: Final = 60
+_ONCE: Final = (
+    "This happened once: the same play passed when it was repeated. Either the merchant does not repeat itself (it "
+    "draws random numbers, reads the clock of this computer, or keeps something from one play to the next), or this "
+    "computer stalled while a call was running."
+)
 REFUND_CHAINS: Final = ((), ("all",), ("half",), ("most", "most"), ("half", "all"))
 PROVIDER_CHAINS: Final = (
     ("refund fails late",),
@@ -155,7 +162,20 @@ class MerchantMachine(RuleBasedStateMachine):
             run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
             run.all(cls.coverage, Progress(cls.__name__))
         if "hunt" in cls.phases:
-            cls._hunt(hunt)
+            try:
+                cls._hunt(hunt)
+            except FlakyFailure as flaky:
+                bugs = [each for each in flaky.exceptions if isinstance(each, MerchantBug)]
+                if not bugs:
+                    raise
+                text = f"{bugs[0]}\n\n{_ONCE}"
+                raise MerchantBug(bugs[0].verdict, text, bugs[0].rule, bugs[0].calls, bugs[0].dialect) from None
+            except MerchantBug as bug:
+                play = CataloguePlay(tuple(parsed(call) for call in bug.calls), dialect=bug.dialect)
+                shortest = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows).shortest(play, bug)
+                if shortest is bug:
+                    raise
+                raise shortest from None
         print(f"{cls.__name__}: {cls.coverage.summary()}")  # noqa: T201 - the result of a test run
         return cls.coverage
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,6 +20,14 @@ from paydouble.sandbox import Sandbox
 from paydouble.webhooks import signing
 
 _TIMEOUT_SECONDS: Final = 10
+_MISTAKES: Final[Mapping[type | None, str]] = MappingProxyType(
+    {
+        signing.SignatureHeaderMissing: "nothing is signed",
+        signing.SignatureHeaderMalformed: "it has no readable t and v1",
+        signing.SignatureTimestampOutOfTolerance: f"t is off by more than {signing.DEFAULT_TOLERANCE_SECONDS} s",
+        signing.SignatureMismatch: "v1 is not the digest of this body",
+    }
+)
 REJECT, IGNORE, UNREADABLE, ACKNOWLEDGE, ACCEPT = "reject", "ignore", "unreadable", "acknowledge", "accept"
 """What to do with a webhook: answer 4xx; change nothing; answer no 5xx; answer 2xx and change nothing; answer 2xx.
 
@@ -68,7 +78,12 @@ def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, s
         else:
             return None
     # The contract's procedure (section 5) decides.
-    return REJECT, f"a webhook whose signature does not hold ({type(error).__name__})"
+    shown = f"{name} is {_short(header)!r}" if header else f"there is no {name}"
+    return REJECT, f"a webhook whose signature does not hold: {shown} ({_MISTAKES[type(error)]})"
+
+
+def _short(header: str) -> str:
+    return re.sub(r"([0-9A-Fa-f]{8})[0-9A-Fa-f]{24,}", r"\1…", header)
 
 
 def poster(url: str) -> Callable[[Webhook], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 
 from paydouble.core.errors import PaydoubleError
 from paydouble.stateful.findings import Rule
@@ -11,11 +12,20 @@ from paydouble.stateful.findings import Rule
 class MerchantBug(AssertionError):
     """The merchant broke a rule. `verdict` is the sentence; the text adds the steps and how to repeat them."""
 
-    def __init__(self, verdict: str, text: str = "", rule: Rule = Rule.CRASH) -> None:
-        """Take the sentence, the report and the rule that was broken."""
+    def __init__(
+        self,
+        verdict: str,
+        text: str = "",
+        rule: Rule = Rule.CRASH,
+        calls: Sequence[str] = (),
+        dialect: str = "plain",
+    ) -> None:
+        """Take the sentence, the report, the rule that was broken, and the calls of the play and its dialect."""
         super().__init__(text or verdict)
         self.verdict = verdict
         self.rule = rule
+        self.calls = tuple(calls)
+        self.dialect = dialect
 
 
 class AdapterMisfit(PaydoubleError):

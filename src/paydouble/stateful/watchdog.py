@@ -2,12 +2,17 @@
 
 On the main thread of a POSIX process an alarm (`SIGALRM`) interrupts the call. Elsewhere there is no limit, and the
 test runner's own timeout applies.
+
+A computer that is busy or was suspended must not look like a call that hangs, or the same play would fail once and pass
+when it is repeated. So the limit is counted in slices: a suspended process misses slices, and a call that is slow for
+want of processor time has used some, which one that waits has not.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +21,11 @@ from typing import Final
 from paydouble.stateful.verdicts import Hanging
 
 _ALARM: Final[int | None] = getattr(signal, "SIGALRM", None)
+_SLICES: Final = 10
+# A call that used less of the processor than this was waiting.
+_WAITING: Final = 0.02
+# However busy the computer is.
+_MOST_LIMITS: Final = 10
 
 
 class Watchdog:
@@ -25,6 +35,8 @@ class Watchdog:
         """Take the limit."""
         self.seconds = seconds
         self._watching = False
+        self._slices = 0
+        self._processor_start = 0.0
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -32,8 +44,9 @@ class Watchdog:
         if _ALARM is None or self._watching or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, _interrupt_call)
-        left, interval = signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, self._count)
+        self._slices, self._processor_start = 0, time.process_time()
+        left, interval = signal.setitimer(signal.ITIMER_REAL, *[self.seconds / _SLICES] * 2)
         self._watching = True
         try:
             yield
@@ -45,6 +58,16 @@ class Watchdog:
             if left:
                 signal.setitimer(signal.ITIMER_REAL, left, interval)
 
+    def _count(self, _number: int, _frame: FrameType | None) -> None:
+        self._slices += 1
+        used = time.process_time() - self._processor_start
+        if is_over(self._slices, used, self.seconds):
+            raise Hanging
 
-def _interrupt_call(_number: int, _frame: FrameType | None) -> None:
-    raise Hanging
+
+def is_over(slices: int, processor_seconds: float, limit_seconds: float) -> bool:
+    """Return whether a call hangs after so many slices of its limit, in which it has used so much of the processor."""
+    if slices < _SLICES:
+        return False
+    is_waiting = processor_seconds < limit_seconds * slices / _SLICES * _WAITING
+    return is_waiting or processor_seconds >= limit_seconds or slices >= _SLICES * _MOST_LIMITS

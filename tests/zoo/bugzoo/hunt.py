@@ -37,6 +37,8 @@ class Catch:
     verdict: str | None
     examples: int
     seconds: float
+    report: str = ""
+    """What the catalogue says; empty when it found nothing."""
 
 
 def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
@@ -47,16 +49,17 @@ def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
     start = time.perf_counter()
     coverage = Coverage()
     verdict: str | None = None
+    report = ""
     try:
         CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
     except MerchantBug as bug:
-        verdict = bug.verdict
+        verdict, report = bug.verdict, str(bug)
     tried = coverage.plays
     examples += tried
     while verdict is None and tried < examples:
         verdict, more = _hunt(merchant, 1000 * seed + tried, min(ROUND, examples - tried))
         tried += more
-    return Catch(verdict, tried, time.perf_counter() - start)
+    return Catch(verdict, tried, time.perf_counter() - start, report)
 
 
 def _hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> tuple[str | None, int]:
