@@ -154,3 +154,25 @@ def test_a_receiver_that_never_answers(child: Child) -> None:
 
     assert run.counts == {"failed": 1, "passed": 1}, run.text
     assert "no answer within 0.05 s" in run.text
+
+
+def test_a_report_that_cannot_be_made_does_not_end_the_run(child: Child) -> None:
+    """A defect in what makes the timeline is told in the report of the failed test; the tests after it still run."""
+    run = child(
+        """
+        from paydouble.testing import fixtures
+
+        def test_fails(paydouble):
+            def broken(*_):
+                raise KeyError("member")
+
+            fixtures.timeline = broken
+            assert False, "as it should"
+
+        def test_other():
+            pass
+        """
+    )
+
+    assert run.counts == {"failed": 1, "passed": 1}, run.text
+    assert "what happened cannot be shown: KeyError('member')" in run.text

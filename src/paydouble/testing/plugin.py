@@ -73,7 +73,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and _concerns(item):
         from paydouble.testing import fixtures
 
-        fixtures.explain(item, report)
+        try:
+            fixtures.explain(item, report)
+        except Exception as error:  # noqa: BLE001 - an exception here would end the whole run, not this test
+            report.sections.append(("paydouble", f"what happened cannot be shown: {error!a}"))
     return report
 
 
