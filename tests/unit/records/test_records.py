@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, get_args
 
 import pytest
@@ -238,3 +239,8 @@ def test_bodies_are_read_as_json() -> None:
 
     assert str(sandbox.requests.last.json()["amount"]) == "49.9"
     assert sandbox.events.last.json()["type"] == "pay-in.created"
+
+
+def test_json_is_read_alike_from_text_and_bytes() -> None:
+    """A number with a fraction is exact in both."""
+    assert [read_json('{"a":0.1}'), read_json(b'{"a":0.1}')] == [{"a": Decimal("0.1")}] * 2
