@@ -1,36 +1,36 @@
-"""From a request to its reply: the checks in their documented order, the operation, and what is kept of both.
+"""From a request to its reply: the checks in a fixed order, the operation, and the record of both.
 
 A shell hands a whole request to `handle`. The request passes these stages, each of which can end it with an answer:
 
     Request
       │  handle
-      ├─ route ────────────── 404 ──────────────────┐ without an operation: no faults, no quota
+      ├─ route ────────────── 404 ──────────────────┐ no operation is reached: no faults, no quota
       ├─ credentials ──────── 403 (address), 401 ───┘
-      │     from here on it is in the sandbox's journal
-      ├─ scenario ─────────── of a deposit, chosen this early when its faults or settings may matter to what follows
+      │     recorded in the sandbox's journal; if no sandbox has the key, among the unclaimed requests
+      ├─ scenario ─────────── of a deposit; chosen here if its faults or settings may apply to the next stages
       ├─ faults, before ───── the answer of a fault; the operation is not carried out
       ├─ admission ────────── 403 (address, permission), 429
       ├─ key and body ─────── 400 ──────────────────┐
-      ├─ look-up of the key ─ a replay, 409, Joined │ POST alone
+      ├─ look-up of the key ─ a replay, 409, Joined │ POST only
       ├─ payload, claim ───── 400 ──────────────────┘
-      ├─ delay ────────────── Delayed: the service takes its time, or a fault does
+      ├─ delay ────────────── Delayed, if a setting or a fault makes the operation slow
       │  execute
-      ├─ handler ──────────── 404, 422
-      ├─ record ───────────── the answer is stored under the key: 2xx, 404, 422
-      ├─ faults, after ────── another answer, or this one broken on the wire; the stored one stays true
+      ├─ handler ──────────── 400 (an amount, a query parameter), 404, 422
+      ├─ record ───────────── 2xx, 404 and 422 are stored under the key; after any other answer the key is free
+      ├─ faults, after ────── another answer, or this one broken on the wire; the stored answer does not change
       ▼
     Reply, in the journal
 
-A replay passes the faults after as well: to a client it is an answer like any other.
+The last stage also applies to a replay, which a client cannot tell from any other answer.
 
-Nothing in here waits, so nothing needs a lock, and a client that goes away cannot split a commit. Where a real service
-keeps a request in flight, `handle` returns a value instead of a reply, and the shell comes back: `Delayed` says after
-how many seconds to call `execute`, `Joined` that another request has claimed the key, and `rejoin` goes on when that
-one has ended. A request in flight is in the journal without a status, and its key is claimed without an answer.
-`abandon` gives the key back when the shell is torn down.
+Nothing in here waits, so nothing needs a lock, and a client that disconnects cannot interrupt a commit. Where a real
+service keeps a request in flight, `handle` returns a value instead of a reply, and the shell continues later. `Delayed`
+says after how many seconds to call `execute`. `Joined` says that another request has claimed the key, and the shell
+calls `rejoin` when that request has ended. A request in flight is in the journal without a status, and its key is
+claimed without an answer. `abandon` frees the key when the server stops.
 
-The order is assumed ("Order of checks"); what each stage answers is in contract sections 5, 7 and 8 and "Idempotency
-rules".
+The contract leaves the order open (assumptions, "Order of checks"). What each stage answers is in its sections 5, 7 and
+8 and "Idempotency rules".
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Pipeline:
         wall: Wall = None,
         checkout_for: Callable[[Request], str] | None = None,
     ) -> None:
-        """Answer for the sandboxes of a registry.
+        """Answer the requests to the sandboxes of a registry.
 
         `defaults` and `seed` are for requests that belong to no sandbox, and `unclaimed` keeps those. `wall` returns
         the machine's time in milliseconds, by which clients wait for a quota; without it they wait by the sandbox's
@@ -105,7 +105,7 @@ class Pipeline:
 
     def handle(self, request: Request) -> Step:
         """Answer a request, or return why it has to wait."""
-        target = self._routes.fixed.get(request.target, request.target)  # one text for all of the journal
+        target = self._routes.fixed.get(request.target, request.target)  # one string for all entries of the journal
         path = target.partition("?")[0] if "?" in target else target
         # HEAD is answered like GET; the shell leaves the body out.
         method = "GET" if request.method == "HEAD" else request.method
@@ -117,7 +117,7 @@ class Pipeline:
                 request, sandbox if authentic else None, ApiError("NOT_FOUND", message, edge=True)
             )
         if sandbox is None or not authentic:
-            # With a wrong secret the key still names the sandbox: its settings apply, and its journal has the request.
+            # The key names the sandbox even if the secret is wrong: its settings apply, its journal has the request.
             return self._refuse_at_edge(request, sandbox, _credentials_error(request, sandbox))
         operation, params = found
         now = sandbox.tick()
@@ -152,7 +152,7 @@ class Pipeline:
             return self._refuse(call, error)
 
     def rejoin(self, joined: Joined) -> Step:
-        """Go on with a `Joined` request when the other has ended: replay its answer, or claim the key again."""
+        """Continue a `Joined` request when the other one has ended: replay its answer, or claim the key again."""
         call = joined.call
         call.sandbox.tick()
         try:
@@ -161,7 +161,7 @@ class Pipeline:
             return self._refuse(call, error)
 
     def execute(self, call: Execution) -> Reply:
-        """Go on with a `Delayed` request: run the operation and record its answer."""
+        """Continue a `Delayed` request: run the operation and record its answer."""
         call.sandbox.tick()
         call.scenario = None  # another may have been chosen meanwhile
         return self._execute(call)
@@ -202,14 +202,14 @@ class Pipeline:
         return self._reply(call, status, body, executed=True)
 
     def _set_payment_urls(self, call: Execution, document: Document) -> None:
-        """Write the URLs of the payers' pages as this client reaches them, whichever client made the pay-in."""
+        """Write the URLs of the payers' pages as this client reaches them; another client may have made the pay-in."""
         if call.operation.answer is PayInView and self._checkout_for is not None:
             base = self._checkout_for(call.request)
             for shown in document["items"] if call.operation.listed else (document,):
                 shown["payment_url"] = base + shown["id"]
 
     def abandon(self, call: Execution) -> None:
-        """Give up a request in flight: its key is free again, so a retry starts over."""
+        """Give up a request in flight, and free its key, so that a retry is carried out."""
         if call.claim is not None:
             call.sandbox.keys.release(call.claim)
 
@@ -249,7 +249,7 @@ class Pipeline:
             raise ApiError("INVALID_INPUT", body.problem or "")
         claim = _claim(call, body)
         entry.order = named_in(body.parsed)
-        # A request that waited gets the answer that it waited for, even if the key has expired since.
+        # A joined request gets the answer that it waited for, even if the key has expired since.
         known = joined if joined is not None and joined.status else None
         known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
         if known is not None:
@@ -289,7 +289,7 @@ class Pipeline:
     # The answers
 
     def _answer_instead(self, call: Execution, plan: Plan) -> Reply:
-        # Before the commit: nothing is claimed or carried out, whatever the fault answers.
+        # Nothing was claimed or carried out, whatever status the fault answers with.
         if plan.store_answer:
             call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
         reply = faulted.before_commit(call, plan, self._wall)
@@ -308,7 +308,7 @@ class Pipeline:
         sandbox.errors += 1
         body = envelopes.failure(error, envelope, request_id=call.entry.id, docs_url=settings.docs_url)
         if call.claim is not None:
-            # What the operation answered is stored; a malformed request is not (assumptions, "Stored").
+            # An answer of the operation is stored, the refusal of a malformed request is not (assumptions, "Stored").
             if error.status in {404, 422} and not (call.plan is not None and call.plan.forget):
                 sandbox.keys.record(call.claim, error.status, body)
             else:
@@ -318,9 +318,9 @@ class Pipeline:
     def _reply(
         self, call: Execution, status: int, body: bytes, *, request_id: str = "", executed: bool = False
     ) -> Reply:
-        """Return the true answer, or what faults make of it once the operation has given one (`executed`).
+        """Return the reply with an answer; if the operation gave it (`executed`), faults may change it.
 
-        `request_id` is that of the first answer when this is its replay.
+        `request_id` is that of the first request when this is a replay.
         """
         reply = Reply(status, body, request_id or call.entry.id, call.extra_headers, call.sandbox)
         if call.plan is not None:
@@ -336,7 +336,7 @@ class Pipeline:
         if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
         else:
-            entry.response_body = wire.data  # nothing was done, and no answer is sent
+            entry.response_body = wire.data  # nothing was carried out, and no answer is sent
         entry.object_id = call.made or call.params.get("id")
         if entry.object_id and entry.order is None:
             resource = call.sandbox.ledger.find(entry.object_id)
@@ -348,7 +348,7 @@ class Pipeline:
         return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
-        # There is no operation. A sandbox that is known has the request in its journal.
+        # The request reaches no operation. If its sandbox is known, that sandbox's journal has the request.
         if sandbox is None or request is None:
             request_id = self._ids.make("req")
             envelope = envelopes.choose(self._defaults.envelope, error, 0)
@@ -398,7 +398,7 @@ def _unclaimed(request: Request, request_id: str, status: int, body: bytes) -> U
 
 
 def _credentials_error(request: Request, sandbox: Sandbox | None) -> ApiError:
-    """Return why a request without the right credentials is refused; `sandbox` is the one that its key names."""
+    """Return why a request without the right credentials is refused; `sandbox` is the one that has its key."""
     if sandbox is not None and (error := _address_error(request, sandbox)) is not None:
         return error
     if "Authorization" not in request.headers:
@@ -414,9 +414,10 @@ def _address_error(request: Request, sandbox: Sandbox) -> ApiError | None:
 
 
 def _note_unread(call: Execution) -> None:
-    """Note the key of a request that was refused before its key and its body were read, and that its body is unread.
+    """Note the key of a request that was refused before its key and its body were read.
 
-    Tests look for refused requests by key and order. The body is parsed when one does, since that may take long.
+    Tests search for refused requests by key and by order. Its body, which names the order, is marked as unread and only
+    parsed for such a search, since that may take long.
     """
     entry = call.entry
     with suppress(ApiError):
@@ -425,19 +426,19 @@ def _note_unread(call: Execution) -> None:
 
 
 def _claim(call: Execution, body: Body) -> Claim:
-    """Return what a request would claim: its key, with what it asks for."""
+    """Return the claim that a request would make: its key, and what it asks for."""
     request, sandbox, entry = call.request, call.sandbox, call.entry
     parsed = body.problem is None and sandbox.settings.fingerprint == "parsed"
     return Claim(entry.key or "", request.method, entry.target, entry.body, parsed, entry.id, sandbox.now)
 
 
 def _sent_key(call: Execution) -> str:
-    """Return the key as the client sent it, perhaps in capitals."""
+    """Return the key as the client sent it; the journal has it in lower case."""
     return call.request.headers["Idempotency-Key"]
 
 
 def _challenge(error: ApiError) -> tuple[tuple[str, str], ...]:
-    """Return the headers of an error at the edge: a 401 says how to authenticate."""
+    """Return the extra headers of a refusal at the edge: a 401 says how to authenticate."""
     return CHALLENGE if error.code == "UNAUTHORIZED" else ()
 
 

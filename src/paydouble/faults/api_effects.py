@@ -1,4 +1,4 @@
-"""Effects on the API, each a value with its attributes. `apply` writes into a `Plan` what it does to the request."""
+"""Effects on the API, each a value with its attributes. `apply` writes into a `Plan` what the effect does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES = {status: code for code, status in reversed(list(STATUS.items()))}
 
 Phase = Literal["before_commit", "after_commit"]
 Point = Literal["before", "after"]
-"""The injection points of a request: before anything is decided, or after the operation has answered."""
+"""The injection points of a request: before its checks, or after the operation has answered."""
 
 
 class RequestFacts(Protocol):
@@ -37,7 +37,7 @@ class RequestFacts(Protocol):
         """Return the name of the operation that is called."""
 
     def can_be_stored(self) -> bool:
-        """Return whether an answer would be stored under the key: it is new, or claimed by this very request."""
+        """Return whether an answer would be stored under the key: it is new, or this request has claimed it."""
 
     def since_creation_ms(self) -> int | None:
         """Return the age of the object that is read, in milliseconds; None when the request reads none."""
@@ -64,7 +64,7 @@ class ApiEffect(Effect):
 
     @abstractmethod
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Note what this firing does."""
+        """Write into the plan what the effect does; `seeded` has the random values of this firing."""
 
     def can_act(self, request: RequestFacts) -> bool:
         """Return whether the effect has something to act on."""
@@ -72,7 +72,7 @@ class ApiEffect(Effect):
 
 
 class PhasedEffect(ApiEffect):
-    """Acts before the commit, when nothing has been done, or after it, when only the reply has still to be sent.
+    """Acts before the commit, when nothing has been done, or after it, when only the reply must still be sent.
 
     Without a phase it acts before the commit.
     """
@@ -150,12 +150,12 @@ class RateLimit(PhasedEffect):
     limit: Whole = Field(100, ge=0, le=1_000_000_000)
     remaining: Whole = Field(0, ge=0, le=1_000_000_000)
     reset: Duration = 30_000
-    """How long from now until the window opens."""
+    """Time from now until the next window begins."""
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] | None = None
     headers: Literal["full", "missing", "malformed", "past"] = "full"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Answer 429; the pipeline writes the headers, which need the sandbox's time."""
+        """Answer 429; the pipeline adds the headers, since they need the sandbox's time."""
         plan.answer = Answer(429, "RATE_LIMITED", "Too many requests.")
         plan.limited = Limited(self.limit, self.remaining, self.reset, self.reset_unit, self.headers)
 
@@ -198,7 +198,7 @@ class ConnectionReset(PhasedEffect):
     type: Literal["connection_reset"] = "connection_reset"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Abort."""
+        """Reset the connection."""
         plan.wire = Wire("reset")
 
 
@@ -210,7 +210,7 @@ class EmptyResponse(PhasedEffect):
     type: Literal["empty_response"] = "empty_response"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Close."""
+        """Close the connection."""
         plan.wire = Wire("empty")
 
 
@@ -229,7 +229,7 @@ class Truncate(DistortionEffect):
 
 def _wrong(by: int) -> int:
     if not by:
-        message = "is the number of bytes by which the length is wrong, so it is not 0"
+        message = "is a number of bytes other than 0"
         raise ValueError(message)
     return by
 
@@ -249,7 +249,7 @@ class WrongContentLength(DistortionEffect):
 
 
 class SlowBody(DistortionEffect):
-    """The body arrives slowly: in `chunks` parts, spread over a time."""
+    """The body arrives slowly: in `chunks` parts, spread over the time `over`."""
 
     exposes: ClassVar = "has a timeout for the first byte only"
     reply: ClassVar = "in drips"
@@ -308,7 +308,7 @@ class HtmlError(PhasedEffect):
     status: Whole = Field(502, ge=400, le=599)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Answer as a proxy does."""
+        """Answer with the page."""
         page = f"<html><head><title>{self.status}</title></head><body><h1>{self.status}</h1><hr>proxy</body></html>\n"
         plan.answer = Answer(self.status, "", "", raw=page.encode(), content_type="text/html")
 
@@ -336,7 +336,7 @@ class StickyError(PhasedEffect):
     status: Whole = Field(500, ge=500, le=599)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Answer, and store that answer."""
+        """Answer with the error, and store it under the key."""
         plan.answer = Answer(self.status, "INTERNAL_ERROR", "A fault answers this, and keeps it under the key.")
         plan.store_answer = True
 
@@ -346,7 +346,7 @@ class StickyError(PhasedEffect):
 
 
 class LostRecord(OperationEffect):
-    """The operation is carried out and the key's record lost, so a retry is carried out again."""
+    """The operation is carried out, but the key is not recorded, so a retry is carried out again."""
 
     exposes: ClassVar = "relies on the key alone, and does not check whether the order has a payment already"
     type: Literal["lost_record"] = "lost_record"
@@ -389,7 +389,7 @@ class StaleRead(OperationEffect):
         plan.stale_for_ms = self.for_ or 0
 
     def can_act(self, request: RequestFacts) -> bool:
-        """Return whether the request reads an object that has an older state, and changed recently enough."""
+        """Return whether the request reads an object that has an older state and changed recently enough."""
         age = request.since_change_ms()
         return age is not None and (self.for_ is None or age < self.for_)
 
@@ -403,7 +403,7 @@ class NotFoundYet(OperationEffect):
     """How long after the creation; without it, at any age."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Find nothing."""
+        """Hide the object."""
         plan.unborn_for_ms = self.for_ or 0
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -420,7 +420,7 @@ class UnknownMembers(OperationEffect):
     members: dict[str, Json] = Field(default_factory=lambda: {"x_future": {"nested": [1, "two", None]}}, min_length=1)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Add them to the envelope and to the resource."""
+        """Add the members to the envelope and to the resource."""
         members = self.members
 
         def rewrite(body: Document) -> None:
@@ -439,7 +439,7 @@ class UnknownStatus(OperationEffect):
     value: str = Field("on_hold", min_length=1, max_length=64)
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Write it into the resource."""
+        """Write the status into the resource."""
         value = self.value
 
         def rewrite(body: Document) -> None:
@@ -472,7 +472,7 @@ class ExpireRate(OperationEffect):
     type: Literal["expire_rate"] = "expire_rate"
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Let quotes be expired."""
+        """Treat quotes as expired."""
         plan.expire_rate = True
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -489,7 +489,7 @@ class RemoveMethod(OperationEffect):
     """Type or code of the method; `*` for any."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Take it out of the catalogue."""
+        """Remove the method from the catalogue."""
         plan.remove_method = self.method
 
     def can_act(self, request: RequestFacts) -> bool:
@@ -518,11 +518,11 @@ class AmountDrift(OperationEffect):
     """In the currency of the pay-in; negative for an underpayment."""
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
-        """Set the difference."""
+        """Change the amount that is settled."""
         plan.drift = self.by
 
     def can_act(self, request: RequestFacts) -> bool:
-        """Return whether the operation is about an amount to settle."""
+        """Return whether the operation creates a pay-in, whose amount can then differ."""
         return request.operation == "deposit-creation"
 
 

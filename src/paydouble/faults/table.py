@@ -10,17 +10,16 @@ At each point `fire` takes every candidate through the same steps, in the order 
 
     active? ── matches? ── can act? ── counted ── past `skip`? ── `probability`? ──► fires
 
-A match counts only when the effect has something to act on, so `skip` and `times` count what a test can see. The first
-fault that fires decides, and those after it are neither tried nor counted; with `compose` the next one may act too. The
-random values of a firing depend on the seed, the fault's id and the number of the match: another fault in the table
-changes none of them.
+A match counts only when the effect has something to act on, so `skip` and `times` count what a test can see. After a
+fault has fired, the faults behind it are neither tried nor counted, unless it has `compose`. The random values of a
+firing depend on the seed, the fault's id and the number of the match, so other faults in the table do not change them.
 
-Faults about other requests must cost a request next to nothing. With `active_points` callers skip a point that has no
-fault. Each point has an index: a fault is filed under one exact value of its `match`, the most selective one
-(`_INDEXED`), so a hundred faults about other orders cost a few dictionary look-ups. A fault that has only patterns is
-filed under one of them, and only patterns whose fixed beginning fits are tried. The whole `match` is checked for the
-remaining candidates only, and a context computes a member when it is first asked for. Faults of scenarios are kept by
-order (`order_faults.py`).
+A request must not become slower by faults that do not match it. Callers skip a point that is not in `active_points`.
+Each point has an index, in which a fault is filed under one exact value of its `match`, the most selective one
+(`_INDEXED`): a hundred faults about other orders cost a few dictionary look-ups. A fault that has only patterns is
+filed under one of them, and a pattern is tried only when a value begins with its fixed beginning. The whole `match` is
+checked for the candidates that remain, and a context looks up a member only when a fault needs it. Faults of scenarios
+are kept by order (`order_faults.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ MOST_FAULTS = 10_000
 
 
 class Context(Protocol):
-    """A request, an event or an attempt, as faults see it; a member is found only when a fault asks for it."""
+    """A request, an event or an attempt, as faults see it; a member is looked up only when a fault needs it."""
 
     def value(self, member: str) -> str | int | None:
         """Return the value of a member of `match`, or None when there is none."""
@@ -66,7 +65,7 @@ class Context(Protocol):
 
 
 class _Patterns:
-    # Most patterns begin with a fixed text, and a value begins with few of these: one check rules out nearly all.
+    # Most patterns begin with a fixed text. A value begins with few of these texts, so one check rules out nearly all.
 
     __slots__ = ("_beginnings", "_pairs")
 
@@ -74,15 +73,15 @@ class _Patterns:
         self._pairs: list[tuple[str, Callable[[str], bool], Armed]] = []
         self._beginnings: tuple[str, ...] = ()
 
-    def add(self, pattern: str, takes: Callable[[str], bool], armed: Armed) -> None:
-        self._pairs.append((beginning(pattern), takes, armed))
+    def add(self, pattern: str, matcher: Callable[[str], bool], armed: Armed) -> None:
+        self._pairs.append((beginning(pattern), matcher, armed))
 
     def found(self, value: str) -> list[Armed]:
         if len(self._beginnings) != len(self._pairs):
             self._beginnings = tuple(begins for begins, _, _ in self._pairs)
         if not value.startswith(self._beginnings):
             return []
-        return [armed for begins, takes, armed in self._pairs if value.startswith(begins) and takes(value)]
+        return [armed for begins, matcher, armed in self._pairs if value.startswith(begins) and matcher(value)]
 
 
 @dataclass(slots=True)
@@ -98,7 +97,7 @@ class FaultTable:
     __slots__ = ("_armed", "_made", "_points", "_random", "active_points", "order_faults")
 
     def __init__(self, randomness: SeededRandom) -> None:
-        """Start without any."""
+        """Start without faults; `randomness` gives the random values of those that fire."""
         self._random = randomness
         self._armed: dict[str, Armed] = {}
         self._points: dict[str, _Index] = {}
@@ -109,24 +108,24 @@ class FaultTable:
         """The injection points that have a fault, so that a sandbox without faults can skip the look-up."""
 
     def __iter__(self) -> Iterator[Armed]:
-        """Iterate in the order in which they were added; those of scenarios come last."""
+        """Iterate over the faults in the order in which they were added; those of scenarios come last."""
         return iter((*self._armed.values(), *self.order_faults))
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of faults, those of scenarios included."""
         return len(self._armed) + len(self.order_faults)
 
     def get(self, fault_id: str) -> Armed:
-        """Return a fault by id."""
+        """Return a fault by id; `UnknownThing` when there is none."""
         armed = self._armed.get(fault_id) or self.order_faults.get(fault_id)
         if armed is None:
             raise UnknownThing(f"There is no fault {fault_id[:64]!r}.")
         return armed
 
     def add(self, fault: Fault, now: int, sequence: int = 0) -> Armed:
-        """Arm a fault; `UsageError` when its id is taken or the table is full.
+        """Add a fault and return it; `UsageError` when its id is taken or the table is full.
 
-        `sequence` is its number from `Journal.next`.
+        `now` is the sandbox's time in milliseconds, `sequence` the fault's number from `Journal.next`.
         """
         if fault.id is not None and (fault.id in self._armed or self.order_faults.get(fault.id)):
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
@@ -141,7 +140,7 @@ class FaultTable:
         return armed
 
     def change(self, fault_id: str, fault: Fault) -> Armed:
-        """Replace the declaration of a fault; its counts and its place in the order stay."""
+        """Replace the declaration of a fault, and return it; its counts and its place in the order stay."""
         armed = self.get(fault_id)
         if armed.order is not None:
             self.order_faults.change(armed, fault)
@@ -153,12 +152,12 @@ class FaultTable:
         return armed
 
     def arm_order(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
-        """Arm a scenario's faults for an order, by its external identifier; a second time changes nothing."""
+        """Add a scenario's faults for the order with an external identifier; a second call changes nothing."""
         self._made += self.order_faults.arm((identifier, scenario), faults, now, self._made, sequence)
         self._renew_active_points()
 
     def remove(self, fault_id: str) -> None:
-        """Disarm one."""
+        """Remove a fault; `UnknownThing` when there is none."""
         armed = self.get(fault_id)
         if armed.order is not None:
             self.order_faults.remove(armed)
@@ -168,7 +167,7 @@ class FaultTable:
         self._rebuild()
 
     def clear(self) -> int:
-        """Disarm all and return how many they were."""
+        """Remove all faults; returns how many there were."""
         count = len(self._armed) + self.order_faults.clear()
         self._armed.clear()
         self._points.clear()
@@ -176,12 +175,12 @@ class FaultTable:
         return count
 
     def forget_orders(self) -> None:
-        """Disarm the faults of scenarios, and forget which orders have had theirs."""
+        """Remove the faults of scenarios, and forget which orders had some."""
         self.order_faults.forget()
         self._renew_active_points()
 
     def fire(self, point: str, context: Context, now: int) -> list[tuple[Armed, SeededValues]]:
-        """Return the faults that fire for a context, in order, with the random values of each; counts them."""
+        """Return the faults that fire for a context, in order, with the random values of each; updates their counts."""
         fired: list[tuple[Armed, SeededValues]] = []
         for armed in self._candidates(point, context):
             fault = armed.fault
@@ -227,9 +226,9 @@ class FaultTable:
         if not tests:
             index.rest.append(armed)
             return
-        member, wanted, takes = tests[0]
-        if takes is not None:
-            index.patterns.setdefault(member, _Patterns()).add(str(wanted), takes, armed)
+        member, wanted, matcher = tests[0]
+        if matcher is not None:
+            index.patterns.setdefault(member, _Patterns()).add(str(wanted), matcher, armed)
         else:
             index.exact.setdefault(member, {}).setdefault(wanted, []).append(armed)
 
@@ -250,12 +249,12 @@ class FaultTable:
 
 
 def _matches(armed: Armed, value_of: Callable[[str], str | int | None]) -> bool:
-    for member, wanted, takes in armed.tests:
+    for member, wanted, matcher in armed.tests:
         value = value_of(member)
         if value is None:
             return False
-        if takes is not None:
-            if not takes(str(value)):
+        if matcher is not None:
+            if not matcher(str(value)):
                 return False
         elif value != wanted:
             return False

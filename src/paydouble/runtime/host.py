@@ -1,24 +1,24 @@
-"""All sandboxes of a process, and how their requests and deliveries meet.
+"""Holds all sandboxes of a process, and waits where their requests must wait.
 
 A sandbox is synchronous data. The host gives each a `Pump`, which moves its clock and sends its deliveries, and a
-`Signal`, which wakes the tasks that wait for something to happen in it. After anything that may have started something,
-the host wakes the pump.
+`Signal`, which wakes the tasks that wait for something to happen in it. After each request and command the host wakes
+the pump, since there may be something new to send.
 
 A request reaches its reply in steps. The pipeline never waits: where a real service would keep a request in flight, it
-returns what there is to wait for, and `finish` goes on from there.
+returns what to wait for, and `finish` waits and continues.
 
     handle ─┬─► Reply
             ├─► Delayed ── some real time passes ─────────────────────────► execute ─► Reply
             └─► Joined ─── the request that has claimed the key is done ──► rejoin ──► Reply or another step
 
-A claim with a delayed request has a future in `_settling`, which the requests that have joined it await. Meanwhile the
-pump counts each of them as in flight, so an auto clock stands still. A client that disconnects changes nothing: its
-request is carried out. Only the end of the server abandons a claim.
+A claim with a delayed request has a future in `_settling`, and the requests that have joined it await this future.
+Meanwhile the pump counts each of them as in flight, so an auto clock does not move. A client that disconnects changes
+nothing: its request is carried out. A claim is abandoned only when the server stops.
 
 A reply can be sent at once (`sends`) unless a fault delays it, breaks it on the wire, or lets a webhook overtake it. In
-the last case the pump is woken, and `_hold_reply` waits until the first attempt of the webhook has an outcome, but no
-longer than its timeout. `sending` and `lost` report a reply that its client did not get, since an auto clock then waits
-for the repeated request.
+the last case the host wakes the pump, and `_hold_reply` waits until the first attempt of the webhook has an outcome,
+but no longer than the timeout of webhooks. `sending` and `lost` note that a client did not get its reply, so that an
+auto clock waits for the repeated request.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from paydouble.api.pipeline import Pipeline
 
 T = TypeVar("T")
-# The host remembers how often an id was taken for so many ids, those of deleted sandboxes included.
+# For how many ids, those of deleted sandboxes included, the host remembers how many sandboxes have had the id.
 _REMEMBERED_IDS: Final = 10_000
 
 
@@ -73,10 +73,10 @@ class ClockSpec(NamedTuple):
 
 
 def server_seed(given: int | None, clock: ClockMode) -> int:
-    """Return the seed of a server: the given one, otherwise a random one on a real clock and 0 on any other clock.
+    """Return the seed of a server: the given one, else a random one on a real clock, and 0 on any other clock.
 
-    A run on a real clock cannot be repeated exactly, and a receiver that remembers would take the events of a second
-    run for duplicates of the first. `UsageError` for a seed outside the range of 64 bits.
+    A run on a real clock cannot be repeated exactly. With the same seed a receiver that remembers event ids would take
+    the events of a second run for duplicates of the first. `UsageError` for a seed outside the range of 64 bits.
     """
     if given is None:
         return secrets.randbelow(MADE_UP_BELOW) if clock == "real" else 0
@@ -86,7 +86,8 @@ def server_seed(given: int | None, clock: ClockMode) -> int:
 class SandboxSpec(NamedTuple):
     """The properties of a new sandbox.
 
-    What is absent is derived from the server's seed, the id, and how many sandboxes had the id before.
+    Without a clock or settings, those of the host's options apply. A missing id is the next free one. A missing seed,
+    key or secret is derived from the server's seed and the id; the seed also from how often the id was used.
     """
 
     id: str | None = None
@@ -119,7 +120,7 @@ class HostOptions:
 
 
 class Host:
-    """The sandboxes of a server. It has no sockets but those that webhooks are sent over."""
+    """The sandboxes of a server. Its only sockets are those over which webhooks are sent."""
 
     def __init__(self, options: HostOptions) -> None:
         """Start without sandboxes."""
@@ -127,9 +128,9 @@ class Host:
         self.base_url = ""
         """The URL of the API, once its port is bound."""
         self.checkout_base = ""
-        """The URL of the payer's page without the pay-in's id, for sandboxes whose requests have no other."""
+        """The URL of the payer's page without the pay-in's id, where `checkout_for` gives no other."""
         self.checkout_for: Callable[[Request], str] | None = None
-        """Returns the same URL as the client of a request reaches it."""
+        """Returns that URL as the client of a request reaches it."""
         self.bodies = Bodies(options.bodies_in_flight)
         self.on_delete: Callable[[], None] | None = None
         """Called after each delete."""
@@ -143,19 +144,19 @@ class Host:
         self._signals: dict[Sandbox, Signal] = {}
         self._made = 0
         self._times_made: dict[str, int] = {}
-        """How often each id was taken, the id that was taken last at the end."""
+        """How many sandboxes have had each id; the id that was used last is at the end."""
         self._settling: dict[Claim, asyncio.Future[None]] = {}
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """Return the table of operations. It and the pipeline are loaded with the first request, for a fast start."""
+        """Return the table of operations. It and the pipeline are loaded with the first request, to start fast."""
         from paydouble.api.operations import operations  # noqa: PLC0415 - see above
 
         return operations(self.options.paths)
 
     @cached_property
     def pipeline(self) -> Pipeline:
-        """Return what answers requests."""
+        """Return the pipeline that answers the requests to all sandboxes."""
         from paydouble.api.pipeline import Pipeline  # noqa: PLC0415 - see `operations`
 
         options = self.options
@@ -200,7 +201,7 @@ class Host:
         return sandbox
 
     def pump(self, sandbox: Sandbox) -> Pump:
-        """Return what drives a sandbox."""
+        """Return the pump of a sandbox."""
         return self._pumps[sandbox]
 
     def signal(self, sandbox: Sandbox) -> Signal:
@@ -254,7 +255,7 @@ class Host:
         return {**removed, "attempts_broken_off": broken_off}
 
     def sends(self, reply: Reply) -> bool:
-        """Return whether a reply can be sent now, unchanged; then the pump is woken for what its request started."""
+        """Return whether a reply can be sent now and unchanged, and then wake the pump for what its request started."""
         if reply.delay_ms or reply.overtaken or reply.wire is not None:
             return False
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
@@ -263,12 +264,14 @@ class Host:
         return True
 
     async def finish(self, step: Step) -> Reply:
-        """Return the reply to a request from any step on; waits where a real service would."""
+        """Return the reply to a request, from any step on; waits where a real service would keep it in flight."""
         while not isinstance(step, Reply):
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
                 pump.enter()
-                self._signals[step.call.sandbox].notify()  # it is in the journal now, and somebody may wait for it
+                self._signals[
+                    step.call.sandbox
+                ].notify()  # it is in the journal now, and a caller may wait for it there
             try:
                 step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
             finally:
@@ -284,7 +287,7 @@ class Host:
 
     @contextlib.contextmanager
     def sending(self, reply: Reply) -> Iterator[None]:
-        """Wrap the sending of a broken reply: an auto clock stands still meanwhile, and then waits for a retry."""
+        """Wrap the sending of a broken reply: an auto clock does not move meanwhile, and then waits for a retry."""
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
         if pump is None:
             yield
@@ -338,7 +341,7 @@ class Host:
             settled.set_result(None)
 
     async def _hold_reply(self, reply: Reply, sandbox: Sandbox, pump: Pump) -> None:
-        """Wait until the webhooks that are to overtake a reply have arrived, and then for its own delay."""
+        """Wait until the webhooks that overtake a reply have arrived, and then for the reply's own delay."""
         pump.enter()
         try:
             with contextlib.suppress(TimeoutError):
@@ -351,7 +354,7 @@ class Host:
 
     async def _wait_until_overtaken(self, reply: Reply, sandbox: Sandbox, signal: Signal) -> None:
         # A delivery that is due later on the sandbox's clock is not waited for: the clock may stand still.
-        def coming(delivery: Delivery) -> bool:
+        def may_still_arrive(delivery: Delivery) -> bool:
             return (
                 sandbox.outbox.deliveries.get(delivery.id) is delivery
                 and delivery.status == "waiting"
@@ -359,7 +362,7 @@ class Host:
                 and (delivery.next_due_at or 0) <= sandbox.now
             )
 
-        while not signal.closed and any(coming(delivery) for delivery, _ in reply.overtaken):
+        while not signal.closed and any(may_still_arrive(delivery) for delivery, _ in reply.overtaken):
             await signal.changed()
 
     async def _join(self, step: Joined) -> Step:
@@ -367,7 +370,9 @@ class Host:
         if settled is not None:
             await asyncio.shield(settled)
         else:
-            await asyncio.sleep(0)  # the request that it joins may have begun on the fast path, and `finish` comes next
+            await asyncio.sleep(
+                0
+            )  # the request that it joins may be from the fast path, where `finish` has not begun yet
         return self.pipeline.rejoin(step)
 
     def _count(self, sandbox_id: str, times: int) -> None:

@@ -1,22 +1,22 @@
 """Drives one sandbox: fires its timers when they are due, and sends its attempts.
 
-No task waits for work. `wake` is called after everything that may have changed something, and does two things:
+No task waits for work. `wake` is called whenever there may be something to send or a new timer, and starts:
 
     wake ─┬─► a worker for each endpoint that can take an attempt
           │      └─ next attempt ─► wake ─► send ─► settle ─► wake ─► next attempt … none left: end, and wake
           └─► one alarm for the next timer ── due ──► fire it, and wake
 
-A worker makes one attempt after the other. The wake after it has taken one starts another worker beside it if the
-endpoint may have more attempts in flight, so an endpoint has as many workers as it needs and `Sandbox.most_in_flight`
-allows. An endpoint in `_starting` has a worker that has not looked for an attempt yet, and gets no second one.
+A worker makes one attempt after the other. After it has taken an attempt, `wake` starts another worker if the endpoint
+has another delivery to send and may have more attempts in flight (`Sandbox.most_in_flight`). An endpoint in
+`_starting` has a worker that has not looked for an attempt yet, and gets no second one until then.
 
-The clock's mode decides about the alarm. On a real clock it goes off when the next timer is due. On a manual clock
-there is none. An auto clock jumps to the next timer once nothing is in flight, neither an attempt nor a request
-(`enter`, `leave`), and no client is expected to repeat a request (`Sandbox.awaited`).
+The alarm depends on the clock's mode. On a real clock it goes off when the next timer is due. On a manual clock there
+is no alarm. An auto clock jumps to the next timer after a pause in which nothing is in flight, neither an attempt nor a
+request (`enter`, `leave`), and no client is expected to repeat a request (`Sandbox.awaited`).
 
-`advance` moves the clock from one due instant to the next and waits at each for `quiet`: no worker is left. So the
-attempts of one instant settle, and their retries are timers, before the next instant begins. `interrupt` cancels the
-workers, runs an action such as a reset, and wakes; no worker starts meanwhile.
+`advance` moves the clock from one due instant to the next, and at each waits until no worker is left (`quiet`). So the
+attempts of an instant have their outcomes, and their retries have timers, before the next instant begins. `interrupt`
+cancels the workers, runs an action such as a reset, and calls `wake`; no worker starts meanwhile.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import MOST_TIMERS
 
 T = TypeVar("T")
-# For so long nothing must be in flight before an `auto` clock jumps (assumptions, "Time").
+# An `auto` clock jumps when nothing was in flight for this time (assumptions, "Time").
 AUTO_PAUSE_SECONDS = 0.05
-# A longer alarm is set again when it goes off, since the event loop's own clock has an end.
+# A timer that is due later is reached by several alarms, since an event loop cannot wait for any length of time.
 _LONGEST_ALARM_SECONDS = 86_400.0
-# An advance with nothing to send would never yield to the event loop.
+# After so many stops an advance yields to the event loop; without anything to send it would not yield at all.
 _STOPS_PER_LOOP_TURN = 64
 
 
 class Advanced(NamedTuple):
     """What an advance did; `now` is the sandbox's instant at its end.
 
-    `attempts` counts those that became due during the advance. An attempt that was due when it began does not count,
-    since it may or may not have been sent before, depending on the machine's speed.
+    `attempts` counts those that became due during the advance. An attempt that was already due when it began is not
+    counted, since it depends on the machine's speed whether it was sent before.
     """
 
     now: int
@@ -57,7 +57,7 @@ class Pump:
     """Drives one sandbox; see the head of this module."""
 
     def __init__(self, sandbox: Sandbox, sender: Sender) -> None:
-        """Send the attempts of a sandbox with a sender."""
+        """Drive a sandbox, and send its attempts with a sender."""
         self.sandbox = sandbox
         self._sender = sender
         self._workers: set[asyncio.Task[None]] = set()
@@ -70,12 +70,12 @@ class Pump:
         self._interruptions = 0
         self._closed = False
         self.attempts = 0
-        """How many attempts were made so far."""
+        """The number of attempts so far."""
         self._counts_after = 0
-        self._fell_due = 0
+        self._became_due = 0
         self._clock_resets = 0
         self._waits: dict[str, tuple[object, float]] = {}
-        """The requests that an auto clock waits for: the token in `Sandbox.awaited`, and until when it waits."""
+        """The requests that an auto clock waits for: their token in `Sandbox.awaited`, and until when (loop time)."""
 
     def wake(self) -> None:
         """Start the workers that are needed, and set the alarm for the next timer."""
@@ -91,10 +91,10 @@ class Pump:
             self._set_alarm()
 
     def enter(self) -> None:
-        """Count a request in flight, during which an `auto` clock stands still."""
+        """Count a request as in flight; meanwhile an `auto` clock does not move."""
         self._in_flight += 1
         if self.sandbox.clock.mode == "auto":
-            self._drop_alarm()  # it was set when nothing was in flight; `leave` sets it again
+            self._drop_alarm()  # `leave` sets it again when nothing is in flight
 
     def leave(self) -> None:
         """Count a request as answered."""
@@ -108,15 +108,15 @@ class Pump:
             await asyncio.wait(self._workers)
 
     async def advance(self, *, to: int | None = None, by: int | None = None, limit: int = MOST_TIMERS) -> Advanced:
-        """Move the clock to an instant or by some milliseconds, or with neither until nothing is left to happen.
+        """Move the clock to an instant or by some milliseconds, or with neither until no timer is left.
 
-        What is due happens instant by instant; the attempts of an instant settle before the next begins. A second
-        advance waits for the first, and `by` counts from where that one ends. After `limit` timers it stops where it
-        is; a reset of the clock ends it too. `UsageError` for an instant in the past or after the year 9998.
+        The clock stops at each instant at which a timer is due, until the attempts of that instant have outcomes. A
+        second advance waits for the first, and `by` counts from where that one ends. After `limit` timers it stops
+        where it is; a reset of the clock ends it too. `UsageError` for an instant in the past or after the year 9998.
         """
         async with self._advancing:
             sandbox = self.sandbox
-            self._fell_due, self._counts_after = 0, sandbox.tick()
+            self._became_due, self._counts_after = 0, sandbox.tick()
             clock_resets, fired_before = self._clock_resets, sandbox.fired
             for stop, _ in enumerate(sandbox.instants(to=to, by=by, limit=limit), 1):
                 await self.quiet()
@@ -126,15 +126,15 @@ class Pump:
                     break
             sandbox.feed.note("clock", sandbox.now)
             self.wake()
-            return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._fell_due, sandbox.idle)
+            return Advanced(sandbox.now, max(0, sandbox.fired - fired_before), self._became_due, sandbox.idle)
 
     def abort_advance(self) -> None:
-        """End the advance that is running, since a reset is about to set the clock back."""
+        """End the running advance, since a reset is about to set the clock back."""
         self._clock_resets += 1
 
     async def interrupt(self, action: Callable[[], T]) -> tuple[T, int]:
-        """Cancel the attempts in flight, run an action, and go on; returns its result and the number of attempts."""
-        # Counted, since a second reset or `close` may begin while the first one waits for its workers.
+        """Cancel the attempts in flight and run an action; returns its result and the number of cancelled workers."""
+        # A counter, since a second reset or `close` may begin while the first one waits for its workers.
         self._interruptions += 1
         try:
             self._drop_alarm()
@@ -142,7 +142,7 @@ class Pump:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-            self._workers.difference_update(workers)  # one that was cancelled before its first step could not do so
+            self._workers.difference_update(workers)  # a task that is cancelled before its first step runs no `finally`
             self._starting.clear()
             result = action()
         finally:
@@ -151,7 +151,7 @@ class Pump:
         return result, len(workers)
 
     async def close(self) -> None:
-        """Stop: cancel the attempts in flight, and start nothing any more."""
+        """Cancel the attempts in flight, and start nothing more."""
         self._closed = True
         await self.interrupt(lambda: None)
 
@@ -166,7 +166,7 @@ class Pump:
                     break
                 delivery, attempt = due
                 self.attempts += 1
-                self._fell_due += attempt.due_at > self._counts_after
+                self._became_due += attempt.due_at > self._counts_after
                 self.wake()  # another attempt may be possible at the same time
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
@@ -199,12 +199,12 @@ class Pump:
         awaited, now = self.sandbox.awaited, asyncio.get_running_loop().time()
         patience = self.sandbox.settings.auto_patience / 1000
         waits = {}
-        for name, why in tuple(awaited.items()):
+        for name, token in tuple(awaited.items()):
             known, until = self._waits.get(name, (None, 0.0))
-            if known is not why:
+            if known is not token:
                 until = now + patience
             if until > now:
-                waits[name] = (why, until)
+                waits[name] = (token, until)
             else:
                 del awaited[name]
         self._waits = waits

@@ -1,8 +1,8 @@
 """The façade of one isolated business: commands in, events and due attempts out.
 
-Every command of the control API first fires the timers that are due (`tick`), so that what was due before a call has
-happened before it, however late the event loop is; the pipeline does the same before a command of the API. Nothing here
-waits, sends or reads the machine's time.
+Each command of the control API first fires the timers that are due (`tick`); before a command of the API the pipeline
+does so. A timer that was due earlier than a command therefore fires before it, even if the event loop is late. Nothing
+here waits, sends or reads the machine's time. Instants and durations are in milliseconds, amounts in minor units.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 # Attempts that one endpoint has in flight on a real clock, so that a slow answer does not delay other objects' events.
 REAL_IN_FLIGHT: Final = 8
 MOST_TIMERS: Final = 1_000_000
-"""After so many timers an advance of the clock stops, unless the caller gives another limit."""
-# The parts of a sandbox that `reset` can forget. The scope of a reset without one is all of them.
+"""An advance of the clock stops after this many timers, unless the caller gives another limit."""
+# The parts of a sandbox that `reset` can forget. A control call that gives no scope forgets all of them.
 RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
 
 
@@ -118,7 +118,7 @@ class Sandbox:
         self.checkout_base = checkout_base
         self.randomness = SeededRandom(identity.seed)
         self.generation = 0
-        """How many resets have begun a new series of ids."""
+        """How many resets have started a new series of ids."""
         self.ids = Ids(self.randomness)
         self.scenarios = ScenarioSelector(library or Library())
         self.check_scenario(settings.scenario)
@@ -146,7 +146,7 @@ class Sandbox:
         self.start()
         # The default scenario needs no settings, so a start with it reads no file.
         if settings.scenario != Settings.model_fields["scenario"].default:
-            self._replace(self._followed(None, settings))
+            self._replace(self._with_scenario(None, settings))
 
     def start(self) -> None:
         """Begin with an empty ledger and a new clock; faults, journals, scenarios and settings stay."""
@@ -162,19 +162,20 @@ class Sandbox:
         self.errors = 0
         self.fired = 0
         self.awaited: dict[str, object] = {}
-        """Requests that their clients will probably repeat, by key or target, with a token that is new for each loss.
+        """By idempotency key or target: the requests that clients will probably repeat, since a reply was lost.
 
-        Filled on an auto clock only, which waits for the repeated request (`runtime/pump.py`).
+        The value is a token, new for each lost reply. Only an auto clock fills this: it waits for the repeated request
+        (`runtime/pump.py`).
         """
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
         self.ledger = Ledger(self.ids, stamp, publishing(ref(self.publisher)))
         self.publisher.start(self.ids, self.ledger)
         self._scripts: ScriptRunner | None = None
-        """`scripts`, once it is loaded."""
+        """What `scripts` returns, once it was used."""
 
     @property
     def scripts(self) -> ScriptRunner:
-        """Return what plays the scripts of scenarios; loaded with the first resource, to keep the start fast."""
+        """Return the script runner; it is loaded with the first resource, so that a sandbox starts fast."""
         if self._scripts is None:
             from paydouble.sandbox.script_runner import ScriptRunner  # noqa: PLC0415 - see above
 
@@ -186,7 +187,7 @@ class Sandbox:
     # Time
 
     def tick(self) -> int:
-        """Fire every timer that is due by now, each at its own instant. Returns now."""
+        """Fire every timer that is due, each at its own instant; returns the clock's time."""
         now = self.clock.now()
         due = self.timers.next_due()
         while due is not None and due <= now:
@@ -198,9 +199,9 @@ class Sandbox:
     def instants(self, *, by: int | None = None, to: int | None = None, limit: int = MOST_TIMERS) -> Iterator[int]:
         """Advance the clock `by` milliseconds, or `to` an instant, or until nothing is left to happen; yield each stop.
 
-        The first stop is now, each later one an instant at which timers have fired. At each stop the caller finishes
-        what was started before it asks for the next one. After `limit` timers, or when the caller stops asking, the
-        clock stays where it is. `UsageError` for an instant in the past or after the year 9998.
+        The first stop is now; each later stop is an instant at which timers have fired. At each stop the caller first
+        finishes what these have started, and then asks for the next stop. After `limit` timers, or when the caller
+        stops asking, the clock stays where it is. `UsageError` for an instant in the past or after the year 9998.
         """
         now = self.tick()
         if by is not None:
@@ -246,7 +247,7 @@ class Sandbox:
 
     def set_clock(self, clock: Clock) -> None:
         """Use another clock from now on; `UsageError` when it is behind this one."""
-        # Compared with the last instant that was used, since a real clock runs on after the caller has read it.
+        # Compared with the last instant that was used: a real clock goes on after the caller has read it.
         if clock.now() < self.now:
             raise UsageError(
                 "a clock never goes back; choose a start that is not in the sandbox's past", member="start"
@@ -256,7 +257,7 @@ class Sandbox:
         self.feed.note("clock", self.now)
 
     def note_answer(self, entry: RequestEntry) -> None:
-        """Note that a request was answered; an auto clock waits for the retry of one that a fault has acted on."""
+        """Note that a request was answered; if a fault acted on it, an auto clock waits for its retry."""
         if entry.faults:
             self.note_loss(entry)
         else:
@@ -265,7 +266,7 @@ class Sandbox:
     def note_loss(self, entry: RequestEntry) -> None:
         """Note that the client of a request did not get its answer."""
         if self.clock.mode == "auto":
-            self.awaited[entry.key or entry.target] = object()  # a new one each time, so that the wait begins again
+            self.awaited[entry.key or entry.target] = object()  # a new one for each loss, which restarts the wait
 
     # Commands of the API
 
@@ -275,17 +276,17 @@ class Sandbox:
         start_plan = scenario.start_plan
         if start_plan.prepares:
             self.prepare(scenario, order.external_identifier)
-        opened = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=start_plan.scenario)
-        self.scenarios.begin(opened[0], scenario)
-        (self._scripts or self.scripts).begin_pay_in(opened[0], start_plan, now)
-        return opened
+        created = self.ledger.create_pay_in(now, order, checkout_base=self.checkout_base, scenario=start_plan.scenario)
+        self.scenarios.begin(created[0], scenario)
+        (self._scripts or self.scripts).begin_pay_in(created[0], start_plan, now)
+        return created
 
     def prepare(self, scenario: Scenario, external_identifier: str) -> None:
         """Apply a scenario's settings and arm its faults, for an order that is about to play it."""
         if scenario.settings is not None:
             self._replace(self.overlay.apply(scenario, self.settings))
         if scenario.faults:
-            # They get the number of the deposit's request, so that this request does not count as one before them.
+            # With the number of the deposit's own request, so that it does not count as older than the faults.
             self.faults.arm_order(external_identifier, scenario.name, scenario.faults, self.now, self.journal.sequence)
 
     def cancel_pay_in(self, pay_in: PayIn) -> None:
@@ -295,7 +296,10 @@ class Sandbox:
     def create_refund(
         self, pay_in: PayIn, *, amount: int | None, reason: str | None, external_identifier: str | None
     ) -> Refund:
-        """Start a refund, which plays its pay-in's scenario."""
+        """Start a refund, which plays its pay-in's scenario; without an `amount` it is about all that is left.
+
+        `ApiError` when the pay-in cannot be refunded, or not by this amount.
+        """
         refund = self.ledger.create_refund(
             self.now,
             pay_in,
@@ -310,16 +314,20 @@ class Sandbox:
     def open_dispute(
         self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent", force: bool = False
     ) -> Dispute:
-        """Open a dispute, as the provider does; with `force` also about money that is disputed already."""
+        """Open a dispute, as the provider does; without an `amount` it is about all that is not disputed yet.
+
+        `ApiError` when the pay-in cannot be disputed, or not by this amount. With `force` the money may be disputed
+        already.
+        """
         return self.scripts.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
-        """Add evidence to a dispute; its review then decides."""
+        """Add evidence to a dispute, and begin its review; `IllegalTransition` or `ApiError` when it is too late."""
         self.ledger.add_evidence(dispute, evidence, self.now)
         self.scripts.review(dispute, self.now)
 
     def accept_dispute(self, dispute: Dispute) -> None:
-        """Accept a dispute: the payer gets the money back."""
+        """Accept a dispute, so that the payer gets the money back; `IllegalTransition` when it is closed."""
         self.scripts.move(dispute, "accepted", self.now)
 
     def create_payout(self, **members: Any) -> Payout:  # noqa: ANN401 - the members of Ledger.create_payout
@@ -341,7 +349,7 @@ class Sandbox:
         """Change the settings; `UsageError` when they contradict the sandbox's scenario or name an unknown one."""
         self.tick()
         self.check_scenario(settings.scenario)
-        self.put(self._followed(self.active_scenario, settings))
+        self.put(self._with_scenario(self.active_scenario, settings))
 
     def put(self, settings: Settings) -> None:
         """Use these settings from now on, without checks."""
@@ -360,8 +368,8 @@ class Sandbox:
         if settings is not self.settings:
             self.put(settings)
 
-    def _followed(self, active: str | None, settings: Settings) -> Settings:
-        """Return settings with those of the sandbox's own scenario applied; `UsageError` when the two contradict."""
+    def _with_scenario(self, active: str | None, settings: Settings) -> Settings:
+        """Return settings with those of the active or default scenario on top; `UsageError` when they contradict."""
         return self.overlay.follow(self.scenario(active or settings.scenario), settings)
 
     def _adopt(self, settings: Settings) -> None:
@@ -383,7 +391,7 @@ class Sandbox:
         return self.publisher.notification_url
 
     def set_notification_url(self, url: str | None) -> None:
-        """Send future events, and deliveries that still wait for this endpoint, to another URL; None for nowhere."""
+        """Change the target of future events, and of the open deliveries to the old one; with None these end unsent."""
         self.tick()
         self.publisher.notification_url = url
         for delivery in self.outbox.retarget(url):
@@ -397,12 +405,12 @@ class Sandbox:
         return self.secrets.current
 
     def emit_event(self, kind: str, resource: Resource) -> Event:
-        """Publish an event of any documented type about a resource as it is now; `UsageError` if the two do not fit."""
+        """Publish an event about a resource as it is now; `UsageError` if the type is unknown or does not fit."""
         self.tick()
         return self.manual.emit_event(kind, resource, self.now)
 
     def send_test_webhook(self, kind: str) -> Event:
-        """Send a sample event."""
+        """Publish a sample event of a documented type, about an object that exists only in it."""
         self.tick()
         return self.manual.send_test_webhook(kind, self.now, self.settings.disputes.response_window)
 
@@ -412,7 +420,7 @@ class Sandbox:
         self.manual.redeliver(delivery, self.now)
 
     def failed_deliveries(self, since: int | None) -> list[Delivery]:
-        """Return the deliveries whose latest attempt has failed, since an instant of the sandbox's clock if given."""
+        """Return the deliveries whose latest attempt has failed; with `since`, of attempts due from this instant on."""
         self.tick()
         return self.manual.failed_deliveries(since)
 
@@ -429,8 +437,8 @@ class Sandbox:
     def reset(self, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
         """Forget the parts that the scope names (`RESET_SCOPES`); returns how many records were removed or cancelled.
 
-        After a reset of the state the numbers behind the ids begin again. A receiver that remembers would take the same
-        ids for duplicates, so the new ids also depend on the number of resets; with `same_ids` they do not.
+        A reset of the state restarts the counters behind the ids. The new ids also depend on the number of resets: a
+        receiver that remembers the old ids would take the same ones for duplicates. With `same_ids` they do not.
         """
         removed: dict[str, int] = {}
         if "deliveries" in scope:
@@ -487,13 +495,13 @@ class Sandbox:
     def _forget_scenarios(self) -> dict[str, int]:
         uploads, active = self.scenarios.clear()
         if self.settings.scenario not in self.scenarios.names():
-            # The setting named an upload; deposits now play the scenario that the sandbox was created with.
+            # The setting named an uploaded scenario. Deposits now play the one that the sandbox was created with.
             self.put(self.settings.model_copy(update={"scenario": self.first_scenario}))
-        self._replace(self._followed(self.active_scenario, self.settings))
+        self._replace(self._with_scenario(self.active_scenario, self.settings))
         return {"scenarios": uploads, "active_scenario": active}
 
     def close(self) -> None:
-        """Notify no listener any more: a request that is in flight may outlast its sandbox."""
+        """Stop notifying listeners: a request in flight may end after its sandbox was deleted."""
         self.feed.close()
 
     # Delivery, driven by the shell
@@ -504,7 +512,7 @@ class Sandbox:
         chosen = self.settings.webhooks.in_flight
         if chosen is not None:
             return chosen
-        # A test that moves the clock relies on the order of arrival.
+        # A test that moves the clock relies on the order in which events arrive.
         return REAL_IN_FLIGHT if self.clock.mode == "real" else 1
 
     def ready_endpoints(self) -> list[str]:
@@ -529,7 +537,7 @@ class Sandbox:
         return taken
 
     def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
-        """Record the outcome of an attempt, and schedule the next one if there is to be one."""
+        """Record the outcome of an attempt, and schedule the next one unless it was the last."""
         due = self.outbox.settle(delivery, attempt, outcome, settings=self.settings.webhooks)
         if due is not None:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
@@ -553,11 +561,11 @@ class Sandbox:
         return self.scenarios.choose(deposit, self.settings.scenario)
 
     def activate_scenario(self, name: str | None) -> None:
-        """Let every new pay-in play a scenario, or with None let each choose; `UsageError` for an unknown name."""
+        """Make every new pay-in play a scenario; with None each chooses its own. `UsageError` for an unknown name."""
         self.tick()
         if name is not None:
             self.scenarios.check(name, "name")
-        self._replace(self._followed(name, self.settings))  # first: what is refused changes nothing
+        self._replace(self._with_scenario(name, self.settings))  # first, so that a refusal changes nothing
         self.scenarios.activate(name)
 
     @property
@@ -574,17 +582,17 @@ class Sandbox:
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing will happen by itself: no timer, nothing queued, nothing in flight."""
+        """Return whether nothing will happen without a call: no timer is set, and no delivery is due or in flight."""
         return not len(self.timers) and self.outbox.quiet
 
 
 def check_scope(scope: frozenset[str], *, same_ids: bool) -> None:
-    """Raise `UsageError` for a reset that makes no sense, so that a caller can check before it changes anything."""
+    """Raise `UsageError` for an unusable scope of a reset; callers check it before they change anything."""
     unknown = sorted(scope - frozenset(RESET_SCOPES))
     if unknown:
         parts = ", ".join(RESET_SCOPES)
-        raise UsageError(f"{unknown[0]!r} is no part of a sandbox; there are: {parts}", member="scope")
+        raise UsageError(f"{unknown[0]!r} is not a part of a sandbox; there are: {parts}", member="scope")
     if "clock" in scope and "state" not in scope:
-        raise UsageError("the clock can only be reset together with the state, which lies in its past", member="scope")
+        raise UsageError("a reset of the clock needs one of the state; add 'state' to the scope", member="scope")
     if same_ids and "state" not in scope:
-        raise UsageError("ids begin again with the state, which this scope does not name", member="same_ids")
+        raise UsageError("only a reset of the state can repeat ids; add 'state' to the scope", member="same_ids")

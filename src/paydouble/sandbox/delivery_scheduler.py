@@ -1,19 +1,19 @@
 """From an event to its deliveries: what is sent, when, how often, and in which order.
 
-An event becomes one delivery, and one more for each copy that a fault asks for. The `EventPlan` says what faults do to
-the event. The first branch that applies decides about the event's own delivery:
+An event becomes one delivery, and one more for each copy that a fault asks for. An `EventPlan` says what faults do to
+the event; the first of these branches that applies decides about the event's own delivery:
 
     event ─┬─ drop ────► finished as `dropped`, never sent
            ├─ hold ────► `held` until a test releases it
            ├─ reorder ─► `held` in a window ── full, or `max_wait_ms` is over ──┐
            └─ else ──────────────── after the delay ────────────────────────────┴──► outbox queue ──► attempts
 
-Copies are sent in any of these cases, `spacing_ms` apart, or once the event's delivery has succeeded. Each has its own
-number in its id, counted over all faults, and its own queue if it is to arrive concurrently.
+Copies are sent in each of these cases, `spacing_ms` apart: after the time at which the event is due, or after its
+delivery has succeeded. The id of a copy ends with its number, which counts the copies of all faults. A copy that is to
+arrive concurrently has its own queue.
 
-A delayed delivery has a `MakeAttempt` timer. A window has a `CloseWindow` timer, so every delivery in it is sent in the
-end; only what is dropped or held is not. A window belongs to one fault, and to one object unless the fault reorders the
-events of all objects together.
+A delayed delivery has a `MakeAttempt` timer. A window has a `CloseWindow` timer, so each delivery in it is sent at some
+time. A window belongs to one fault, and to one object unless the fault reorders the events of all objects together.
 
 A delivery may leave its window early: a test may hold it, release it or send it again, or it may lose its endpoint.
 Therefore `cancel` also takes a delivery out of its window, and a window that closes sends only what is still held.
@@ -32,7 +32,7 @@ from paydouble.payments.events import Event
 from paydouble.sandbox.commands import CloseWindow, Command, MakeAttempt
 from paydouble.webhooks.deliveries import Delivery, Outbox
 
-# Prefix of the subject of a window's timer; a window is about several deliveries.
+# The subject of a window's timer begins with this, since it cannot be the id of one delivery.
 _WINDOW = "window:"
 
 
@@ -74,7 +74,7 @@ class DeliveryScheduler:
         delay: int = 0,
         plan: EventPlan | None = None,
     ) -> Delivery:
-        """Make the deliveries of an event, the first attempt `delay` milliseconds from now; returns the event's own.
+        """Make the deliveries of an event, due `delay` milliseconds from now; returns the delivery that is not a copy.
 
         `follows_sandbox` says whether the delivery moves with the sandbox's notification URL.
         """
@@ -94,7 +94,7 @@ class DeliveryScheduler:
         elif plan.hold:
             outbox.withdraw(delivery)
         elif plan.reordering is not None:
-            self._gather(delivery, plan.reordering, now)
+            self._add_to_window(delivery, plan.reordering, now)
         else:
             self._send(delivery, now, due)
         for copies in plan.copies:
@@ -105,7 +105,7 @@ class DeliveryScheduler:
         return delivery
 
     def succeeded(self, delivery: Delivery, now: int) -> None:
-        """Send the copies that were to follow a successful delivery."""
+        """Send the copies that faults have asked for after a success."""
         for copies in delivery.copies_after_success:
             self._copy(delivery, copies, now, now)
         delivery.copies_after_success = ()
@@ -121,7 +121,7 @@ class DeliveryScheduler:
         self._timers.cancel_subject(delivery.id)
 
     def release(self, delivery: Delivery, now: int) -> None:
-        """Send a held delivery now; while its attempt is in flight, its retries go on after that one instead."""
+        """Send a held delivery now; if an attempt of it is in flight, only its retries go on after that attempt."""
         self._leave_window(delivery)
         delivery.status = "waiting"
         if self._outbox.in_flight(delivery):
@@ -130,10 +130,10 @@ class DeliveryScheduler:
             self._send(delivery, now, now)
 
     def close_window(self, key: str, now: int) -> None:
-        """Send the deliveries of a window in its order, whether it is full or not."""
+        """Send the deliveries of a window in the order that its fault asks for, whether it is full or not."""
         window = self._windows.pop(key)
         self._timers.cancel_subject(_WINDOW + key)
-        # A delivery that has lost its endpoint in the meantime is no longer held.
+        # A delivery whose endpoint was removed in the meantime is no longer held.
         waiting = [delivery for delivery in window.deliveries if delivery.status == "held"]
         for place in window.spec.arrange(len(waiting)):
             delivery = waiting[place]
@@ -151,7 +151,7 @@ class DeliveryScheduler:
                     self._timers.cancel_subject(_WINDOW + key)
                 return
 
-    def _gather(self, delivery: Delivery, spec: Reordering, now: int) -> None:
+    def _add_to_window(self, delivery: Delivery, spec: Reordering, now: int) -> None:
         key = f"{spec.fault_id}/{delivery.event.object_id if spec.each_object else ''}"
         window = self._windows.get(key)
         if window is None:

@@ -1,4 +1,4 @@
-"""From a change in the ledger to an event with frozen bytes, and on to its delivery.
+"""Makes an event with frozen bytes of each change in the ledger, and passes it on for delivery.
 
 Faults on webhooks are consulted here: when an event is made, and before each attempt to deliver it.
 """
@@ -75,19 +75,23 @@ class Publisher:
         self.notification_url = notification_url
         """The target of events whose pay-in has no URL of its own."""
         self.cause: RequestEntry | None = None
-        """The request that is being carried out."""
+        """The request that is being carried out, or None."""
         self.overtaking: list[tuple[Delivery, int]] = []
         """Deliveries that must arrive before the reply of that request, each with its lead in milliseconds."""
 
     def start(self, ids: Ids, ledger: Ledger) -> None:
-        """Begin with another ledger and its identifiers."""
+        """Use another ledger and other ids from now on."""
         self.ids = ids
         self.ledger = ledger
         self.histories: dict[str, list[str]] = {}
-        """Event types so far, by pay-in; only for those whose scenario has a condition on the order of events."""
+        """Event types so far, by pay-in; only for pay-ins whose scenario has a condition on the order of events."""
 
     def publish(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> events.Event:
-        """Record an event about a resource and schedule its delivery."""
+        """Record an event about a resource, schedule its delivery, and return it.
+
+        `kind` is the event's type, `document` the resource as the event shows it, `previous` the former values of the
+        members that changed, `now` the sandbox's time in milliseconds.
+        """
         cause = self.cause
         settings = self.settings
         own = self._own_url(resource)
@@ -118,7 +122,7 @@ class Publisher:
             cause.events += (event_id,)
         self._feed.add(event)
         if self.histories:
-            self._note(kind, resource)
+            self._continue_history(kind, resource)
         if plan is not None and plan.foreign is not None and target is not None:
             self._deliver_foreign(event, plan.foreign, target, follows_sandbox=own is None, now=now)
         delay = settings.webhooks.offsets[0]
@@ -138,7 +142,7 @@ class Publisher:
             self.overtaking.append((delivery, plan.lead_ms))
         return event
 
-    def _note(self, kind: str, resource: Resource) -> None:
+    def _continue_history(self, kind: str, resource: Resource) -> None:
         history = self.histories.get(getattr(resource, "payin_id", resource.id))
         if history is not None:
             history.append(kind)
@@ -152,12 +156,12 @@ class Publisher:
         if "attempt" not in self._faults.active_points:
             return None
         context = EventContext(self, delivery.event.type, delivery.event.object_id, len(delivery.attempts) + 1)
-        return self._collect("attempt", context, AttemptPlan(), now)
+        return self._plan_of("attempt", context, AttemptPlan(), now)
 
     def _plan(self, kind: str, object_id: str, now: int, *, has_endpoint: bool) -> EventPlan | None:
-        return self._collect("event", EventContext(self, kind, object_id, has_endpoint=has_endpoint), EventPlan(), now)
+        return self._plan_of("event", EventContext(self, kind, object_id, has_endpoint=has_endpoint), EventPlan(), now)
 
-    def _collect(self, point: Point, context: EventContext, plan: P, now: int) -> P | None:
+    def _plan_of(self, point: Point, context: EventContext, plan: P, now: int) -> P | None:
         fired = self._faults.fire(point, context, now)
         for armed, seeded in fired:
             plan.fired.append(armed.id)
@@ -172,7 +176,7 @@ class Publisher:
     def _deliver_foreign(
         self, event: events.Event, seeded: SeededValues, target: str, *, follows_sandbox: bool, now: int
     ) -> None:
-        # The same event with ids of another business, none of which exist here. It is signed with this one's secret.
+        # The same event with ids of another business, which do not exist here. It is signed with this one's secret.
         mark = seeded.text("foreign")
         body = event.body
         object_id = _other_id(event.object_id, mark)
@@ -244,7 +248,7 @@ class EventContext:
 
 
 def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:
-    """Return the pay-in that an object is, or belongs to."""
+    """Return the pay-in that an object is or belongs to, or None for any other object."""
     resource = ledger.find(object_id)
     pay_in = ledger.find(getattr(resource, "payin_id", object_id))
     return pay_in if isinstance(pay_in, PayIn) else None

@@ -7,14 +7,15 @@ A script is a chain of steps, of which only the next one is on the clock, as a `
                      └─ a merchant or a test moves the resource: the timer is cancelled ──► end
 
 A step may move its resource, open a dispute or a refund (which then plays a script of its own), choose a branch, or
-repeat others. A branch is decided when it is due, so it sees what the merchant has done until then; it is replaced by
-the chosen steps, as a repetition is by one round of it. Both are part of the chain and take no timer without a delay.
+repeat other steps. A branch is decided when it is due, so it depends on what the merchant has done until then. The
+chosen steps take the place of a branch, and one round of its steps the place of a repetition (before the rounds that
+are left). A branch or a repetition without a delay needs no timer.
 
-Three other timers end what nobody has completed in time: `ExpirePayIn` while a pay-in is unpaid, `MissEvidence` for a
-dispute that has no script, and `DecideDispute` once its evidence was submitted, unless a script decides. After every
-move `_update_timers` cancels the timers that no longer apply: nothing expires while a payment is verified, and only a
-step with `force` moves a resource out of a final state. A pay-in that is reopened in time can expire again, and a
-dispute that is moved by hand gets its deadline or its decision again.
+Three other timers act when something does not happen in time: `ExpirePayIn` cancels an unpaid pay-in, `MissEvidence`
+loses a dispute without a script, and `DecideDispute` ends the review of submitted evidence, unless a script does. After
+every move `_update_timers` cancels the timers that no longer apply: a pay-in in `processing` does not expire, and only
+a step with `force` moves a resource out of a final state. A pay-in that is reopened in time can expire again, and a
+dispute that a call moves back gets its deadline or its decision again.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class ScriptRunner:
         """Event types so far, by pay-in. This class begins a history, and the publisher continues it."""
 
     def begin_pay_in(self, pay_in: PayIn, start_plan: StartPlan, now: int) -> None:
-        """Set the timer of the first step, and the expiry unless that step comes before it and sets it."""
+        """Set the timer of the first step; the expiry timer too, unless the first step is earlier and will set it."""
         first_after = start_plan.first_after
         if start_plan.asks_when:
             self.histories[pay_in.id] = ["pay-in.created"]
@@ -96,7 +97,7 @@ class ScriptRunner:
             self._timers.schedule(now + first_after, PlayStep(pay_in.id, start_plan.steps, 0), pay_in.id)
 
     def begin_refund(self, refund: Refund, scenario: Scenario, now: int) -> None:
-        """Begin the script of a refund: its pay-in's scenario has it, or the default applies."""
+        """Begin the refund script of the pay-in's scenario, or the default script."""
         script: tuple[Step, ...] | None = scenario.lifecycle.refund
         self._next_step(refund.id, REFUND_STEPS if script is None else script, 0, now)
 
@@ -105,14 +106,14 @@ class ScriptRunner:
         self._next_step(payout.id, PAYOUT_STEPS, 0, now)
 
     def open_dispute(self, pay_in: PayIn, *, amount: int | None, reason: str, now: int, force: bool = False) -> Dispute:
-        """Open a dispute about a pay-in and begin its script; `ApiError` when the pay-in cannot have one."""
+        """Open a dispute about a pay-in and begin its script; `ApiError` when it cannot be disputed."""
         window = self.settings.disputes.response_window
         dispute = self._ledger.open_dispute(now, pay_in, amount=amount, reason=reason, window_ms=window, force=force)
         self.begin_dispute(dispute, self._scenarios.of(pay_in), now)
         return dispute
 
     def begin_dispute(self, dispute: Dispute, scenario: Scenario, now: int) -> None:
-        """Begin the script of a dispute; without one it is lost when its evidence is not submitted in time."""
+        """Begin the script of a dispute; without a script it is lost unless evidence is submitted in time."""
         script = scenario.lifecycle.dispute
         if script:
             self._next_step(dispute.id, script, 0, now)
@@ -120,7 +121,7 @@ class ScriptRunner:
             self._timers.schedule(dispute.evidence_due_by, MissEvidence(dispute.id), dispute.id)
 
     def review(self, dispute: Dispute, now: int) -> None:
-        """Set the time of the decision on submitted evidence, unless a script decides or it is set already."""
+        """Set the timer of the decision on submitted evidence, unless it is set already or a script decides."""
         if not any(isinstance(timer.command, PlayStep | DecideDispute) for timer in self._timers.of(dispute.id)):
             self._timers.cancel_subject(dispute.id)
             self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
@@ -128,9 +129,9 @@ class ScriptRunner:
     def move(
         self, resource: Resource, to: str, now: int, *, failure: Failure | None = None, force: bool = False
     ) -> None:
-        """Apply a transition that a merchant or a test asked for, and end the script.
+        """Make a transition that a merchant or a test asked for, and end the script.
 
-        `IllegalTransition`, which changes nothing, unless the lifecycle allows it or `force` is given.
+        Raises `IllegalTransition`, and changes nothing, unless the lifecycle allows it or `force` is given.
         """
         window = self.settings.disputes.response_window
         self._ledger.transition(resource, to, now, failure=failure, force=force, window_ms=window)
@@ -250,23 +251,23 @@ class ScriptRunner:
                 return
 
     def _update_timers(self, resource: Resource, now: int) -> None:
-        # A payment that is being verified cannot expire any more, and a final state does not change, unless the script
-        # forces it: late money on an expired pay-in.
+        # A payment that is being verified does not expire. A final state does not change, except by a step with
+        # `force`, such as late money for an expired pay-in.
         final = is_final(resource.TABLE, resource.status)
         paid = isinstance(resource, PayIn) and resource.status not in UNPAID
         for timer in self._timers.of(resource.id):
             command = timer.command
-            goes_on = isinstance(command, PlayStep) and _plays_after_final(command.steps[command.place])
-            if (final and not goes_on) or (paid and isinstance(command, ExpirePayIn)):
+            still_plays = isinstance(command, PlayStep) and _plays_after_final(command.steps[command.place])
+            if (final and not still_plays) or (paid and isinstance(command, ExpirePayIn)):
                 self._timers.cancel(timer)
-        # A pay-in that has just begun, or was reopened in time, can expire.
+        # A pay-in that is new, or was reopened in time, can expire.
         if isinstance(resource, PayIn) and resource.status in UNPAID and resource.expires_at > now:
             expiries = [timer for timer in self._timers.of(resource.id) if isinstance(timer.command, ExpirePayIn)]
             if not expiries:
                 self._timers.schedule(resource.expires_at, ExpirePayIn(resource.id), resource.id)
 
     def _restart_dispute_timer(self, resource: Resource, now: int) -> None:
-        # A dispute that a test has moved or reopened is still decided in the end.
+        # A dispute that a test has moved or reopened must still end.
         match resource:
             case Dispute(status="under_review") if not self._timers.of(resource.id):
                 self._timers.schedule(now + self.settings.disputes.review, DecideDispute(resource.id), resource.id)
@@ -275,5 +276,5 @@ class ScriptRunner:
 
 
 def _plays_after_final(step: Step) -> bool:
-    # A step that is not a transition opens something else, or leads on to other steps; the resource stays as it is.
+    # A step that is not a transition opens another resource or continues with other steps; it moves nothing.
     return step.force if isinstance(step, TransitionStep) else True

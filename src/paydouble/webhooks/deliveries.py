@@ -1,11 +1,11 @@
-"""The outbox: what is sent to whom, in which order, and when again. Values only; it never touches a socket.
+"""The outbox: which deliveries are sent, in which order, and when they are retried. It never touches a socket.
 
 A **delivery** is one event on its way to one endpoint (a URL). An **attempt** is one POST of it: the event's frozen
 bytes, with a signature made at that moment. The shell asks `next_attempt` for an attempt, posts it, and hands the
-outcome to `settle`, which answers with the due time of the next attempt, or None. The caller sets a timer for that time
-and calls `enqueue` when it goes off.
+outcome to `settle`, which returns the due time of the next attempt, or None. The caller sets a timer for that time and
+calls `enqueue` when the timer fires.
 
-**Status.** `waiting` and `held` are open, the others settled:
+**Status.** `waiting` and `held` are open; the others are settled:
 
                      ┌────────────────────────── redeliver ───────────────────────────┐
                      ▼                                                                │
@@ -17,24 +17,25 @@ and calls `enqueue` when it goes off.
             ├─── fault `drop` ────────────────────────────────────────► dropped ──────┤
             └─── no URL, or the URL is removed while it is open ──────► no_endpoint ──┘
 
-An event is held from the start by a fault: `hold` until somebody releases it, `reorder` until its window ends. An
-attempt that is in flight when its delivery is held, or loses its URL, still counts if it succeeds; if it fails, the
-delivery stays held, or ends as `no_endpoint`. Redelivery sends an open delivery now. A settled one gets a single
-attempt by it; when that fails, the delivery goes back to the status it had (from `no_endpoint` to `exhausted`).
+Faults can hold an event from the start: `hold` until a call releases it, `reorder` until its window ends. A delivery
+can be held, or lose its URL, while an attempt of it is in flight. If that attempt succeeds, it is delivered; if it
+fails, the delivery stays held, or ends as `no_endpoint`. Redelivery sends an open delivery now, and makes a single
+attempt for a settled one. When that fails, the delivery returns to its former status (from `no_endpoint` to
+`exhausted`).
 
-**Queue.** Each endpoint has one, first in, first out. A delivery enters it when it is due: first attempts in the order
-of their events. A failed attempt blocks nothing: its retry waits for its due time outside the queue and then enters at
-the end (assumptions, "Webhooks", Order). The caller says how many attempts of an endpoint may be in flight. With one,
-events arrive in order. With more, order is kept per object: the next event of an object leaves when the attempt of the
-one before has ended. Concurrent copies of an event have queues of their own.
+**Queue.** Each endpoint has one, first in, first out. A delivery enters it when it is due, so first attempts are in the
+order of their events. A failed attempt blocks nothing: its retry waits for its due time outside the queue and then
+enters at the end (assumptions, "Webhooks", Order). The caller says how many attempts of an endpoint may be in flight.
+With one, events are sent in order. With more, they are in order for each object: the next event of an object is sent
+when the attempt of the previous one has ended. Concurrent copies of an event have queues of their own.
 
-**Retry schedule.** `WebhookSettings.offsets`, or the delivery's own `offsets`: due times after the event, one per
-attempt. The next due time counts from the due time of the attempt before, so a slow answer does not move the schedule.
+**Retry schedule.** `WebhookSettings.offsets`, or the delivery's own `offsets`: for each attempt, the milliseconds from
+the event to its due time. Each due time is computed from the previous one, so a slow answer does not move the schedule.
 
-**Bounds.** At most `limit` deliveries are kept; beyond it the oldest settled one is evicted and counted, an open one
-never. `sandbox/trimming.py` calls `evict` and `Attempt.strip` to stay within the journals' bytes. The attempts of a
-delivery are bounded by its schedule, plus one for each redelivery. An event without a URL is kept as `Unsent`, and its
-delivery is only made when somebody reads it, which few tests do.
+**Limits.** At most `limit` deliveries are kept. Beyond it the oldest settled one is evicted and counted; an open one is
+never evicted. `sandbox/trimming.py` calls `evict` and `Attempt.strip` to stay within the journals' bytes. A delivery
+has no more attempts than its schedule, plus one for each redelivery. An event without a URL is kept as `Unsent`, and
+its delivery is only made when it is read, which few tests do.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ SETTLED = frozenset(DELIVERY_STATUSES) - {"waiting", "held"}
 
 
 class AttemptError(NamedTuple):
-    """Why there was no answer: a stable kind (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
+    """Why there was no answer: a kind that never changes (`refused`, `timeout`, `reset`, `tls`, …) and a sentence."""
 
     kind: str
     message: str
@@ -93,7 +94,7 @@ class Attempt:
     sequence: int = 0
     """Its number among the requests, events and attempts of its sandbox, given when it is sent."""
     evicted: bool = False
-    """Whether its own bytes were removed, because the journals had no room for them."""
+    """Whether `strip` has removed its own bytes, because the journals had no room for them."""
 
     def own_bytes(self, event: Event) -> int:
         """Return how many bytes it keeps besides those that it shares with its event."""
@@ -126,12 +127,12 @@ class Delivery:
     offsets: tuple[int, ...] | None = None
     """Its own retry schedule (milliseconds after the event), or None for the sandbox's."""
     most_attempts: int | None = None
-    """A limit below the schedule's length, or None."""
+    """The largest number of attempts if it is below the schedule's, or None."""
     copies_after_success: tuple[Copies, ...] = ()
     copies: int = 0
     """The number of copies made so far."""
     resent_from: DeliveryStatus | None = None
-    """The status that it had when it was redelivered, and returns to when that attempt fails."""
+    """The status before its redelivery, to which it returns if that attempt fails."""
 
     @property
     def endpoint(self) -> str:
@@ -139,12 +140,12 @@ class Delivery:
         return f"{self.target}{self.queue}"
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
-        """Return what a note of it holds."""
+        """Return the kind and the content of its note in the feed."""
         return "delivery", self
 
     @property
     def settled(self) -> bool:
-        """Return whether nothing more will happen to it."""
+        """Return whether it will not be sent again without a call."""
         return self.status in SETTLED
 
 
@@ -175,7 +176,7 @@ class Unsent:
         return made
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
-        """Return what a note of it holds."""
+        """Return the kind and the content of its note in the feed."""
         return "delivery", self.delivery()
 
 
@@ -206,14 +207,14 @@ class Secrets:
 class _Queue:
     """The due deliveries of one endpoint, and those in flight."""
 
-    __slots__ = ("_blocked", "_waiting", "flying")
+    __slots__ = ("_blocked", "_waiting", "in_flight")
 
     def __init__(self) -> None:
         self._waiting: deque[Delivery] = deque()
         self._blocked: dict[str, deque[Delivery]] = {}
-        """By object: those that reached the front while another delivery of their object was in flight. All of them
-        are older than those in `_waiting`."""
-        self.flying: dict[str, Delivery] = {}
+        """By object: deliveries that were first in the queue while another one of their object was in flight. They
+        are older than all in `_waiting`."""
+        self.in_flight: dict[str, Delivery] = {}
         """By object: the delivery in flight."""
 
     def __contains__(self, delivery: Delivery) -> bool:
@@ -223,7 +224,7 @@ class _Queue:
         return chain(*self._blocked.values(), self._waiting)
 
     def __bool__(self) -> bool:
-        return bool(self._waiting or self._blocked or self.flying)
+        return bool(self._waiting or self._blocked or self.in_flight)
 
     def add(self, delivery: Delivery) -> None:
         self._waiting.append(delivery)
@@ -240,9 +241,9 @@ class _Queue:
     def ready(self, most: int) -> bool:
         """Return whether a delivery can be sent with at most `most` in flight."""
         waiting = self._waiting
-        if len(self.flying) >= most:
+        if len(self.in_flight) >= most:
             return False
-        while waiting and waiting[0].event.object_id in self.flying:
+        while waiting and waiting[0].event.object_id in self.in_flight:
             delivery = waiting.popleft()
             self._blocked.setdefault(delivery.event.object_id, deque()).append(delivery)
         return bool(waiting)
@@ -250,12 +251,12 @@ class _Queue:
     def take(self) -> Delivery:
         """Take the first delivery, which must be ready, and count it as in flight."""
         delivery = self._waiting.popleft()
-        self.flying[delivery.event.object_id] = delivery
+        self.in_flight[delivery.event.object_id] = delivery
         return delivery
 
-    def land(self, delivery: Delivery) -> None:
+    def end_attempt(self, delivery: Delivery) -> None:
         """End an attempt; deliveries of the same object that it blocked go back to the front."""
-        del self.flying[delivery.event.object_id]
+        del self.in_flight[delivery.event.object_id]
         self._waiting.extendleft(reversed(self._blocked.pop(delivery.event.object_id, ())))
 
 
@@ -311,14 +312,14 @@ class Outbox:
         return delivery
 
     def keep_unsent(self, event: Event, due: int) -> Unsent:
-        """Keep an event that has no endpoint, and would have been due at an instant."""
+        """Keep an event that has no endpoint; `due` is the instant at which it would have been sent."""
         unsent = Unsent(event, due)
         self._unsent.append(unsent)
         self._bound()
         return unsent
 
     def resend(self, delivery: Delivery, sandbox_url: str | None, now: int) -> None:
-        """Put a delivery at the end of its queue again, due now; a settled one gets a single attempt."""
+        """Put a delivery at the end of its queue, due now; a settled one gets one attempt."""
         if delivery.follows_sandbox:
             delivery.target = sandbox_url
         if delivery.settled:
@@ -345,7 +346,7 @@ class Outbox:
         """Return whether an attempt of a delivery is in flight."""
         # Its endpoint may have changed since the attempt was sent, so all queues are searched.
         object_id = delivery.event.object_id
-        return any(queue.flying.get(object_id) is delivery for queue in self._queues.values())
+        return any(queue.in_flight.get(object_id) is delivery for queue in self._queues.values())
 
     def enqueue(self, delivery: Delivery) -> None:
         """Put a due delivery at the end of its queue."""
@@ -356,17 +357,17 @@ class Outbox:
             queue.add(delivery)
 
     def retarget(self, url: str | None) -> list[Delivery]:
-        """Change the sandbox's URL; returns the deliveries that have ended as `no_endpoint` because there is none."""
+        """Change the sandbox's URL, None for none; returns the deliveries that this has ended as `no_endpoint`."""
         ended = []
         queued = [each for queue in self._queues.values() for each in queue if each.follows_sandbox]
         for delivery in queued:
             self._queues[delivery.endpoint].remove(delivery)
             self._drop_empty(delivery.endpoint)
-        flying = {id(each) for queue in self._queues.values() for each in queue.flying.values()}
+        in_flight = {id(each) for queue in self._queues.values() for each in queue.in_flight.values()}
         for delivery in tuple(self.deliveries.values()):
             if delivery.follows_sandbox and not delivery.settled:
                 delivery.target = url
-                if url is None and id(delivery) not in flying:
+                if url is None and id(delivery) not in in_flight:
                     self.finish(delivery, "no_endpoint")
                     ended.append(delivery)
         for delivery in queued:
@@ -393,7 +394,7 @@ class Outbox:
         most: int = 1,
         plan_for: Callable[[Delivery], AttemptPlan | None] | None = None,
     ) -> tuple[Delivery, Attempt] | None:
-        """Take the next delivery of an endpoint and make its signed attempt; None when there is nothing to send.
+        """Take the next delivery of an endpoint and make its signed attempt; None when nothing can be sent.
 
         `now` is the sandbox's time, `wall` the machine's, both in milliseconds; at most `most` attempts of an endpoint
         are in flight; `plan_for` returns what faults do to a delivery's next attempt.
@@ -427,7 +428,7 @@ class Outbox:
         if self.deliveries.get(delivery.id) is not delivery:
             return None  # a reset removed it while the attempt was in flight
         endpoint = f"{attempt.url}{delivery.queue}"
-        self._queues[endpoint].land(delivery)
+        self._queues[endpoint].end_attempt(delivery)
         self._drop_empty(endpoint)
         offsets = delivery.offsets or settings.offsets
         if delivery.most_attempts is not None:

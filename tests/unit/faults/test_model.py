@@ -96,7 +96,7 @@ def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
         ({"effect": {"type": "latency", "lognormal": {"median": "1s", "sigma": 0, "max": "1s"}}},
          "effect.lognormal.sigma", "send more than 0"),
         ({"effect": {"type": "truncate", "fraction": 1}}, "effect.fraction", "less than 1"),
-        ({"effect": {"type": "wrong_content_length", "by": 0}}, "effect.by", "not 0"),
+        ({"effect": {"type": "wrong_content_length", "by": 0}}, "effect.by", "other than 0"),
         ({"effect": {"type": "garbage", "bytes": "§"}}, "effect.bytes", "base64"),
         ({"effect": {"type": "garbage", "bytes": 12345678}}, "effect.bytes", "send a text"),
         ({"effect": {"type": "redirect", "to": "other"}}, "effect.to", "send a URL"),

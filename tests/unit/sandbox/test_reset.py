@@ -84,12 +84,13 @@ def test_rates_and_faults_do_not_change_with_a_reset() -> None:
 @pytest.mark.parametrize(
     ("scope", "same_ids", "message"),
     [
-        ({"clock"}, False, "scope: the clock can only be reset together with the state, which lies in its past"),
-        ({"faults"}, True, "same_ids: ids begin again with the state, which this scope does not name"),
+        ({"clock"}, False, "scope: a reset of the clock needs one of the state; add 'state' to the scope"),
+        ({"faults"}, True, "same_ids: only a reset of the state can repeat ids; add 'state' to the scope"),
         (
             {"state", "books"},
             False,
-            "scope: 'books' is no part of a sandbox; there are: state, faults, requests, deliveries, clock, scenarios",
+            "scope: 'books' is not a part of a sandbox; "
+            "there are: state, faults, requests, deliveries, clock, scenarios",
         ),
     ],
 )
