@@ -68,7 +68,7 @@ def _plan(number: int = 1, **effect: Any) -> Plan:  # noqa: ANN401 - JSON is any
     ],
     ids=str,
 )
-def test_an_effect_notes_what_it_asks_for(effect: dict[str, Any], member: str, value: object) -> None:
+def test_an_effect_writes_its_attribute_into_the_plan(effect: dict[str, Any], member: str, value: object) -> None:
     """It sets one member of the plan to the attribute's value or its default."""
     assert getattr(_plan(**effect), member) == value
 
@@ -79,14 +79,14 @@ def test_some_wires_let_a_status_through(kind: Any, *, sent: bool) -> None:  # n
     assert Wire(kind).sends_head is sent
 
 
-def test_a_plan_speaks_for_an_answer_or_a_wire() -> None:
+def test_a_plan_replaces_the_answer_by_an_answer_or_a_wire_fault() -> None:
     """A delay alone does not replace the answer."""
     plans = [_plan(type="error", status=500), _plan(type="empty_response"), _plan(type="latency", fixed="1s")]
 
     assert [plan.speaks for plan in plans] == [True, True, False]
 
 
-def test_garbage_is_drawn_anew_each_time() -> None:
+def test_garbage_differs_each_time() -> None:
     """Each firing has its own bytes, the same ones for the same seed."""
     drawn = [_plan(number, type="garbage").wire for number in (1, 1, 2)]
 
@@ -128,7 +128,7 @@ def test_lognormal_is_mostly_quick_and_sometimes_slow() -> None:
     assert times[0] >= 0
 
 
-def test_the_same_roll_draws_the_same() -> None:
+def test_the_same_seeded_values_give_the_same_time() -> None:
     """The time depends on seed, fault and number of the match alone."""
     effect = _latency(uniform=["0s", "1000s"])
 
@@ -138,7 +138,7 @@ def test_the_same_roll_draws_the_same() -> None:
     assert len(set(times)) == 3
 
 
-def test_a_roll_orders_reproducibly() -> None:
+def test_seeded_values_give_a_reproducible_order() -> None:
     """An order is a permutation, and each purpose has its own."""
     seeded = _roll()
 

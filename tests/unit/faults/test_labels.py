@@ -64,7 +64,7 @@ def _of_kind(base: type[object]) -> set[str]:
     return {kind for kind, effect in API_EFFECTS.items() if issubclass(effect, base)}
 
 
-def test_an_effect_of_another_version_goes_by_its_name() -> None:
+def test_an_effect_of_another_version_is_labelled_with_its_name() -> None:
     """The handle may be used with a newer server."""
     newer = {"effect": {"type": "teleport"}}
 
@@ -81,19 +81,19 @@ def test_an_effect_of_another_version_goes_by_its_name() -> None:
         ("chunked", "chunked"),
     ],
 )
-def test_an_attempt_is_said_to_be_spoilt(effect: str, said: str) -> None:
+def test_an_attempt_has_the_label_of_its_effect(effect: str, said: str) -> None:
     """With the mode, where an effect has several."""
     assert labels.to_attempt(declared(effect, on="webhooks")) == said
 
 
-def test_every_effect_on_attempts_has_words() -> None:
+def test_every_effect_on_attempts_has_a_label() -> None:
     """Its label is one to three words."""
     kinds = [name for name, kind in WEBHOOK_EFFECTS.items() if issubclass(kind, AttemptEffect)]
 
     assert all(0 < len(labels.to_attempt(declared(kind, on="webhooks")).split()) <= 3 for kind in kinds)
 
 
-def test_of_a_fault_that_is_gone_the_id_is_left() -> None:
+def test_a_removed_fault_is_labelled_with_its_id() -> None:
     """Several faults are listed in their order."""
     known = {"a": declared("latency"), "b": declared("truncate")}
 

@@ -164,7 +164,7 @@ def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
         ("slow_body", "before_commit", "before"),
     ],
 )
-def test_the_phase_decides_when_it_is_asked(kind: str, phase: str | None, point: str) -> None:
+def test_the_phase_decides_the_injection_point(kind: str, phase: str | None, point: str) -> None:
     """Without a phase most act before the commit; what distorts a body distorts the true one."""
     declared = {"effect": {"type": kind}} | ({"phase": phase} if phase else {})
 
@@ -237,7 +237,7 @@ def test_operations_are_those_of_the_table() -> None:
         ({"event_type": "payin.*"}, "drop", "there is no event type 'payin.*'; did you mean 'pay-in.*'?"),
     ],
 )
-def test_what_could_never_strike_is_refused(match: dict[str, str], effect: str, message: str) -> None:
+def test_a_fault_that_can_never_fire_is_refused(match: dict[str, str], effect: str, message: str) -> None:
     """A misspelt name would never match, and leave a test green that proves nothing."""
     with pytest.raises(UsageError) as caught:
         parse_fault({"match": match, "effect": {"type": effect}})

@@ -50,7 +50,7 @@ def test_an_arrangement_names_places(strategy: Strategy, count: int, expected: l
     assert _reordering(strategy).arrange(count) == expected
 
 
-def test_a_shuffle_depends_on_its_roll() -> None:
+def test_a_shuffle_depends_on_its_seeded_values() -> None:
     """The same seeded values give the same order, the next firing another one."""
     orders = [
         Reordering(

@@ -53,7 +53,7 @@ def _fire(table: FaultTable, **members: str | int) -> list[str]:
     return [armed.id for armed, _ in table.fire("before", Context(members), NOW)]
 
 
-def test_an_empty_table_is_not_busy() -> None:
+def test_an_empty_table_has_no_active_points() -> None:
     """An injection point without faults is not active, and nothing fires."""
     table = _table()
 
@@ -65,7 +65,7 @@ def test_an_empty_table_is_not_busy() -> None:
     )
 
 
-def test_a_fault_is_asked_in_its_lane() -> None:
+def test_a_fault_acts_at_its_injection_point_only() -> None:
     """A fault before the commit does not make the point after it active."""
     table = _table()
     _add(table, phase="after_commit")
@@ -89,7 +89,7 @@ def test_a_fault_is_asked_in_its_lane() -> None:
     ],
     ids=str,
 )
-def test_all_that_is_given_must_hold(match: dict[str, Any], *, fires: bool) -> None:
+def test_every_member_of_a_match_must_fit(match: dict[str, Any], *, fires: bool) -> None:
     """Every member of a match must be there and fit; a member that a request does not have fits nothing."""
     table = _table()
     _add(table, id="f", match=match)
@@ -129,7 +129,7 @@ def test_what_has_nothing_to_act_on_does_not_count() -> None:
     assert (fired, armed.matched, armed.fired) == ([], 0, 0)
 
 
-def test_a_fault_has_its_time() -> None:
+def test_a_fault_is_active_until_its_ttl_ends() -> None:
     """`ttl` counts from when it was added; at its end the fault is inactive."""
     table = _table()
     armed = _add(table, ttl="2s")
@@ -139,7 +139,7 @@ def test_a_fault_has_its_time() -> None:
     assert (fired, armed.is_active(NOW + 1999), armed.is_active(NOW + 2000)) == ([1, 1, 0], True, False)
 
 
-def test_a_disabled_fault_is_passed_over() -> None:
+def test_a_disabled_fault_is_skipped() -> None:
     """The next one decides."""
     table = _table()
     _add(table, id="off", enabled=False)
@@ -148,7 +148,7 @@ def test_a_disabled_fault_is_passed_over() -> None:
     assert _fire(table) == ["on"]
 
 
-def test_the_first_decides_and_compose_lets_the_next_act() -> None:
+def test_only_the_first_fault_fires_unless_it_composes() -> None:
     """Faults are tried in the order of their addition, until one fires that does not compose."""
     table = _table()
     _add(table, id="a", compose=True, match={"external_identifier": "x"})
@@ -191,7 +191,7 @@ def test_the_same_seed_fires_alike() -> None:
     assert first != other
 
 
-def test_another_fault_shifts_nothing() -> None:
+def test_other_faults_do_not_change_random_values() -> None:
     """With other faults before and after it, a fault fires as it does alone; with another id it fires otherwise."""
     alone, crowd = _table(), _table()
     _add(alone, id="f", probability=0.5)
@@ -230,7 +230,7 @@ def test_a_change_keeps_counts_and_place() -> None:
     assert (_fire(table, method="POST"), _fire(table, method="GET"), armed.fired) == (["a"], ["b"], 2)
 
 
-def test_a_removed_fault_is_gone() -> None:
+def test_a_removed_fault_neither_fires_nor_is_found() -> None:
     """It fires no more, and cannot be found."""
     table = _table()
     _add(table, id="a")
@@ -255,7 +255,7 @@ def test_a_removed_fault_is_gone() -> None:
         table.remove("a")
 
 
-def test_clear_tells_how_many() -> None:
+def test_clear_returns_the_number_of_faults() -> None:
     """Everything is removed, and the number returned."""
     table = _table()
     _add(table)
@@ -264,7 +264,7 @@ def test_clear_tells_how_many() -> None:
     assert (table.clear(), len(table), _fire(table), table.active_points) == (2, 0, [], frozenset())
 
 
-def test_a_table_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_faults_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that never removes its faults gets an error in the end."""
     monkeypatch.setattr(table_module, "MOST_FAULTS", 2)
     table = _table()
@@ -329,7 +329,7 @@ def test_an_event_has_every_member_that_a_fault_may_match(member: str) -> None:
     }
 
 
-def test_a_member_that_nothing_has_is_no_silent_miss() -> None:
+def test_an_unknown_member_of_a_match_is_an_error() -> None:
     """A new member of a match that is forgotten here causes an error, not a fault that never fires."""
     box = InProcess().sandbox
 

@@ -20,7 +20,7 @@ def _without_the_collector() -> Iterator[None]:
     gc.enable()
 
 
-def test_a_sandbox_that_nobody_holds_is_gone() -> None:
+def test_an_unreferenced_sandbox_is_freed() -> None:
     """Its ledger, its timers and the settings of a scenario do not keep it in memory."""
     sandbox = bench(scenarios=script(pay_in=[{"after": "1s", "to": "pending"}]), scenario="scripted")
     deposit(sandbox)
@@ -34,7 +34,7 @@ def test_a_sandbox_that_nobody_holds_is_gone() -> None:
     assert weak() is None
 
 
-def test_a_business_without_sockets_that_nobody_holds_is_gone() -> None:
+def test_an_unreferenced_in_process_sandbox_is_freed() -> None:
     """The in-process sandbox is freed too."""
     business = InProcess()
     deposit(business.sandbox)
@@ -45,7 +45,7 @@ def test_a_business_without_sockets_that_nobody_holds_is_gone() -> None:
     assert weak() is None
 
 
-def test_the_ledger_of_a_sandbox_that_has_gone_tells_nobody() -> None:
+def test_the_ledger_of_a_freed_sandbox_makes_no_events() -> None:
     """A ledger that outlives its sandbox can still move resources, and makes no events."""
     sandbox = bench()
     pay_in = deposit(sandbox)
@@ -58,7 +58,7 @@ def test_the_ledger_of_a_sandbox_that_has_gone_tells_nobody() -> None:
     assert [event.type for event in events.entries] == ["pay-in.created"]
 
 
-def test_a_closed_sandbox_tells_nobody() -> None:
+def test_a_closed_sandbox_notifies_no_listener() -> None:
     """Its listeners are not called for what is still in flight."""
     sandbox = bench()
     heard: list[int] = []

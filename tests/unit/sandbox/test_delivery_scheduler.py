@@ -35,7 +35,7 @@ def _fault(business: Business, effect: dict[str, Any], **members: Any) -> None: 
 
 
 @pytest.mark.parametrize("url", [URL, OTHER])
-def test_what_is_on_its_way_cannot_be_sent_again(url: str) -> None:
+def test_a_delivery_in_flight_cannot_be_redelivered(url: str) -> None:
     """Also when the endpoint has changed meanwhile; once the attempt is answered it can."""
     business = _business()
     delivery, attempt = _flying(business)
@@ -49,7 +49,7 @@ def test_what_is_on_its_way_cannot_be_sent_again(url: str) -> None:
     assert business.deliver_all() == 1
 
 
-def test_held_on_its_way_and_refused_it_waits_for_its_release() -> None:
+def test_a_delivery_held_in_flight_waits_for_release_after_a_failure() -> None:
     """No retry is made while it is held; on release the next attempt is made at once, and the schedule goes on."""
     business = _business(receiver=lambda _: 500)
     delivery, attempt = _flying(business)
@@ -65,7 +65,7 @@ def test_held_on_its_way_and_refused_it_waits_for_its_release() -> None:
     assert [each.due_at - start for each in delivery.attempts[1:]] == [0, 5 * MINUTE]
 
 
-def test_held_on_its_way_and_taken_it_is_delivered() -> None:
+def test_a_delivery_held_in_flight_is_delivered_by_a_success() -> None:
     """A successful attempt settles it, although it was held meanwhile."""
     business = _business()
     delivery, attempt = _flying(business)
@@ -76,7 +76,7 @@ def test_held_on_its_way_and_taken_it_is_delivered() -> None:
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, "delivered"), (500, "waiting")])
-def test_released_on_its_way_it_goes_on_as_if_never_held(status: int, expected: str) -> None:
+def test_a_delivery_held_and_released_in_flight_is_as_if_never_held(status: int, expected: str) -> None:
     """No second attempt is made beside the one in flight; a failed one is retried after a minute."""
     business = _business()
     delivery, attempt = _flying(business)
@@ -92,7 +92,7 @@ def test_released_on_its_way_it_goes_on_as_if_never_held(status: int, expected: 
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, "delivered"), (500, "no_endpoint")])
-def test_on_its_way_when_the_endpoint_goes(status: int, expected: str) -> None:
+def test_a_delivery_in_flight_when_its_endpoint_is_removed(status: int, expected: str) -> None:
     """Held or not, without an endpoint a failed attempt is the last."""
     business = _business()
     delivery, attempt = _flying(business)
@@ -103,7 +103,7 @@ def test_on_its_way_when_the_endpoint_goes(status: int, expected: str) -> None:
     assert delivery.status == expected
 
 
-def test_a_hold_takes_the_retry_off_the_clock() -> None:
+def test_a_hold_cancels_the_timer_of_the_retry() -> None:
     """A delivery that waits for its next attempt can be held, and its schedule goes on from the release."""
     business = _business(receiver=lambda _: 500)
     business.deliver_all()
@@ -129,7 +129,7 @@ def test_a_held_delivery_can_be_held_again() -> None:
     assert (delivery.status, business.deliver_all()) == ("held", 0)
 
 
-def test_a_queued_one_is_held_out_of_its_queue() -> None:
+def test_a_held_delivery_leaves_its_queue() -> None:
     """The next one in the queue is sent."""
     business = _business()
     business.deposit(expires_in=2_592_000)
@@ -139,7 +139,7 @@ def test_a_queued_one_is_held_out_of_its_queue() -> None:
     assert [each.status for each in business.sandbox.outbox.deliveries.values()] == ["held", "delivered"]
 
 
-def test_redelivering_what_is_held_lets_it_go() -> None:
+def test_redelivering_a_held_delivery_sends_it() -> None:
     """It is sent now."""
     business = _business()
     delivery = _delivery(business)
@@ -149,7 +149,7 @@ def test_redelivering_what_is_held_lets_it_go() -> None:
     assert (business.deliver_all(), delivery.status) == (1, "delivered")
 
 
-def test_redelivering_what_is_queued_sends_it_once() -> None:
+def test_redelivering_a_queued_delivery_sends_it_once() -> None:
     """It is due already."""
     business = _business()
     business.sandbox.redeliver(_delivery(business))
@@ -206,7 +206,7 @@ def test_failed_deliveries_are_those_whose_latest_attempt_failed(since: int | No
     assert [made.index(each) for each in failed] == expected
 
 
-def test_what_is_on_its_way_has_not_failed() -> None:
+def test_a_delivery_in_flight_has_not_failed() -> None:
     """Its answer is not known yet."""
     business = _business(receiver=lambda _: 500)
     business.deliver_all()
@@ -217,7 +217,7 @@ def test_what_is_on_its_way_has_not_failed() -> None:
     assert (queued, business.sandbox.failed_deliveries(None)) == (1, [])
 
 
-def test_the_first_delay_of_a_schedule_holds_with_faults_too() -> None:
+def test_the_first_delay_of_a_schedule_adds_to_that_of_a_fault() -> None:
     """Events leave a minute after they happen, and a delay comes on top of it."""
     business = Business(scenario="abandoned", webhooks={"schedule": ["1m", "5m"]})
     _fault(business, {"type": "delay", "fixed": "10s"}, times=1)
@@ -233,7 +233,7 @@ def test_the_first_delay_of_a_schedule_holds_with_faults_too() -> None:
 
 
 @pytest.mark.parametrize("scope", [{"deliveries"}, {"state"}, {"state", "deliveries"}])
-def test_a_reset_and_copies_that_are_still_to_come(scope: set[str]) -> None:
+def test_copies_that_are_not_due_yet_after_a_reset(scope: set[str]) -> None:
     """A reset of the deliveries removes copies that are still to come, any other reset keeps them."""
     business = _business()
     _fault(business, {"type": "duplicate", "spacing": "1m", "copies": 2})
@@ -245,7 +245,7 @@ def test_a_reset_and_copies_that_are_still_to_come(scope: set[str]) -> None:
     assert len(business.received) == (2 if "deliveries" in scope else 4)
 
 
-def test_an_answer_to_what_a_reset_has_removed_counts_for_nothing() -> None:
+def test_an_answer_to_a_removed_delivery_is_ignored() -> None:
     """The attempt was in flight when its delivery was removed."""
     business = _business()
     delivery, attempt = _flying(business)
@@ -255,7 +255,7 @@ def test_an_answer_to_what_a_reset_has_removed_counts_for_nothing() -> None:
     assert (business.sandbox.outbox.deliveries, business.sandbox.timers.of(delivery.id)) == ({}, ())
 
 
-def test_the_feed_tells_of_copies_and_of_what_a_window_lets_go() -> None:
+def test_the_feed_notes_copies_and_deliveries_that_leave_a_window() -> None:
     """Each copy, and each delivery that a window sends, has a note of its own."""
     business = Business(scenario="abandoned")
     _fault(business, {"type": "reorder", "each": "sandbox"}, compose=True)
@@ -270,7 +270,7 @@ def test_the_feed_tells_of_copies_and_of_what_a_window_lets_go() -> None:
 
 
 @pytest.mark.parametrize("spacing", ["0s", "5s"])
-def test_copies_of_a_success_whose_endpoint_has_gone_meanwhile_go_nowhere(spacing: str) -> None:
+def test_copies_after_success_are_not_sent_once_the_endpoint_is_removed(spacing: str) -> None:
     """The event is delivered just after the sandbox has lost its endpoint: its copies are `no_endpoint`."""
     business = Business(scenario="abandoned")
     _fault(business, {"type": "duplicate", "copies": 2, "after_success": True, "spacing": spacing})

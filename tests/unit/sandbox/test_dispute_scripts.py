@@ -77,7 +77,7 @@ def test_a_dispute_that_is_reopened_late_takes_evidence() -> None:
     assert dispute.status == "under_review"
 
 
-def test_a_scripted_dispute_is_about_what_none_is_about_yet() -> None:
+def test_a_scripted_dispute_is_about_the_amount_that_is_not_disputed_yet() -> None:
     """A second dispute is about the rest; with nothing left none is opened, and the script ends."""
     steps = [{"after": "1s", "to": status} for status in ("pending", "processing", "succeeded")]
     disputes = [{"after": "1s", "dispute": each} for each in ({"amount": "60%"}, {"amount": "60%"}, {}, {})]
@@ -103,7 +103,7 @@ def test_a_scripted_refund_leaves_disputed_money(while_disputed: str, refunded: 
     assert [each.amount for each in box.ledger.newest_first(Refund)] == refunded
 
 
-def test_an_accepted_dispute_rests() -> None:
+def test_an_accepted_dispute_does_not_change() -> None:
     """Accepting closes the dispute at once, and it stays closed."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))

@@ -31,7 +31,7 @@ def test_a_forced_end_leaves_no_timer() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(sorted(PAY_IN), repeat=2)))
-def test_wherever_a_pay_in_is_forced_it_comes_to_rest(first: str, second: str) -> None:
+def test_a_forced_pay_in_ends_in_any_state(first: str, second: str) -> None:
     """After any two forced moves an unpaid pay-in expires, and any other stays as it is."""
     box = bench(url=None)
     pay_in = deposit(box)

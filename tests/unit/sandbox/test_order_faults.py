@@ -130,7 +130,7 @@ def test_an_orders_fault_is_changed_and_removed_like_any_other() -> None:
         faults.get("staged-1.storm")
 
 
-def test_an_orders_fault_is_asked_where_it_belongs() -> None:
+def test_an_orders_fault_acts_at_its_injection_point() -> None:
     """With another phase it acts at another injection point only; a reset of the state removes it."""
     shop = Shop(scenario(faults=[REFUSED]))
     shop.order("a", **by_mail("staged"))
@@ -166,7 +166,7 @@ def test_a_test_cannot_take_the_id_of_an_orders_fault() -> None:
         shop.box.faults.add(armed.fault.model_copy(update={"id": "staged-1.1"}), 0)
 
 
-def test_two_scenarios_of_one_order_do_not_meet() -> None:
+def test_faults_of_two_scenarios_of_one_order_are_separate() -> None:
     """A second pay-in of the same order with another scenario does not meet the first one's faults."""
     shop = Shop(scenario(faults=[OUTAGE]), scenario("calm", faults=[{**OUTAGE, "enabled": False}]))
     shop.order("a", **by_mail("staged"))
@@ -188,7 +188,7 @@ def test_a_changed_fault_stays_with_its_scenario() -> None:
     assert (shop.order("a", **by_mail("calm")), shop.order("a", **by_mail("staged"))) == ("200", "503")
 
 
-def test_the_oldest_order_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_faults_of_the_oldest_order_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of orders with faults is bounded; the newest keep theirs."""
     monkeypatch.setattr(order_faults, "MOST_ORDERS", 2)
     shop = Shop(scenario(faults=[REFUSED]), scenario("twin", faults=[OUTAGE]))
@@ -263,7 +263,7 @@ def test_a_copy_of_a_scenario_begins_by_what_it_is_itself() -> None:
     assert [each.start_plan.prepares for each in copies] == [False, False]
 
 
-def test_the_settings_scenario_lays_its_settings_from_the_start() -> None:
+def test_the_default_scenario_applies_its_settings_from_the_start() -> None:
     """A quota applies from the first request on."""
     quota = scenario(settings={"rate_limit": {"limit": 1, "window": "60s"}})
     shop = Shop(quota, settings=Settings(scenario="staged"))
@@ -306,7 +306,7 @@ def test_settings_that_do_not_fit_change_nothing() -> None:
     assert shop.box.settings.envelope == "by_layer"
 
 
-def test_settings_that_do_not_fit_the_own_scenario_are_refused_whole() -> None:
+def test_settings_that_contradict_the_active_scenario_are_refused() -> None:
     """A change of the settings that the active scenario contradicts changes nothing."""
     shop = Shop(scenario("repeats", settings={"webhooks": {"repeat_last": True}}))
     shop.box.activate_scenario("repeats")

@@ -34,7 +34,7 @@ def _resource(box: Sandbox, kind: str) -> Resource:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_documented_event_can_be_emitted_for_an_object(kind: str) -> None:
+def test_any_documented_event_can_be_published_for_an_object(kind: str) -> None:
     """The body shows the object as it is now, with the requested type, and the object does not change."""
     box = bench()
     resource = _resource(box, kind)
@@ -103,7 +103,7 @@ def test_an_event_about_another_kind_of_object_is_refused() -> None:
             box.emit_event(kind, resource)
 
 
-def test_an_emitted_event_meets_faults_like_any_other() -> None:
+def test_faults_act_on_a_manually_published_event() -> None:
     """It is dropped and names the fault; no request has caused it, so it overtakes no reply."""
     box = bench()
     pay_in = deposit(box)
@@ -127,7 +127,7 @@ def test_a_sample_has_no_order_to_match_by() -> None:
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, "http://127.0.0.1:9/hook"), ("http://127.0.0.1:9/own", None)])
-def test_a_foreign_event_goes_where_the_own_one_goes(own: str | None, expected: str | None) -> None:
+def test_a_foreign_event_has_the_target_of_the_own_event(own: str | None, expected: str | None) -> None:
     """Also to a deposit's own endpoint."""
     box = bench()
     box.faults.add(parse_fault({"effect": {"type": "foreign"}}), START)

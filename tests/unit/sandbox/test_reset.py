@@ -89,8 +89,10 @@ def test_rates_and_faults_do_not_change_with_a_reset() -> None:
         (
             {"state", "books"},
             False,
-            "scope: 'books' is not a part of a sandbox; "
-            "there are: state, faults, requests, deliveries, clock, scenarios",
+            (
+                "scope: 'books' is not a part of a sandbox; "
+                "there are: state, faults, requests, deliveries, clock, scenarios"
+            ),
         ),
     ],
 )
@@ -166,7 +168,7 @@ def test_state_can_be_forgotten_alone() -> None:
 
 
 @pytest.mark.parametrize("same_ids", [False, True])
-def test_what_is_kept_keeps_its_id_to_itself(same_ids: bool) -> None:
+def test_ids_of_kept_records_are_not_used_again(same_ids: bool) -> None:
     """Events and requests after a reset of the state get no id that a kept one has."""
     box = busy()
     events = {event.id for event in box.journal.events.entries}
@@ -218,7 +220,7 @@ def test_the_clock_begins_again_when_asked(scope: set[str], now: int) -> None:
     assert (box.now, box.clock.now()) == (now, now)
 
 
-def test_settings_change_while_a_sandbox_lives() -> None:
+def test_settings_of_an_existing_sandbox_can_change() -> None:
     """New settings apply from now on: to timestamps, decisions and limits."""
     box = bench(url=None)
     dispute = box.open_dispute(paid(box))

@@ -14,7 +14,7 @@ OWN = script("own", pay_in=PAID, refund=REFUND)["own"]
 ALL = frozenset({"state", "requests", "deliveries", "clock", "scenarios"})
 
 
-def test_an_upload_goes_over_a_shipped_one_until_it_is_forgotten() -> None:
+def test_an_upload_replaces_a_shipped_scenario_until_it_is_removed() -> None:
     """The name means the upload as long as that exists."""
     box = bench()
     own = script("happy-path")["happy-path"]
@@ -28,7 +28,7 @@ def test_an_upload_goes_over_a_shipped_one_until_it_is_forgotten() -> None:
     assert removed == {"scenarios": 1, "active_scenario": 0}
 
 
-def test_a_pay_in_keeps_the_life_that_it_began() -> None:
+def test_a_pay_in_keeps_the_scenario_that_it_started_with() -> None:
     """Its refund plays the upload after that was forgotten, and the shipped one after an upload has replaced it."""
     box = bench()
     box.scenarios.upload(OWN)
@@ -44,7 +44,7 @@ def test_a_pay_in_keeps_the_life_that_it_began() -> None:
     assert (lost.status, won.status) == ("failed", "succeeded")
 
 
-def test_a_dispute_keeps_the_life_of_its_pay_in() -> None:
+def test_a_dispute_keeps_the_scenario_of_its_pay_in() -> None:
     """It is decided as the upload says, though that no longer exists."""
     box = bench()
     box.scenarios.upload(script("own", pay_in=PAID, dispute=[{"after": "1s", "to": "won", "force": True}])["own"])
@@ -58,7 +58,7 @@ def test_a_dispute_keeps_the_life_of_its_pay_in() -> None:
     assert dispute.status == "won"
 
 
-def test_the_active_scenario_is_the_life_of_a_new_pay_in() -> None:
+def test_a_new_pay_in_plays_the_active_scenario() -> None:
     """It has precedence over the setting, but not over a choice for this pay-in."""
     box = bench()
     box.scenarios.activate("abandoned")
@@ -66,7 +66,7 @@ def test_the_active_scenario_is_the_life_of_a_new_pay_in() -> None:
     assert [deposit(box).scenario, deposit(box, scenario="happy-path").scenario] == ["abandoned", "happy-path"]
 
 
-def test_an_unknown_scenario_is_no_default() -> None:
+def test_an_unknown_scenario_cannot_be_the_default() -> None:
     """The error names the nearest one, or some that exist, uploads first; the active scenario does not change."""
     box = bench()
     box.scenarios.upload(OWN)
@@ -108,7 +108,7 @@ def test_a_whole_reset_is_a_new_beginning_for_uploads_too() -> None:
     assert (after.id, timeline(box)[-1][1]) == (before.id, "refund.succeeded")
 
 
-def test_a_usual_life_whose_file_has_gone_is_refused_by_the_operation() -> None:
+def test_a_deposit_is_refused_when_the_file_of_the_default_scenario_was_removed() -> None:
     """When the file of the setting's scenario was removed, a deposit is refused with a clear error."""
     business = Business()
     business.sandbox.scenarios.library = Library(given=[OWN])

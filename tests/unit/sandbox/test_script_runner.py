@@ -30,7 +30,7 @@ def test_the_happy_path() -> None:
     assert (pay_in.status, pay_in.updated_at, box.idle) == ("succeeded", START + 6_000, True)
 
 
-def test_a_refunds_default_life() -> None:
+def test_the_default_script_of_a_refund() -> None:
     """A refund is processing after one second and succeeded after three."""
     box = bench(url=None, scenarios=script("happy-path", pay_in=[{"after": "6s", "to": "succeeded", "force": True}]))
     refund(box)
@@ -55,7 +55,7 @@ def test_a_scripted_refund_fails_for_the_scripted_reason() -> None:
     assert pay_in.refund_reserved == 0
 
 
-def test_a_payouts_default_life() -> None:
+def test_the_default_script_of_a_payout() -> None:
     """A payout is processing after one second and succeeded after three."""
     box = bench()
     payout = box.create_payout(
@@ -103,7 +103,7 @@ def test_a_pay_in_that_is_being_verified_does_not_expire() -> None:
     assert (waiting, pay_in.status, box.idle) == ("processing", "succeeded", True)
 
 
-def test_late_money_comes_by_force() -> None:
+def test_a_forced_step_reopens_an_expired_pay_in() -> None:
     """A script may reopen an expired pay-in with `force`, and goes on from there."""
     steps = [{"after": "90s", "to": "processing", "force": True}, {"after": "1s", "to": "succeeded"}]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))
@@ -120,7 +120,7 @@ def test_late_money_comes_by_force() -> None:
     assert timeline(box) == expected
 
 
-def test_a_script_ends_where_it_has_become_illegal() -> None:
+def test_a_script_ends_at_a_step_that_has_become_illegal() -> None:
     """What the merchant has cancelled stays cancelled, whatever the rest of the script says."""
     box = bench(url=None)
     pay_in = deposit(box)
@@ -133,7 +133,7 @@ def test_a_script_ends_where_it_has_become_illegal() -> None:
     assert box.idle
 
 
-def test_a_script_with_an_arrow_that_is_none_stops_there() -> None:
+def test_a_script_ends_at_a_step_that_the_lifecycle_never_allows() -> None:
     """A step that the lifecycle does not allow is not played, nor any after it; the pay-in then expires."""
     steps = [{"after": "1s", "to": "succeeded"}, {"after": "1s", "to": "pending"}]
     box = bench(url=None, scenario="scripted", scenarios=script(pay_in=steps))

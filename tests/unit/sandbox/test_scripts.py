@@ -44,7 +44,7 @@ def test_a_dispute_arrives_by_itself_is_updated_and_lost() -> None:
     assert box.idle
 
 
-def test_a_script_that_begins_with_a_question_lets_its_pay_in_expire() -> None:
+def test_a_pay_in_expires_when_its_script_begins_with_a_branch() -> None:
     """Only a transition sets the expiry, so it is set at the start although another step is due before it."""
     question = {"after": "1h", "when": {"refund": "requested"}, "then": [{"after": "1s", "refund": {}}]}
     box, pay_in = played(pay_in=[question])
@@ -130,7 +130,7 @@ EVIDENCE = {"when": {"evidence": "submitted"}, "then": [{"after": "1d", "to": "w
 
 @pytest.mark.parametrize(("submits", "outcome"), [(True, "won"), (False, "lost")])
 @pytest.mark.parametrize("after", [{"after": "7d"}, {}])
-def test_evidence_decides_where_the_script_asks_for_it(after: dict[str, str], outcome: str, *, submits: bool) -> None:
+def test_a_branch_on_evidence(after: dict[str, str], outcome: str, *, submits: bool) -> None:
     """A branch is decided when it is due; one without a delay right after the step before it."""
     wait = [{"after": "7d", "to": "needs_response", "force": True}] if not after else []
     box, pay_in = played(pay_in=PAID, dispute=[*wait, {**EVIDENCE, **after}])
@@ -162,7 +162,7 @@ def test_evidence_decides_where_the_script_asks_for_it(after: dict[str, str], ou
         ({"before": "dispute.closed"}, 6, True),
     ],
 )
-def test_a_branch_asks_for_the_merchants_refund(refund: Any, at_day: int | None, *, taken: bool) -> None:  # noqa: ANN401
+def test_a_branch_on_the_refund_of_the_merchant(refund: Any, at_day: int | None, *, taken: bool) -> None:  # noqa: ANN401
     """Whether there was one, its status, and whether it was requested before or after an event."""
     branch = {"after": "5d", "when": {"refund": refund}, "then": [{"after": "1s", "refund": {"reason": "taken"}}]}
     box, pay_in = played(pay_in=[*PAID, {"after": "5d", "dispute": {}}, {"repeat": 1, "steps": [branch]}])
@@ -187,7 +187,7 @@ def test_a_branch_asks_for_the_merchants_refund(refund: Any, at_day: int | None,
         ("won", None, False),
     ],
 )
-def test_a_branch_asks_for_the_latest_dispute(dispute: str, *, accepts: bool | None, taken: bool) -> None:
+def test_a_branch_on_the_latest_dispute(dispute: str, *, accepts: bool | None, taken: bool) -> None:
     """Whether there is one, and its status."""
     box, pay_in = played(
         pay_in=[*PAID, {"after": "5d", "when": {"dispute": dispute}, "then": [{"after": "1s", "refund": {}}]}]
@@ -203,7 +203,7 @@ def test_a_branch_asks_for_the_latest_dispute(dispute: str, *, accepts: bool | N
     assert bool(list(box.ledger.newest_first(Refund))) is taken
 
 
-def test_a_branch_inside_a_refund_looks_at_its_pay_in() -> None:
+def test_a_branch_of_a_refund_depends_on_its_pay_in() -> None:
     """A refund fails late because the payment is disputed by then."""
     box, pay_in = played(
         pay_in=PAID,
@@ -247,7 +247,7 @@ def test_a_cancelled_pay_in_gets_no_dispute() -> None:
     assert (kinds(box), box.idle) == (["pay-in.created", "pay-in.cancelled"], True)
 
 
-def test_a_story_is_kept_for_those_alone_that_ask_for_it() -> None:
+def test_a_history_is_kept_only_for_pay_ins_whose_scenario_needs_it() -> None:
     """A condition on the order of events ignores what happens to other pay-ins."""
     box, asking = played(
         pay_in=[

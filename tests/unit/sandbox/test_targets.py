@@ -49,7 +49,7 @@ def test_without_any_url_an_event_is_recorded_all_the_same() -> None:
     assert len(box.journal.events.entries) == 1
 
 
-def test_another_url_takes_over_what_waits() -> None:
+def test_open_deliveries_go_to_the_new_url() -> None:
     """What has not arrived goes to the new URL, except for events whose deposit has its own."""
     box = bench()
     deposit(box)
@@ -62,7 +62,7 @@ def test_another_url_takes_over_what_waits() -> None:
     assert box.next_attempt("http://127.0.0.1:9/new", START) is not None
 
 
-def test_without_a_url_nothing_waits_any_more() -> None:
+def test_removing_the_url_settles_open_deliveries() -> None:
     """Removing the URL settles the deliveries that waited for it, and cancels their retries."""
     box = bench(scenario="abandoned")
     pay_in = deposit(box)
@@ -78,7 +78,7 @@ def test_without_a_url_nothing_waits_any_more() -> None:
     assert {each.status for each in box.outbox.deliveries.values()} == {"no_endpoint"}
 
 
-def test_an_old_secret_signs_along_until_its_grace_ends() -> None:
+def test_the_old_secret_signs_too_until_its_grace_ends() -> None:
     """Until the last millisecond of the grace both secrets sign, the new one first; then only the new one."""
     box = bench(scenario="abandoned")
     for _ in range(3):

@@ -64,7 +64,7 @@ def test_a_clock_that_is_moved_stops_at_each_instant(move: dict[str, int], stops
     assert (box.now, box.clock.now()) == (START + end, START + end)
 
 
-def test_a_shell_that_breaks_off_leaves_the_clock_at_its_stop() -> None:
+def test_an_advance_that_is_ended_early_leaves_the_clock_at_its_stop() -> None:
     """This happens when the sandbox is reset or deleted meanwhile."""
     box = bench(url=None)
     deposit(box)
@@ -115,7 +115,7 @@ def test_the_same_commands_give_the_same_bytes() -> None:
     assert not set(run(1)) & set(run(2))
 
 
-def test_another_clock_goes_on_from_where_it_stands() -> None:
+def test_a_new_clock_continues_from_its_own_time() -> None:
     """A new clock that is ahead moves the sandbox there, timers included."""
     wall = Wall()
     box = bench(url=None, wall=wall)
@@ -128,7 +128,7 @@ def test_another_clock_goes_on_from_where_it_stands() -> None:
     assert timeline(box)[1:] == [(2_000, "pay-in.pending"), (3_000, "pay-in.processing")]
 
 
-def test_another_clock_is_never_behind() -> None:
+def test_a_new_clock_in_the_past_is_refused() -> None:
     """A clock in the sandbox's past is refused, and the old one stays."""
     box = bench()
     advance(box, SECOND)
@@ -158,7 +158,7 @@ def test_a_failed_delivery_is_queued_again_when_it_is_due() -> None:
     assert (again[0], again[1].number, again[1].due_at) == (taken[0], 2, START + 60_000)
 
 
-def test_a_first_delay_is_waited_for() -> None:
+def test_the_first_attempt_waits_for_the_first_delay() -> None:
     """A schedule that begins later than at once leaves even the first attempt to the clock."""
     box = bench(scenario="abandoned", webhooks={"schedule": ["5s", "1m"]})
     deposit(box)
@@ -172,7 +172,7 @@ def test_a_first_delay_is_waited_for() -> None:
     assert (taken[1].number, taken[1].due_at) == (1, START + 5_000)
 
 
-def test_a_timer_whose_delivery_is_gone_does_nothing() -> None:
+def test_a_timer_of_a_removed_delivery_does_nothing() -> None:
     """A timer of a removed delivery or resource is skipped."""
     box = bench()
     box.timers.schedule(START + 1, MakeAttempt("dlv_gone"), "dlv_gone")
@@ -184,7 +184,7 @@ def test_a_timer_whose_delivery_is_gone_does_nothing() -> None:
     assert (box.idle, box.fired, len(box.journal.events.entries)) == (True, 2, 0)
 
 
-def test_a_life_takes_no_command_that_is_none_of_its_own() -> None:
+def test_the_script_runner_ignores_other_commands() -> None:
     """A command that is not about a resource changes none."""
     box = bench(url=None)
     pay_in = deposit(box)
