@@ -7,6 +7,7 @@ Every run is a process of its own, at the settings that the guide recommends.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import logging
@@ -15,15 +16,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
-from hypothesis.stateful import run_state_machine_as_test
 
 from paydouble.stateful import Merchant, MerchantMachine
 
 SHOPS = {"flask": "FlaskAdapter", "fastapi": "FastapiAdapter", "django": "DjangoAdapter"}
+PhaseName = Literal["catalogue", "hunt"]
+PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
 # Those of guides/machine.
 EXAMPLES = 100
 STEPS = 12
@@ -36,16 +38,18 @@ def mistakes(shop: str) -> dict[str, str]:
     return table
 
 
-def hunt(shop: str, mistake: str, seed: int, examples: int) -> None:
-    """Run the machine in this process, and print what it told as JSON."""
+def hunt(shop: str, mistake: str, seed: int, examples: int, phases: tuple[PhaseName, ...]) -> None:
+    """Run phases of the machine in this process, and print its report as JSON."""
     logging.disable()
     adapter: type[Merchant] = getattr(importlib.import_module(f"{shop}shop.adapter"), SHOPS[shop])
     bugs = frozenset({mistake} if mistake else ())
     told = ""
     started = time.process_time()
     merchant = type(adapter.__name__, (adapter,), {"bugs": bugs})
-    machine = hypothesis.seed(seed)(type("ShopMachine", (MerchantMachine,), {"merchant": merchant}))
-    # As in the guide, but for shrinking: what counts here is the time until something is found.
+    machine: Any = hypothesis.seed(seed)(
+        type("ShopMachine", (MerchantMachine,), {"merchant": merchant, "phases": phases})
+    )
+    # As in the guide, but without shrinking: what is measured is the time until something is found.
     settings = hypothesis.settings(
         max_examples=examples,
         stateful_step_count=STEPS,
@@ -55,15 +59,19 @@ def hunt(shop: str, mistake: str, seed: int, examples: int) -> None:
         suppress_health_check=list(HealthCheck),
     )
     try:
-        run_state_machine_as_test(machine, settings=settings)
+        with contextlib.redirect_stdout(sys.stderr):  # the summary of the machine
+            machine.run(settings)
     except Exception as error:  # noqa: BLE001 # whatever it tells is the result
         told = str(error) or type(error).__name__
     print(json.dumps({"told": told, "seconds": time.process_time() - started}))
 
 
-def hunt_apart(shop: str, mistake: str, seed: int, examples: int, stall: float) -> dict[str, Any]:
+def hunt_apart(
+    shop: str, mistake: str, seed: int, examples: int, stall: float, phases: tuple[PhaseName, ...]
+) -> dict[str, Any]:
     """Run the machine in another process; return what it told, and the processor seconds until then."""
     command = [sys.executable, str(Path(__file__).parent), "--worker", "--shop", shop, "--only", mistake]
+    command += ["--phases", *phases]
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
@@ -82,7 +90,9 @@ def hunt_apart(shop: str, mistake: str, seed: int, examples: int, stall: float) 
     return outcome
 
 
-def measure(shops: list[str], only: str, seeds: int, examples: int, stall: float) -> None:
+def measure(
+    shops: list[str], only: str, seeds: int, examples: int, stall: float, phases: tuple[PhaseName, ...]
+) -> None:
     """Print a table of what is caught."""
     caught = dict.fromkeys(range(1, seeds + 1), 0)
     count = 0
@@ -92,7 +102,7 @@ def measure(shops: list[str], only: str, seeds: int, examples: int, stall: float
             if only and mistake != only:
                 continue
             count += 1
-            outcomes = {seed: hunt_apart(shop, mistake, seed, examples, stall) for seed in caught}
+            outcomes = {seed: hunt_apart(shop, mistake, seed, examples, stall, phases) for seed in caught}
             for seed, outcome in outcomes.items():
                 caught[seed] += bool(outcome["told"])
             marks = "".join("x" if outcome["told"] else "." for outcome in outcomes.values())
@@ -104,11 +114,11 @@ def measure(shops: list[str], only: str, seeds: int, examples: int, stall: float
         print(f"seed {seed}: {number} of {count} caught, {number / count if count else 0:.0%}")
 
 
-def alarm(shops: list[str], seeds: int, examples: int, stall: float) -> None:
+def alarm(shops: list[str], seeds: int, examples: int, stall: float, phases: tuple[PhaseName, ...]) -> None:
     """Print what the machine says of the shops without mistakes."""
     for shop in shops:
         for seed in range(1, seeds + 1):
-            outcome = hunt_apart(shop, "", seed, examples, stall)
+            outcome = hunt_apart(shop, "", seed, examples, stall, phases)
             print(f"{shop}, seed {seed}: {examples} examples, {outcome['seconds']:.1f} s", end=": ")
             print(outcome["told"] or outcome.get("note", "no alarm"), flush=True)
 
@@ -124,6 +134,7 @@ def main() -> None:
     parser.add_argument(
         "--correct", type=int, metavar="N", help="run the shops without mistakes for N examples instead"
     )
+    parser.add_argument("--phases", nargs="+", choices=PHASES, default=PHASES, help="what is run (default: both)")
     parser.add_argument("--list", action="store_true", help="print the tables of mistakes")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -131,13 +142,14 @@ def main() -> None:
     known = {mistake for shop in shops for mistake in mistakes(shop)}
     if arguments.only and arguments.only not in known:
         parser.error(f"no such mistake: {arguments.only}; --list names them")
+    phases = tuple(arguments.phases)
     if arguments.worker:
-        hunt(shops[0], arguments.only, arguments.seeds, arguments.examples)
+        hunt(shops[0], arguments.only, arguments.seeds, arguments.examples, phases)
     elif arguments.list:
         for shop in shops:
             for mistake, sentence in mistakes(shop).items():
                 print(f"{shop:8} {mistake:30} {sentence}")
     elif arguments.correct is not None:
-        alarm(shops, arguments.seeds, arguments.correct, max(arguments.stall, arguments.correct * 6.0))
+        alarm(shops, arguments.seeds, arguments.correct, max(arguments.stall, arguments.correct * 6.0), phases)
     else:
-        measure(shops, arguments.only, arguments.seeds, arguments.examples, arguments.stall)
+        measure(shops, arguments.only, arguments.seeds, arguments.examples, arguments.stall, phases)
