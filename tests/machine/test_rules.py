@@ -334,3 +334,105 @@ def test_a_failure_of_the_hunt_is_shortened_as_one_of_the_catalogue() -> None:
         explore(merchant, examples=50, phases=("hunt",))
 
     assert len(caught.value.calls) <= 2
+
+
+class OneKeyAnOrder(Shop):
+    """Makes the key of the order alone, so that a second attempt is answered like the first."""
+
+    def new_key(self, purpose: str) -> str:
+        return super().new_key(purpose.partition(" ")[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"scenario": "card-declined"}, True),
+        ({"trouble": "unknown code"}, False),  # was never stored
+        ({}, False),
+    ],
+)
+def test_a_new_attempt_has_a_new_key(options: dict[str, str], found: bool) -> None:
+    """After a payment that failed the customer clicks again, and gets the failed one back."""
+    play = Play(shop(shop_part=OneKeyAnOrder))
+    play.order()
+    play.pay(**options)  # type: ignore[arg-type]
+    play.wait("1m")
+    if found:
+        with pytest.raises(MerchantBug, match="used the Idempotency-Key of a failed attempt for a new one"):
+            play.retry()
+    else:
+        play.retry()
+    play.close()
+
+
+def test_a_slow_answer_to_a_webhook_is_found() -> None:
+    """The service waits ten seconds, and then sends the webhook again."""
+
+    class Slow(Receiver):
+        seconds = 11
+
+        def accept(self, event: dict[str, Any]) -> int:
+            self.service.sleep(self.seconds)
+            return super().accept(event)
+
+    for seconds in (9, 11):
+        play = Play(shop(receiver_part=type("Slow", (Slow,), {"seconds": seconds})))
+        play.order()
+        if seconds < 10:
+            play.pay()
+        else:
+            with pytest.raises(MerchantBug, match=r"takes 11 s to answer a pay-in\.created; the service waits 10 s"):
+                play.pay()
+        play.close()
+
+
+@pytest.mark.parametrize("what", ["payer returns meanwhile", "click meanwhile"])
+def test_a_customer_acts_while_a_webhook_is_worked_on(what: str) -> None:
+    """The payer of the same order comes back, or the customer clicks; of another business there is nobody."""
+    seen = []
+
+    class Watched(ZooMerchant):
+        def customer_returns(self, order_id: str) -> None:
+            seen.append(order_id)
+            super().customer_returns(order_id)
+
+        def retry(self, order_id: str) -> None:
+            seen.append(order_id)
+            super().retry(order_id)
+
+    with Play(Watched) as play:
+        play.order()
+        play.order()
+        play.pay(2)
+        play.interrupt_webhook(what)
+        play.wait("10s")
+        play.refund(2)
+        play.interrupt_webhook(what)
+        play.wait("10s")
+
+    assert seen == ["order-2", "order-2"]
+
+
+class FirstPage(Shop):
+    """Reconciles what is on the first page of a list."""
+
+    def reconcile(self) -> None:
+        listed = self.client.get("/pay-in?limit=10")
+        for each in listed["items"] if listed else ():
+            self.store.believe("payin", each["external_identifier"], each)
+            self.ship_what_is_paid(each["external_identifier"])
+
+
+def test_a_crowd_does_not_fit_on_a_page() -> None:
+    """A job that reads one page of a list misses the orders on the next; one that asks for each is no endless loop."""
+    for part in (Shop, FirstPage):
+        play = Play(shop(shop_part=part))
+        play.webhooks("drop all")
+        play.crowd()
+        play.wait("10s")
+        if part is Shop:
+            play.end()
+        else:
+            with pytest.raises(MerchantBug, match="calls order-1 pending in the end; the service's ledger says paid"):
+                play.end()
+        play.close()

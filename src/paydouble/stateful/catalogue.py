@@ -74,7 +74,9 @@ _NEEDS: Final = {
 """Command → the method of the adapter without which it does nothing."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
 """Commands whose last argument after the order is optional."""
-_NESTED: Final = frozenset({"second click", "webhook first", "again meanwhile", "another meanwhile"})
+_NESTED: Final = frozenset(
+    {"second click", "webhook first", *(name for name in WEBHOOK_INTERRUPTIONS if name.endswith("meanwhile"))}
+)
 """What enters the merchant's code while a call is running."""
 
 
@@ -153,6 +155,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _provider,
         _reads,
         _forms,
+        _several_orders,
         _pairs,
     )
     return tuple(dict.fromkeys(play for section in sections for play in section()))
@@ -292,6 +295,27 @@ def _forms() -> Iterator[CataloguePlay]:
             yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE), dialect=dialect)
         yield CataloguePlay((*_PAID, step("inject", "again")), dialect=dialect)
         yield CataloguePlay((_ORDER, step("webhooks", "reverse"), _PAY, _SETTLE), dialect=dialect)
+
+
+def _several_orders() -> Iterator[CataloguePlay]:
+    for scenario in SCENARIOS:
+        first, second = step("pay", 1, scenario=scenario), step("pay", 2)
+        yield CataloguePlay((_ORDER, _ORDER, first, _SETTLE), "the other order is not paid")
+        yield CataloguePlay((_ORDER, _ORDER, first, second, _SETTLE), "each order has its own payment")
+        yield CataloguePlay((_ORDER, _ORDER, second, first, _SETTLE), "the later order is paid first")
+        yield CataloguePlay((_ORDER, first, _SETTLE, _ORDER, second, step("pass_time", "10s")), "one follows another")
+    both = (_ORDER, step("order", "19.99", "USD"), _PAY, step("pay", 2), _SETTLE)
+    yield CataloguePlay((*both, step("refund", 2), _SETTLE), "the other order is not refunded")
+    yield CataloguePlay((*both, step("provider", "dispute", 2), step("provider", "dispute lost", 2)), "nor disputed")
+    for trouble in WEBHOOK_TROUBLES:
+        yield CataloguePlay(
+            (_ORDER, _ORDER, step("webhooks", trouble), _PAY, step("pay", 2), _SETTLE), "events of two orders mix"
+        )
+    for times in ((), (_SETTLE,), (step("outage", "80h"),)):
+        yield CataloguePlay((step("crowd"), *times), "more orders than a page of a list holds")
+    yield CataloguePlay(
+        (step("webhooks", "drop all"), step("crowd"), _SETTLE), "a list is all that tells, and has pages"
+    )
 
 
 def _pairs() -> Iterator[CataloguePlay]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
@@ -24,12 +24,28 @@ from paydouble.webhooks.deliveries import Delivery
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
+# Contract section 6, delivery rule 2.
+_LONGEST_ANSWER_SECONDS: Final = 10
+_CALLS_FOR_AN_ORDER: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
     "let the merchant's code take the time from service.now()"
 )
 _View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
+
+
+class PlannedInterruption(NamedTuple):
+    """What interrupts the merchant's work on a webhook, and at which point of its code."""
+
+    name: str
+    at: int
+    note: Callable[[], None]
+    """Called when it acts."""
+    returns: Callable[[Webhook], None]
+    """Lets the payer of the webhook's order come back."""
+    click: Callable[[Webhook], None]
+    """Lets the customer of the webhook's order click."""
 
 
 class Driver:
@@ -45,8 +61,8 @@ class Driver:
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
         """Called with each webhook that the merchant has answered, the status, and whether no call is running."""
-        self.interruption: tuple[str, int, Callable[[], None]] | None = None
-        """What interrupts the merchant's work on the next webhook, at which point of its code, and what notes it."""
+        self.interruption: PlannedInterruption | None = None
+        """What interrupts the merchant's work on the next webhook."""
         self.expectation = ""
         """What the receiver had to do with the latest webhook."""
         url = getattr(make, "receiver_url", None)
@@ -72,7 +88,11 @@ class Driver:
         self._activity += 1
         self._depth += 1
         try:
-            with self._alone(), self.service.operation(retry_after_seconds), self._watchdog.watch():
+            with (
+                self._alone(),
+                self._operation(retry_after_seconds),
+                self._watchdog.watch(),
+            ):
                 return getattr(self.merchant, name)(*arguments)
         except Refused:
             return None
@@ -92,6 +112,10 @@ class Driver:
             if self.service.killed and not self._depth:
                 self._restart()
         return None
+
+    def _operation(self, retry_after_seconds: float | None = None) -> AbstractContextManager[None]:
+        # A job may look at each order.
+        return self.service.operation(retry_after_seconds, more_calls=_CALLS_FOR_AN_ORDER * len(self.orders))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -123,11 +147,16 @@ class Driver:
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.service.failures, self._activity
+        start = self.double.sandbox.tick()
         status = self._answer(webhook)
         self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
         excused = interruption == "database down" or self.service.failures > failures
+        took = (self.double.sandbox.tick() - start) / 1000
+        if took > _LONGEST_ANSWER_SECONDS and not excused and interruption is None:
+            limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
+            self.add_finding(Rule.ANSWER, f"takes {took:g} s to answer {words}; {limit}")
         if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
             self._crashed(_WALL_CLOCK)
         else:
@@ -162,24 +191,27 @@ class Driver:
         interruption, self.interruption = self.interruption, None
         if interruption is None:
             return None
-        name, after, acted = interruption
+        name = interruption.name
         if name == "answer lost":
-            acted()
-        if name in {"again meanwhile", "another meanwhile"} and not self.merchant.interleaves:
+            interruption.note()
+        if name.endswith("meanwhile") and not self.merchant.interleaves:
             return name
         acts: dict[str, Callable[[], None]] = {
             "dies": _kill,
             "database down": _break,
             "again meanwhile": lambda: self._deliver_again(webhook),
             "another meanwhile": lambda: self._deliver_another(webhook),
+            "payer returns meanwhile": lambda: interruption.returns(webhook),
+            "click meanwhile": lambda: interruption.click(webhook),
         }
         if name in acts:
 
             def act() -> None:
-                acted()
+                interruption.note()
                 acts[name]()
 
-            self.service.interruptions.append(Interruption(after, act, in_database=name == "database down"))
+            in_database = name == "database down"
+            self.service.interruptions.append(Interruption(interruption.at, act, in_database=in_database))
         return name
 
     def _deliver_again(self, webhook: Webhook) -> None:
@@ -210,7 +242,7 @@ class Driver:
         activity = self._activity
         self._depth += 1
         try:
-            with self.service.operation(), self._watchdog.watch():
+            with self._operation(), self._watchdog.watch():
                 status = self._receiver(webhook)
         except ProcessKilled:
             self.service.killed = True

@@ -9,6 +9,7 @@ from itertools import islice
 
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
+from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
@@ -65,6 +66,28 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
             # Under an older key it may be the answer to an earlier click, which this click makes anew.
             if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
                 refused[intent] = entry.body
+
+
+def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
+    """Yield what is wrong with a click on an order that the merchant showed as failed.
+
+    The customer wants another payment, so the key of the one that has ended must not be used again. Its requests begin
+    at a position of the journal.
+    """
+    log = box.journal.requests
+    sent = [
+        entry
+        for entry in islice(log.entries, start - log.evicted, None)
+        if entry.operation == "deposit-creation" and entry.external_identifier == order.id
+    ]
+    if not sent or sent[-1].verdict != "replay":
+        return
+    made = next((each for each in box.ledger.newest_first(PayIn) if each.id == sent[-1].object_id), None)
+    has_failed = made.status in UNSUCCESSFUL if made else sent[-1].status == 422  # noqa: PLR2004 - HTTP
+    # A merchant that makes keys of the time has the same one at the same instant.
+    is_older = any(entry.key == sent[-1].key and entry.at < sent[-1].at for entry in log.entries)
+    if has_failed and is_older:
+        yield Rule.KEY_REUSED, f"used the Idempotency-Key of a failed attempt for a new one ({_named(sent[-1])})"
 
 
 def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:

@@ -22,7 +22,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import Crafted
-from paydouble.stateful.driver import Driver, MakeMerchant
+from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Rule, by_cause
 from paydouble.stateful.provider import PROVIDER_ACTS
@@ -167,6 +167,16 @@ class Play:
         """The customer presses the button again."""
         self._click("retry", order, trouble, "none", 0, SCENARIOS[0], lasts)
 
+    def crowd(self, orders: int = 25) -> None:
+        """So many orders are placed and paid, more than a page of a list holds."""
+        with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
+            for _ in range(orders):
+                order = Order(f"order-{len(self.orders) + 1}", parse_amount("49.90", "EUR"), "EUR")
+                self.orders.append(order)
+                self._driver.call("place_order", order.id, order.money, "EUR")
+                self._note_click(order)
+                self._create_deposit("pay", order)
+
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
         target, number = self._order(order)
@@ -266,7 +276,9 @@ class Play:
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
             state = self._state()
             acted = Trial("interrupted webhook", what, state, "accept")
-            self._driver.interruption = (what, at, lambda: self.trials.append(acted))
+            self._driver.interruption = PlannedInterruption(
+                what, at, lambda: self.trials.append(acted), self._payer_returns, self._customer_clicks
+            )
 
     def inject(self, how: str, which: int = 1) -> None:
         """An earlier webhook is sent again, as it was or changed: one of `INJECTED`; the newest is number 1."""
@@ -421,6 +433,7 @@ class Play:
         documents = documents_of(met, lasts, **match)
         with self._step("; ".join(clauses), f"play.{how}({number}{options})", documents):
             self._note_click(target)
+            has_ended = target.status in {"failed", "cancelled"}
             self._box.scenarios.activate(scenario)
             state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
             armed = self._arm(met, lasts, **match)
@@ -434,6 +447,8 @@ class Play:
             self._note_requests("meanwhile", meanwhile, state, first, start)
             if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
                 self.trials.append(Trial("scenario", scenario, state, "new"))
+            if has_ended and trouble == meanwhile == "none":
+                self._add_findings(invariants.of_new_wish(self._box, target, start))
             self._disarm(first if lasts == TO_THE_END else armed + first)
             target.disturbed_to_the_end |= lasts == TO_THE_END
             target.key_has_stored_error |= trouble == "stored 500"
@@ -481,6 +496,23 @@ class Play:
             interruptions.append(Interruption(at, act(click)))
         elif meanwhile == "dies":
             interruptions.append(Interruption(at, act(_kill)))
+
+    def _order_of(self, webhook: Webhook) -> Order | None:
+        found: Any = self._box.ledger.find(webhook.delivery.event.object_id)
+        found = self._box.ledger.find(getattr(found, "payin_id", "")) or found
+        named = getattr(found, "external_identifier", None)
+        return next((order for order in self.orders if order.id == named), None)
+
+    def _payer_returns(self, webhook: Webhook) -> None:
+        order = self._order_of(webhook)
+        if order is not None:
+            self._driver.call("customer_returns", order.id)
+
+    def _customer_clicks(self, webhook: Webhook) -> None:
+        order = self._order_of(webhook)
+        if order is not None:
+            self._note_click(order)
+            self._driver.call("retry", order.id)
 
     def _note_click(self, order: Order) -> None:
         # A click on an order that is paid, or being paid, allows no further deposit.

@@ -66,6 +66,7 @@ class _Usage:
 
     retry_after_seconds: float | None = None
     calls: int = 0
+    most_calls: int = MOST_CALLS
     waited: float = 0.0
     limited_at: float | None = None
     last: tuple[float, str, str, str | None] | None = None
@@ -98,9 +99,12 @@ class Service:
         self._raised: list[BaseException] = []
 
     @contextmanager
-    def operation(self, retry_after_seconds: float | None = None) -> Iterator[None]:
-        """Count the requests inside the block as one operation; `retry_after_seconds` is what a 429 in it asks for."""
-        before, self._usage = self._usage, _Usage(retry_after_seconds)
+    def operation(self, retry_after_seconds: float | None = None, *, more_calls: int = 0) -> Iterator[None]:
+        """Count the requests inside the block as one operation; `retry_after_seconds` is what a 429 in it asks for.
+
+        `more_calls` than `MOST_CALLS` are allowed.
+        """
+        before, self._usage = self._usage, _Usage(retry_after_seconds, most_calls=MOST_CALLS + more_calls)
         try:
             yield
         finally:
@@ -186,8 +190,8 @@ class Service:
     def _count(self, method: str, target: str, key: str | None) -> None:
         usage = self._usage
         usage.calls += 1
-        if usage.calls > MOST_CALLS:
-            raise Runaway(f"sends more than {MOST_CALLS} requests in one operation, the last {method} {target}")
+        if usage.calls > usage.most_calls:
+            raise Runaway(f"sends more than {usage.most_calls} requests in one operation, the last {method} {target}")
         if method != "POST":
             return
         now = self.now()

@@ -258,6 +258,8 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
         "database down": "The merchant's database will fail once while it works on the next webhook",
         "again meanwhile": "The next webhook will come again while the merchant works on it",
+        "payer returns meanwhile": "The payer will come back to the shop while the merchant works on the next webhook",
+        "click meanwhile": "The customer will click once more while the merchant works on the next webhook",
         "another meanwhile": "An earlier event of the payment will come again while the merchant works on the next one",
     }
 )
