@@ -31,35 +31,35 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-setup: $(SETUP) ## Make .venv from the lock (the others do this first)
+setup: $(SETUP) ## Make .venv from the lock (done first by the others)
 
-demo: $(SETUP) ## Run the demonstration: deposits, refunds, disputes and 72 hours of retries, in seconds
+demo: $(SETUP) ## Show payments, refunds, a dispute and an outage in seconds
 	@$(BIN)/paydouble demo
 
-test: $(SETUP) ## Run every check that CI runs; `make test STEPS="ruff mypy"` runs some
+test: $(SETUP) ## Run all checks of CI; `make test STEPS="ruff mypy"` runs some
 	@$(BIN)/python tools/check.py $(STEPS)
 
 bench: $(SETUP) ## Run the benchmarks and print their table
 	@$(BIN)/python -m benchmarks
 
-zoo: $(SETUP) ## Hunt the shops with one mistake each, and print which of them are caught, and how soon
+zoo: $(SETUP) ## Run the machine on shops with one mistake each
 	@$(BIN)/python tests/zoo
 
-shops: $(SETUP) ## Run the machine on shops that were written without knowledge of it, and print which bugs are found
+shops: $(SETUP) ## Run the machine on shops written without knowledge of it
 	@$(BIN)/python tests/shops
 
 SEEDS ?= 100000
-simulate: $(SETUP) ## Play the shell under doubles of loop, sockets, clocks and collector; `make simulate SEEDS=1000` plays fewer
+simulate: $(SETUP) ## Simulate the shell; SEEDS=1000 plays fewer than 100 000 seeds
 	@$(BIN)/python tests/simulation/play.py --seeds $(SEEDS)
 
-lock: $(SETUP) ## Remake both locks for a changed pyproject.toml, moving nothing that need not move
+lock: $(SETUP) ## Update both lock files for a changed pyproject.toml
 	$(COMPILE) --all-extras --group dev --output-file requirements.lock
 	$(COMPILE) --extra fast --extra metrics --no-annotate --constraint requirements.lock --output-file requirements-runtime.lock
 
 upgrade: COMPILE += --upgrade
-upgrade: lock ## Remake both locks with the newest versions
+upgrade: lock ## Update both lock files to the newest versions
 
-newest-aiohttp: $(SETUP) ## Run the tests of the server against the newest aiohttp, in .cache/newest
+newest-aiohttp: $(SETUP) ## Run the server's tests with the newest aiohttp
 	@$(UV) venv --quiet --clear --python $(BIN)/python .cache/newest
 	@$(UV) pip install --quiet --python .cache/newest/bin/python --require-hashes --requirements requirements.lock
 	@$(UV) pip install --quiet --python .cache/newest/bin/python --upgrade aiohttp
@@ -67,7 +67,7 @@ newest-aiohttp: $(SETUP) ## Run the tests of the server against the newest aioht
 	@.cache/newest/bin/python -c 'import aiohttp; print("aiohttp", aiohttp.__version__)'
 	@.cache/newest/bin/python -m pytest -q -n 2 tests/server tests/api tests/faults tests/delivery
 
-format: $(SETUP) ## Format the code and mend what ruff can mend
+format: $(SETUP) ## Format the code, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
