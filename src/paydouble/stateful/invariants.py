@@ -63,7 +63,7 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
         keys[intent] = entry.key
         if entry.status in {400, 422}:
             keys.pop(intent, None)  # a final refusal: another request may follow, with another body
-            # Under an older key it may be the answer to an earlier click, which this click makes anew.
+            # Under an older key it may be the answer to an earlier click, which this click makes again.
             if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
                 refused[intent] = entry.body
 
