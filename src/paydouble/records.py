@@ -1,8 +1,8 @@
-"""Everything that the control API shows of a sandbox, described once: its state, and what happened in it.
+"""The records of the control API, described once: the state of a sandbox, and what happened in it.
 
 Each kind is a frozen dataclass whose fields describe the JSON document too (see `core/documents.py`):
 
-- the control API answers with `dump(record)`, or for the long listings with `show_request(entry)` and the like,
+- the control API answers with `dump(record)`, or in long listings with `show_request(entry)` and similar functions,
 - its OpenAPI document has `schema(kind)`,
 - the Python handle returns `load(kind, document)`, so a test gets the same values from a server and from a sandbox in
   its own process.
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # the core is not loaded by a test that speaks to a server el
     from paydouble.webhooks import deliveries
     from paydouble.webhooks.deliveries import DeliveryStatus
 
-# What idempotency made of a request.
+# What the idempotency key decided about a request.
 VERDICTS: Final[Mapping[Verdict, str]] = {
     "new": "the key was new, and the request was carried out",
     "replay": "the key and the body were known, and the first answer was given again",
@@ -235,12 +235,12 @@ class Delivery(DeliverySummary):
     attempts: tuple[Attempt, ...] = field(metadata=member(several(Attempt), "Every attempt so far."))
 
 
-# How a sandbox is
+# The state of a sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a server is."""
+    """The state of a server."""
 
     status: str = field(metadata=member(TEXT))
     version: str = field(metadata=member(TEXT))
@@ -250,7 +250,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """The time of a sandbox, and what it waits for."""
+    """The clock of a sandbox, and what is still to happen."""
 
     mode: str = field(metadata=member(choice(get_args(ClockMode))))
     now: datetime = field(metadata=member(INSTANT))
@@ -264,13 +264,13 @@ class ClockState:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """What a move of the clock did."""
+    """The result of an advance of the clock."""
 
     now: datetime = field(metadata=member(INSTANT))
     fired: int = field(metadata=member(COUNT))
     """How many timers fired."""
     attempts: int = field(metadata=member(COUNT))
-    """How many attempts became due on the way; those that were due before do not count."""
+    """How many attempts became due during the advance; those that were due before do not count."""
     idle: bool = field(metadata=member(FLAG))
     """Whether nothing is left to happen, now or later."""
 
@@ -295,7 +295,7 @@ class SandboxState:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault with its counts. What it was declared without has its default, or is None."""
+    """A fault with its counts. A member that it was declared without has its default, or is None."""
 
     id: str = field(metadata=member(TEXT))
     on: str = field(metadata=member(choice(("api", "webhooks"))))
@@ -342,7 +342,7 @@ class WebhookState:
     notification_url: str | None = field(metadata=member(TEXT, optional=True))
     secret: str = field(metadata=member(TEXT))
     previous_secret: str | None = field(metadata=member(TEXT, optional=True))
-    """During the grace of a rotation the secret before, which signs too."""
+    """During the grace period of a rotation, the former secret, which signs too."""
     previous_valid_until: datetime | None = field(metadata=member(INSTANT, optional=True))
     signature_header: str = field(metadata=member(TEXT))
 
@@ -358,7 +358,7 @@ class Resource:
     """All its members, as the API shows them."""
 
 
-# From what the core keeps. A journal may have ten thousand entries, so `show_…` makes the document without a record.
+# Made from what the core keeps. `show_…` makes a document without a record, since a listing may have 10 000 of them.
 
 
 def request_of(entry: journal.RequestEntry) -> Request:

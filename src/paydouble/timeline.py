@@ -44,7 +44,7 @@ _MOST_HOURS: Final = 99
 # Of the message of a refusal; the whole of it is in the request's `response_body`.
 _LONGEST_MESSAGE: Final = 200
 _NAMES: Final = ("external_identifier", "payin_id", "id")
-_read = partial(json.loads, parse_float=str)  # the digits as they came
+_read = partial(json.loads, parse_float=str)  # keeps the digits as they were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Row:
     faults: str = ""
     """What faults did to it, as `labels.describe` returns it."""
     notes: tuple[str, ...] = ()
-    """What else is known of it."""
+    """What else there is to say about it."""
     delivery: str = ""
     """The id of the delivery that an attempt belongs to."""
     attempt: int = 0
@@ -74,7 +74,7 @@ class Row:
 
 
 def request_row(request: Request, find: Find, names: Iterable[str | None] = ()) -> Row:
-    """Return the row of a request to the API; `names` says what it is about, beyond what its path names."""
+    """Return the row of a request to the API; `names` are the order or ids that it is about."""
     target = request.target.removeprefix(_PREFIX)
     words = [request.method, target, *(name for name in names if name and name not in request.path.split("/"))]
     if request.method == "POST":
@@ -97,24 +97,24 @@ def unclaimed_row(request: UnclaimedRequest) -> Row:
 
 
 def event_row(event: Event, about: str = "") -> Row:
-    """Return the row of an event; `about` is the merchant's name for the payment, else taken from the body."""
+    """Return the row of an event; `about` is the merchant's name for the payment, taken from the body if empty."""
     resource = resource_of(event.body)
     name = about or payment(resource)
-    # The id of an object is shown where it is made, later its amount.
+    # The first event of an object shows its id, the later ones its amount.
     more = event.object_id if event.type.endswith(".created") and name != event.object_id else money(resource)
     return Row(_ms(event.created_at), SERVICE, f"{event.type} {name}".rstrip(), notes=(more,) if more else ())
 
 
 def delivery_row(delivery: DeliverySummary, at: int, about: str, find: Find) -> Row:
-    """Return the row of a delivery that is not sent at once; `at` is the instant at which that was decided."""
+    """Return the row of a delivery that is not sent at once; `at` is when that was decided, in milliseconds."""
     result, faults, good = way(delivery, at, find)
     return Row(at, SERVICE, _event_name(delivery, about), result, good, faults, delivery=delivery.id)
 
 
 def way(delivery: DeliverySummary, now: int, find: Find) -> tuple[str, str, bool | None]:
-    """Return what became of an event that is not sent at once, what faults did to it, and whether it is stuck.
+    """Return the state of a delivery that is not sent at once, what faults did to it, and whether it is good.
 
-    The first is empty where the faults say it.
+    The state is empty where the text about the faults names it. `now` is in milliseconds.
     """
     faults = labels.describe(delivery.faults, find, labels.to_event)
     if f", {delivery.status} " in faults:
@@ -171,7 +171,7 @@ def _refusal(request: Request) -> tuple[str, ...]:
         return ()
     error = _member(document(request.response_body), "error")
     if not {"code", "message"} <= error.keys():
-        return ()  # a fault has put something else in place of the service's own answer
+        return ()  # a fault has replaced the service's own answer
     text = f"{error['code']}: {error['message']}"
     return (text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…",)
 
@@ -184,7 +184,7 @@ def _ms(moment: datetime) -> int:
 
 
 def document(body: bytes) -> dict[str, Any]:
-    """Return a body as a JSON object, numbers with a fraction as texts; empty when it is none."""
+    """Return a body as a JSON object, with fractional numbers as strings; empty when it is not an object."""
     try:
         read = _read(body)
     except (ValueError, RecursionError):
@@ -222,7 +222,7 @@ def money(resource: dict[str, Any]) -> str:
 
 
 def payment(resource: dict[str, Any]) -> str:
-    """Return a merchant's name for an object: its order, else its pay-in, else its own id; empty without any."""
+    """Return a name for an object: its order, else the id of its pay-in, else its own id; empty without any."""
     return next((word(resource[name]) for name in _NAMES if isinstance(resource.get(name), str)), "")
 
 
@@ -241,7 +241,7 @@ def took(milliseconds: float) -> str:
 def offset(milliseconds: int) -> str:
     """Return a time since a beginning: `+2s`, `+1m`, `+58h36m`, `+30d6s`.
 
-    Up to 99 hours are not written as days, so that they can be compared with the contract's table of retries.
+    Up to 99 hours are not written as days, so that they compare easily with the contract's table of retries.
     """
     hours, rest = divmod(milliseconds, UNITS_MS["h"])
     if hours > _MOST_HOURS:
@@ -250,7 +250,7 @@ def offset(milliseconds: int) -> str:
 
 
 def instant(at: int, now: int) -> str:
-    """Return when something is due, with the date if that is another day than now."""
+    """Return when something is due, with the date if it is not today; both times are in milliseconds."""
     day, _, time = write_instant(at).partition("T")
     time = time.partition(".")[0]
     return f"at {time}" if write_instant(now).startswith(day) else f"on {day} at {time}"
@@ -267,13 +267,13 @@ class Screen(Protocol):
     arrow: str
 
     def green(self, text: str) -> str:
-        """Return a text that says that something is right."""
+        """Return a text marked as good."""
 
     def red(self, text: str) -> str:
-        """Return a text that says that something is wrong."""
+        """Return a text marked as bad."""
 
     def dim(self, text: str) -> str:
-        """Return a text of less importance."""
+        """Return a text marked as less important."""
 
     def bold(self, text: str) -> str:
         """Return a heading."""
@@ -296,8 +296,8 @@ class Plain:
 class Renderer:
     """Writes rows as lines: when, who, what, the result, and notes.
 
-    With `began`, times are counted from there and lines have at most 80 columns. Without it times are the clock's, a
-    line with the date comes before the first row of each day, and lines are folded only where `width` is given.
+    With `began` (milliseconds), times are counted from it, and lines have at most 80 columns. Without it times are the
+    clock's, a line with the date comes before the first row of each day, and lines are folded only if `width` is given.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Records and their JSON documents, both from one description.
 
-A record is a frozen dataclass. Each field says beside its type (`member`) where its value is in the JSON document, how
-it is written there, and what it means. Three functions follow these descriptions:
+A record is a frozen dataclass. The metadata of each field (`member`) says where its value is in the JSON document, how
+it is written there, and what it means. Three functions use this:
 
 - `dump(record)` returns the document,
 - `load(kind, document)` returns the record,
@@ -41,7 +41,7 @@ from paydouble.core.json_schema import (
 R = TypeVar("R")
 Document = dict[str, Any]
 Headers = tuple[tuple[str, str], ...]
-# `json.loads` would make a new one for each text.
+# Kept, since `json.loads` would make a new decoder for each text.
 _DECODER: Final = json.JSONDecoder(parse_float=Decimal)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -62,7 +62,7 @@ def instant(milliseconds: int) -> datetime:
 
 
 def maybe_instant(milliseconds: int | None) -> datetime | None:
-    """Return the same, or None for None."""
+    """Return a time of the core as a `datetime` in UTC, or None for None."""
     return None if milliseconds is None else instant(milliseconds)
 
 
@@ -70,7 +70,7 @@ def maybe_instant(milliseconds: int | None) -> datetime | None:
 
 
 class Coding(NamedTuple):
-    """How a value is written in a document: its schema, and what writes and reads it unless it is plain JSON."""
+    """How a value is written in a document: its schema, and functions to write and read it unless it is plain JSON."""
 
     schema: Schema
     write: Callable[[Any], Any] | None = None
@@ -180,9 +180,9 @@ def member(  # noqa: PLR0913 - all that a member can have
 
 
 WHOLE: Final = {"place": None}
-"""The metadata of a field that holds the whole document, as it was shown.
+"""The metadata of a field that holds the whole document.
 
-`dump` returns that document. The other fields of such a record are what `load` has read from it.
+`dump` returns a copy of it. The other fields of such a record are what `load` has read from it.
 """
 
 
@@ -196,7 +196,7 @@ class _Step(NamedTuple):
 
 
 class _Plan:
-    """How the documents of one kind are written and read. Computed once: a listing may have thousands of them."""
+    """How the documents of one kind are written and read. Computed once, since a listing may have thousands of them."""
 
     def __init__(self, kind: type[Any]) -> None:
         """Read the descriptions of a kind's fields."""
@@ -259,13 +259,13 @@ def dump(record: Any) -> Document:  # noqa: ANN401 - a record of any kind
 def written(kind: type[Any], members: dict[str, Any]) -> Document:
     """Return what `dump` returns for a record with these members, without making the record; `members` are changed.
 
-    For listings, which may have thousands of documents. Of a kind with a whole document, some members are enough.
+    For listings, which may have thousands of documents. A kind with a `WHOLE` field needs only some of its members.
     """
     return _plan(kind).write(members)
 
 
 def load(kind: type[R], document: Document) -> R:
-    """Return the record of a document that `dump` has made of one of this kind; unknown members are ignored."""
+    """Return the record of a document that `dump` has made; unknown members are ignored."""
     plan = _plan(kind)
     members = dict(_read(document, plan.steps))
     if plan.whole is not None:
@@ -284,7 +284,7 @@ def _read(document: Document, steps: tuple[_Step, ...]) -> Iterator[tuple[str, A
 
 
 def schema(kind: type[Any]) -> Schema:
-    """Return the JSON Schema of a kind's documents; schemas that kinds share are referred to as components."""
+    """Return the JSON Schema of a kind's documents; it refers to shared schemas as components."""
     return _schema(_plan(kind).steps)
 
 

@@ -1,7 +1,7 @@
 """`components/schemas`: one JSON Schema for each model, and the envelopes around every answer.
 
-Events, pages and envelopes have models here, which only the document and the tests need. The service writes them by
-hand for speed (`api.envelopes`, `payments.events`), and tests compare what it sends with these models.
+Events, pages and envelopes have models here, which only the document and the tests need. For speed the service writes
+them without models (`api.envelopes`, `payments.events`); tests compare what it sends with these models.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ _SHOWN: Final[Mapping[type, type[Answer]]] = MappingProxyType(
 
 
 def _event(family: str, kind: type[PayIn | Refund | Dispute]) -> type[Event]:
-    """Return the model of the events of a family, which are about objects of a kind."""
+    """Return the model of the events of a family; `kind` is the class of the objects that they are about."""
     name, described = kind.__name__, f"a {family}"
     data = create_model(
         f"{name}EventData",
@@ -145,7 +145,7 @@ EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
 def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
     """Return the component schemas of the operations, the events and the errors, sorted by name.
 
-    `exact_requests` says that a request may hold nothing but the members that are described.
+    With `exact_requests`, the schema of a request forbids other members than the described ones.
     """
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = []
     for operation in operations:
@@ -156,7 +156,7 @@ def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
     models += [(model, "serialization") for model in others]
     found = components(models)
     for name, schema in found.items():
-        # Answers are exact and leave a member out; a request may have null instead.
+        # An answer leaves out a member without a value; a request may also have null.
         if schema.get("additionalProperties") is False:
             found[name] = _without_null(schema)
         elif exact_requests:

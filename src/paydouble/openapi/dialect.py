@@ -1,12 +1,12 @@
-"""Rewrites the JSON Schemas of pydantic so that generators of clients agree on what they mean.
+"""Rewrites the JSON Schemas of pydantic so that all generators of clients read them in the same way.
 
-All of it is valid before, but generators differ in what they make of it:
+pydantic's schemas are valid, but generators differ in how they read them:
 
-- A member with a `default` is required to openapi-typescript, also in a request, so the default moves into the text.
-- `anyOf` of a type and null is a class of its own to some; a list of two types is a nullable member to all.
+- openapi-typescript takes a member with a `default` as required, also in a request. So the default is only described.
+- Some make a class of an `anyOf` of a type and null. All take a list of a type and null as a nullable member.
 - A number without a format is a `float32` in Go, which turns 131072.99 into 131072.98.
 - A whole number without a format is 32 bits wide in Java.
-- A discriminator that may be absent tells nothing apart.
+- A discriminator that may be absent does not distinguish anything, so it is required.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _INT32: Final = 2**31
 _OF_MEMBERS: Final = frozenset({"properties", "patternProperties"})
 _OF_SCHEMAS: Final = frozenset({"anyOf", "oneOf", "allOf"})
 _A_SCHEMA: Final = frozenset({"items", "additionalProperties", "propertyNames", "not"})
-# Constraints of types with validators of their own keep pydantic's names.
+# The constraints of types with their own validators have pydantic's names.
 _RENAMED: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
 class _Plain(GenerateJsonSchema):
-    """Leaves out the title of each member, which would only repeat its name."""
+    """Writes schemas without a title for each member, which would only repeat its name."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
         return False
@@ -42,7 +42,7 @@ def components(models: Iterable[tuple[type[BaseModel], JsonSchemaMode]]) -> dict
     """Return the schemas of models and of the models inside them, by the names of their classes."""
     _, made = models_json_schema(list(dict.fromkeys(models)), ref_template=REF + "{model}", schema_generator=_Plain)
     found: dict[str, Schema] = made["$defs"]
-    # pydantic prefixes two classes of one name with their modules, and references to the plain name lead nowhere.
+    # pydantic adds the module to the names of two classes of one name, so references to the plain name would be broken.
     if doubled := [name for name in found if "__" in name]:
         message = f"two models share a name: {', '.join(doubled)}"
         raise ValueError(message)
@@ -50,7 +50,7 @@ def components(models: Iterable[tuple[type[BaseModel], JsonSchemaMode]]) -> dict
 
 
 def portable(schema: Schema) -> Schema:
-    """Return a schema that accepts the same values and that all generators read alike."""
+    """Return a schema that accepts the same values, and that all generators read in the same way."""
     made: Schema = {}
     for keyword, value in schema.items():
         if keyword in _OF_MEMBERS:
@@ -88,7 +88,7 @@ def _describe_default(made: Schema, default: Any) -> None:  # noqa: ANN401 - JSO
     if default is None or default in ({}, []) or isinstance(default, dict) or made.get("const") == default:
         return
     if made.get("type") == "string" and isinstance(default, int):
-        default = format_duration(default)  # inside, durations are milliseconds
+        default = format_duration(default)  # the default of a duration is in milliseconds
     text = f"`{json.dumps(default, ensure_ascii=False)}` when absent."
     made["description"] = f"{made['description']} {text}" if "description" in made else text
 
@@ -124,7 +124,7 @@ def _require_the_name(made: Schema) -> None:
 
 
 def not_null(member: Schema) -> Schema:
-    """Return the schema of a member without null, for a member that is left out instead."""
+    """Return the schema of a member without null, for a member that is never null but may be absent."""
     kinds = member.get("type")
     if isinstance(kinds, list):
         (only,) = (kind for kind in kinds if kind != "null")

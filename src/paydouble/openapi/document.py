@@ -44,8 +44,8 @@ An in-memory double of a payment service: nothing here moves money.
 (`documented`) or the double had to assume it (`assumed`); a real deployment may differ in what is assumed.
 
 Amounts are JSON numbers, written with exactly their currency's minor digits: `49.90`, `1500` for JPY.
-Errors wear one of two envelopes, and a client must read both."""
-# Canonical form, version 4, RFC variant: exactly what `guards.idempotency` takes.
+An error has one of two envelopes, and a client must read both."""
+# Canonical form, version 4, RFC variant: exactly what `guards.idempotency` accepts.
 _UUID4: Final = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
 
 # code -> condition; contract section 7, word for word.
@@ -66,7 +66,7 @@ _CONDITIONS: Final = MappingProxyType(
 _ALWAYS: Final = frozenset(
     {"INVALID_INPUT", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "RATE_LIMITED", "INTERNAL_ERROR"}
 )
-# Statuses of errors that an operation answers, which are replayed.
+# The statuses of stored errors, which are replayed.
 _STORED: Final = frozenset({"404", "422"})
 _POST: Final = frozenset({"INVALID_IDEMPOTENCY_KEY", "IDEMPOTENCY_CONFLICT"})
 
@@ -93,8 +93,8 @@ def document(operations: Sequence[Operation], *, server_url: str, settings: Sett
     """Return the document of these operations; `server_url` is where they are reached, without `/api/v1`.
 
     It follows the settings for statuses, headers, unknown members and deliveries; the examples are those of the default
-    settings. It is plain JSON data, the same for the same arguments. Numbers in examples are floats, so a text of the
-    document has `1.0` where the wire has `1.00`.
+    settings. It is plain JSON data, the same for the same arguments. Numbers in examples are floats, so the
+    document has `1.0` where an answer has `1.00`.
     """
     paths: Document = {}
     for operation in operations:

@@ -48,7 +48,7 @@ class Examples:
 
 
 class _Business:
-    """A business in this process, whose calls are made by the names of operations."""
+    """A business in this process; a call of it is named by its operation."""
 
     def __init__(self, settings: Settings) -> None:
         self.core = InProcess(settings, seed=1, start=_START_MS, notification_url=None)
@@ -58,7 +58,7 @@ class _Business:
         self._keys = 0
 
     def request(self, name: str, payload: Json | None = None, *, of: str = "", query: str = "") -> Request:
-        """Return a request of an operation, with a key of its own."""
+        """Return a request to an operation, with its own idempotency key."""
         operation = _BY_NAME[name]
         self._keys += 1
         body = b"" if payload is None else orjson.dumps(payload)
@@ -138,7 +138,7 @@ def _answers(made: Examples) -> None:
 def _events(made: Examples, shop: _Business) -> None:
     happened = {event.type: event for event in reversed(shop.sandbox.journal.events.entries)}
     for kind in EVENT_TYPES:
-        # What did not happen above is shown as a test webhook sends it.
+        # For an event that did not happen above, the example is a test webhook.
         event = happened.get(kind) or shop.sandbox.send_test_webhook(kind)
         made.events[kind] = orjson.loads(event.body)
         made.signatures[kind] = sign(event.body, shop.core.identity.webhook_secret, event.created_at // 1000)

@@ -29,7 +29,7 @@ _CAPITALS: Final = {
     "country": (2, "two capital letters, such as DE"),
 }
 MOST_DIAGNOSTICS: Final = 50
-"""The most diagnostics of one file; more would take longer to write than anybody spends reading them."""
+"""The most diagnostics of one file; nobody reads more, and they take long to write."""
 # Longer values and sentences are cut off.
 _LONGEST_VALUE: Final = 40
 _LONGEST_SENTENCE: Final = 300
@@ -59,7 +59,7 @@ class ModelError:
 
 
 def model_errors(error: ValidationError, data: object) -> Iterator[ModelError]:
-    """Yield the errors of some data, each at its place in the data."""
+    """Yield pydantic's errors about some data, each at its place in the data."""
     for each in error.errors(include_url=False):
         place, choice = _place(each["loc"], data)
         limits = each.get("ctx", {})
@@ -87,7 +87,7 @@ def diagnostics_of(error: ValidationError, data: object) -> list[Diagnostic]:
             diagnostic = _explain(each, data)
             made.setdefault((diagnostic.place, diagnostic.absent), diagnostic)
     for each in consequences:
-        # Its cause was not reported, so it stands for itself: no member of the union takes a mapping.
+        # Its cause was not reported, so it is reported itself: no member of the union takes a mapping.
         if not any(place[: len(each.place)] == each.place for place, _ in made):
             diagnostic = _explain(each, data)
             made[diagnostic.place, diagnostic.absent] = diagnostic
@@ -135,7 +135,7 @@ def _digits(value: object) -> str:
 
 
 def _explain(found: ModelError, data: object) -> Diagnostic:
-    # These three need the keys beside it.
+    # These three need the other keys of the same mapping.
     if found.kind == "missing" and isinstance(found.place[-1], str):
         return _missing(found.place[:-1], found.place[-1], data)
     if found.kind == "extra_forbidden":
@@ -228,7 +228,7 @@ def _no_fit(found: ModelError) -> Diagnostic:
 
 
 def _too_short(found: ModelError) -> Diagnostic:
-    # A missing item is the end of a pair.
+    # An error without `min_length` is about the missing second item of a pair.
     least = found.limits.get("min_length", 2)
     return Diagnostic(found.place, "this is too short", f"at least {_counted(least, found.value)}")
 
@@ -256,9 +256,9 @@ def _above_limit(found: ModelError) -> Diagnostic:
 
 
 def _refused(found: ModelError) -> Diagnostic:
-    """Turn a message of our own validators into a diagnostic; the valid names that it lists become `expected`."""
+    """Turn a message of our own validators into a diagnostic; valid names that it lists become `expected`."""
     place, value = found.place, found.value
-    # A list or a mapping is too long for a sentence.
+    # A list or a mapping is too long to be quoted in a sentence.
     text = found.text.replace(str(value), named(value)) if isinstance(value, list | dict) else found.text
     text = text if len(text) <= _LONGEST_SENTENCE else text.replace(repr(value), named(value))
     message, _, advice = re.sub(r"; on \w+ there are: ", "; there are: ", text).partition("; ")

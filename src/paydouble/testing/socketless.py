@@ -1,7 +1,7 @@
 """`Sandbox`: the double in this thread, without sockets and without waiting.
 
-It is the server's own pipeline, sandbox and deliveries; only the shell is another one. A request is answered at once.
-Webhooks are sent when a test says so (`deliver`) or moves the clock, so the test decides whether one overtakes a reply.
+It uses the server's own pipeline, sandbox and deliveries; only the shell is different. A request is answered at once.
+Webhooks are sent when a test calls `deliver` or moves the clock, so the test decides whether one overtakes a reply.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ Taker = Callable[[Webhook], int | None]
 """A merchant's receiver: returns the status of its answer (None is 200), or raises `Unreachable` to give none."""
 
 
-# The sandboxes that were made last, so that the report of a failed test can show them. They are not kept for it.
+# The newest sandboxes, for the report of a failed test. The references are weak, so they keep no sandbox in memory.
 _MADE: Final[deque[weakref.ref[Sandbox]]] = deque(maxlen=8)
-# While `holding` is active they are kept, since a test that has ended does not hold its sandbox.
+# The sandboxes that each active `holding` keeps: a test that has ended has no reference to its sandbox any more.
 _HELD: Final[list[deque[Sandbox]]] = []
 
 
 def made_last() -> list[Sandbox]:
-    """Return those of the newest sandboxes that still exist, the oldest first."""
+    """Return the newest sandboxes that still exist, the oldest first."""
     return [box for box in (each() for each in _MADE) if box is not None]
 
 
 @contextmanager
 def holding() -> Iterator[None]:
-    """Keep the newest sandboxes that are made inside the block."""
+    """Keep in memory the newest sandboxes that are made inside the block."""
     held: deque[Sandbox] = deque(maxlen=_MADE.maxlen)
     _HELD.append(held)
     try:
@@ -82,8 +82,8 @@ class Sandbox(Handle[Sync]):
     ) -> None:
         """Start without any data, on a manual clock at `start` (default 2026-01-01T00:00:00Z).
 
-        Settings are those of the server; with `webhooks.sign_with: sandbox_clock` two runs are the same to the byte.
-        `UsageError` names a member that is wrong.
+        `settings` are those of the server; with `webhooks.sign_with: sandbox_clock` two runs have the same bytes.
+        Without a `receiver` webhooks wait. `UsageError` names a member that is wrong.
         """
         check_seed(seed)
         change = dict(settings) if isinstance(settings, Mapping) else {}
@@ -91,7 +91,7 @@ class Sandbox(Handle[Sync]):
             change["scenario"] = scenario
         base = settings if isinstance(settings, Settings) else Settings.model_construct()
         self.failures: list[Exception] = []
-        """The exceptions that the receiver has raised; each counts as a 500, as from a web framework."""
+        """The exceptions that the receiver raised; each counts as a 500, as in a web framework."""
         self.core = InProcess(
             load_settings(change, base) if change else base,
             seed=seed,
@@ -99,13 +99,13 @@ class Sandbox(Handle[Sync]):
             notification_url=notification_url,
             wall=lambda: int(time.time() * 1000),
         )
-        """The shell and the sandbox, for all that has no name here."""
+        """The shell and the sandbox, for what this class has no method for."""
         super().__init__(LocalExecutor(self.core), "/sandboxes/default")
         self.receiver = receiver
         identity = self.core.identity
         self.seed = seed
         self.base_url = BASE_URL
-        """What the transports answer for."""
+        """The URL that the transports of httpx and aiohttp answer."""
         self.auth = Credentials(identity.business_key, identity.business_secret)
         self.webhook_secret = identity.webhook_secret
         self.id = identity.id
@@ -131,9 +131,10 @@ class Sandbox(Handle[Sync]):
     ) -> Response:
         """Return the service's answer to a request of the business.
 
-        A `path` is below `/api/v1` unless it begins with it. The credentials are added, and to a POST without a `key`
-        a fresh idempotency key, unless `headers` have them. A ready `Request` is taken as it is. `patience` is how
-        many seconds the caller would wait. Raises what a network would: `ServiceDown`, `ReplyLost`, `ReplyTimeout`.
+        `/api/v1` is put before a `path` that does not begin with it. The credentials are added, and a new idempotency
+        key to a POST without a `key`, unless `headers` have them. A `Request` as the only argument is sent unchanged.
+        `patience` is how many seconds the caller would wait. Raises `ServiceDown`, `ReplyLost` or `ReplyTimeout` where
+        a client would get no answer.
         """
         if isinstance(method, Request):
             return client_response(self.reply(method), patience, method=method.method)
@@ -145,7 +146,7 @@ class Sandbox(Handle[Sync]):
         return client_response(self.reply(asked), patience, method=method)
 
     def reply(self, request: Request) -> Reply:
-        """Return the pipeline's own reply to a request, with what a shell is to do to it; for transports."""
+        """Return the pipeline's reply to a request, with the faults that a shell must carry out; for transports."""
         if self._down:
             raise ServiceDown("nobody listens: the sandbox is down")
         return self.core.handle(request)
@@ -163,7 +164,7 @@ class Sandbox(Handle[Sync]):
         """Return whether it is unreachable."""
         return self._down
 
-    # What a test does to it, as to a sandbox of a server. The handles are made when they are used.
+    # The same calls as for a sandbox of a server. The handles are made when they are used.
 
     read = SandboxHandle.read
     reset = SandboxHandle.reset
@@ -187,7 +188,7 @@ class Sandbox(Handle[Sync]):
         notification_url: Any = ...,  # noqa: ANN401 - see above
         scenario: Any = ...,  # noqa: ANN401 - see above
     ) -> Steps[SandboxState]:
-        """Change it: settings laid over the present ones, where events go (None: nowhere), the default scenario."""
+        """Change some settings, the target of events (None for none), or the default scenario."""
         body = given(notification_url=notification_url, scenario=scenario, settings=settings)
         return load(SandboxState, (yield from ask("PATCH", self._path, body)))
 
@@ -240,7 +241,7 @@ class Sandbox(Handle[Sync]):
 
     @property
     def receiver(self) -> Taker | None:
-        """Return the function that takes the webhooks; without one they wait."""
+        """Return the function that receives the webhooks; without one they wait."""
         return self._taker
 
     @receiver.setter
@@ -249,7 +250,7 @@ class Sandbox(Handle[Sync]):
         self.core.receiver = None if receiver is None else self._guarded(receiver)
 
     def deliver(self, limit: int | None = None) -> int:
-        """Send what is due, in order, until nothing is, or `limit` attempts were made; returns how many were."""
+        """Send what is due, in order, until nothing is due or `limit` attempts were made; returns their number."""
         return self.core.deliver(limit)
 
     def transition(
@@ -282,7 +283,7 @@ class Sandbox(Handle[Sync]):
 
     @property
     def unclaimed_requests(self) -> Records[UnclaimedRequest]:
-        """Return the newest requests that did not come with the business's key, oldest first."""
+        """Return the newest requests without the key of this business, oldest first."""
         return Records(map(unclaimed_of, self.core.unclaimed.log.entries), "unclaimed requests")
 
     @property
