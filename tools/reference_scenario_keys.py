@@ -28,6 +28,11 @@ SECTIONS: Final[tuple[tuple[str, str, type[BaseModel]], ...]] = (
     ("when", "All keys that are given must hold when the step is due.", steps.When),
     ("A moment", "Exactly one of the two.", steps.Moment),
     ("A repetition", "It has the same kinds of steps as the script that it is in.", steps.PayInRepeat),
+    (
+        "A wait for the payer",
+        "Only in a pay-in's script. The payer's page, the control API or the Python handle says what the payer does.",
+        steps.AwaitPayer,
+    ),
     ("match", "At least one key; all that are given must match the deposit request.", matching.Match),
     ("match.payment_method", "", matching.MethodMatch),
     ("match.customer", "", matching.CustomerMatch),
@@ -38,6 +43,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[BaseModel]], ...]] = (
     ("deposit.customer", "", play.DepositCustomer),
     ("An action of the merchant", "`after` and exactly one of the others.", play.Action),
     ("A refund request", "", play.RefundWish),
+    ("An action of the payer", "", play.PayerAction),
     ("An expected event", "If the type is not enough.", play.ExpectedEvent),
     ("A case", "", play.Case),
 )

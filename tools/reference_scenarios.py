@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,6 +20,7 @@ from reference_scenario_keys import SECTIONS, keys_of
 GROUPS: Final = MappingProxyType(
     {
         "happy-paths": "Happy paths",
+        "payer": "The payer decides",
         "declines": "Declines and expiries",
         "refunds": "Refunds",
         "disputes": "Disputes",
@@ -57,7 +58,7 @@ second document are refused. A duration is written `250ms`, `2s`, `5m`, `1h30m`,
 ## Steps
 
 A script is a list of steps, played one after the other; `after` counts from the previous step, and for the first one from the
-creation of the object. Each kind of step has its own key: `to`, `dispute`, `refund`, `when` or `repeat`.
+creation of the object. Each kind of step has its own key: {_either(steps.PAY_IN_KEYS)}.
 
 A script ends when its next step is not possible: a transition that is not in the [lifecycle](api.md#lifecycles) and is not forced
 (the merchant has cancelled, the pay-in has expired), a dispute or a refund of a pay-in that cannot have one. It also ends when a
@@ -101,7 +102,7 @@ A receiver that is down for fifty hours is
 
 `check --play` and `trigger` make the deposit, carry out the merchant's actions, and then run the clock until no timer is left. The
 receiver answers 200 to everything. A call of the merchant that fails (no answer, 5xx, 429) is repeated with the same key a second
-later, at most five times; `answers` lists the answer to each call, including repeated ones: a status, or `lost` when no complete
+later, at most five times. An action `payer` is not a call: it does what a payer would do on the payer's page. `answers` lists the answer to each call, including repeated ones: a status, or `lost` when no complete
 answer arrived.
 
 {_under("deposit", "", tables)}
@@ -124,6 +125,10 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> str:
     title = heading if " " in heading else f"`{heading}`"
     table = "\n".join(("| key | value | default | meaning |", "|---|---|---|---|", *rows))
     return f"{level} {title}\n\n{text}\n\n{table}" if text else f"{level} {title}\n\n{table}"
+
+
+def _either(names: Sequence[str]) -> str:
+    return f"{', '.join(f'`{name}`' for name in names[:-1])} or `{names[-1]}`"
 
 
 def _under(first: str, end: str, tables: Mapping[str, str]) -> str:

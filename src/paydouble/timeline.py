@@ -33,6 +33,7 @@ CALL: Final = ("merchant", "service")
 WEBHOOK: Final = ("service", "merchant")
 SERVICE: Final = ("service",)
 MERCHANT: Final = ("merchant",)
+PAYER: Final = ("payer",)
 CONTROL: Final = ("control",)
 REPORT_WIDTH: Final = 80
 """Columns of a timeline whose times are counted from a beginning."""

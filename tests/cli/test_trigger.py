@@ -606,3 +606,29 @@ def test_help_is_one_page(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     for option in ("--server", "--token", "--sandbox", "--notification-url", "--case"):
         assert option in out
+
+
+@pytest.mark.parametrize("clock", [{"mode": "manual"}, {"mode": "real", "rate": 1_000}])
+async def test_a_payer_acts_by_itself(
+    client: Client, capsys: pytest.CaptureFixture[str], clock: dict[str, Any]
+) -> None:
+    """What the payer of the file does is done by a control call, and shown."""
+    async with business(client, clock=clock) as (box, _):
+        status, lines, complaint = await triggered(box, capsys, "payer-decides")
+
+    assert (status, complaint) == (0, "")
+    assert any(line.endswith("payer pays") for line in lines)
+    assert lines[-1].endswith("as the file expects.")
+
+
+async def test_a_payer_who_cannot_act_is_shown_with_the_reason(client: Client, tmp_path: Path, capsys: Any) -> None:  # noqa: ANN401
+    """The play goes on."""
+    late = [{"after": "1m", "payer": {"action": "abandon"}}, {"after": "1m", "payer": {"action": "pay"}}]
+    path = tmp_path / "tried.yaml"
+    path.write_text(write_scenario(scenario([PAID[0], {"await": "payer"}], merchant=late)), "utf-8")
+    async with business(client, clock={"mode": "manual"}) as (box, _):
+        _, lines, _ = await triggered(box, capsys, str(path))
+
+    shown = " ".join(lines)
+    assert "payer pays ✗" in shown
+    assert "is cancelled, so the payer can do nothing any more" in shown

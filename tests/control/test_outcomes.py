@@ -352,3 +352,66 @@ async def test_a_clock_is_refused_at_its_member(client: Client, clock: object, m
 
     assert answer.error == (400, "invalid", member)
     assert says in answer.document["error"]["message"]
+
+
+async def test_a_payer_acts_by_a_control_call(client: Client) -> None:
+    """The script goes on with the steps for it; those without a delay have happened in the answer."""
+    box = await client.sandbox(scenario="payer-decides")
+    pay_in = await box.deposit()
+    await box.advance(by="1m")
+
+    answer = await _payer(box, pay_in, action="decline", code="insufficient_funds")
+
+    failure = {"code": "insufficient_funds", "message": "The account has insufficient funds."}
+    assert (answer.status, answer.document["status"], answer.document["failure"]) == (200, "failed", failure)
+    assert await _types(box) == ["pay-in.created", "pay-in.pending", "pay-in.failed"]
+
+
+async def test_a_payer_cannot_act_when_nothing_waits(client: Client) -> None:
+    """409 says why; it changes nothing."""
+    box = await client.sandbox(scenario="happy-path")
+    pay_in = await box.deposit()
+
+    early = await _payer(box, pay_in, action="pay")
+    await box.advance(until_idle=True)
+    late = await _payer(box, pay_in, action="abandon")
+
+    assert early.error == (409, "validation_error", None)
+    assert "is created, and its script does not wait for the payer now" in early.document["error"]["message"]
+    assert late.error == (409, "validation_error", None)
+    assert "is succeeded, so the payer can do nothing any more" in late.document["error"]["message"]
+    assert len(await _types(box)) == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "member"),
+    [
+        ({}, "action"),
+        ({"action": "refund"}, "action"),
+        ({"action": "pay", "code": "expired_card"}, "code"),
+        ({"action": "decline", "code": ""}, "code"),
+        ({"action": "decline", "code": 7}, "code"),
+        ({"action": "pay", "how": "quickly"}, "how"),
+    ],
+)
+async def test_a_bad_action_of_a_payer_is_refused(client: Client, body: dict[str, object], member: str) -> None:
+    """With the member that is wrong."""
+    box = await client.sandbox(scenario="payer-decides")
+    pay_in = await box.deposit()
+    await box.advance(by="2s")
+
+    answer = await _payer(box, pay_in, **body)
+
+    assert answer.error == (400, "invalid", member)
+    assert (await box.get(f"/pay-ins/{pay_in['id']}"))["status"] == "pending"
+
+
+async def test_an_unknown_pay_in_has_no_payer(client: Client) -> None:
+    """404, as for every call about it."""
+    box = await client.sandbox()
+
+    assert (await _payer(box, {"id": "payin_x"}, action="pay")).error == (404, "not_found", None)
+
+
+async def _payer(box: Box, pay_in: dict[str, Any], **body: object) -> Any:  # noqa: ANN401 - JSON is any
+    return await box.control("POST", f"/pay-ins/{pay_in['id']}/payer", body)

@@ -82,6 +82,7 @@ CASES = {
     "pay-in-list": Case(shows=LISTING),
     "pay-in-read": Case("pay_in", shows=(*RESOURCE, *MONEY)),
     "pay-in-transition": Case("fresh_pay_in", {"to": "pending"}, (*RESOURCE, *MONEY)),
+    "pay-in-payer": Case("asked_pay_in", {"action": "decline"}, (*RESOURCE, *MONEY)),
     "refund-transition": Case("refund", {"to": "processing"}, RESOURCE),
     "dispute-transition": Case("dispute", {"to": "under_review"}, RESOURCE),
     "payout-transition": Case("payout", {"to": "processing"}, RESOURCE),
@@ -124,7 +125,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(client: Client) -> Shop:
-    """Give a business with a paid pay-in, a refund, a dispute, a payout and a pay-in that was just created."""
+    """Give a business with a paid pay-in, a refund, a dispute, a payout, a new pay-in and one that waits."""
     # Nobody listens there: whatever is sent fails at once.
     box = await client.sandbox(notification_url=f"http://127.0.0.1:{closed_port()}/hooks")
     pay_in = await box.deposit()
@@ -135,6 +136,9 @@ async def shop(client: Client) -> Shop:
     payout = await box.api("POST", "/payout/payout-initiation", wanted)
     dispute = await box.control("POST", f"/pay-ins/{pay_in['id']}/disputes", {"amount": 2})
     fresh = await box.deposit()
+    asks = {"name": "asks", "summary": "At once.", "lifecycle": {"pay_in": [{"await": "payer"}]}}
+    await box.control("POST", "/scenarios", asks)
+    asked = await box.control("POST", "/scenarios/asks/play")
     fault = await box.control("POST", "/faults", {"on": "webhooks", "effect": {"type": "hold"}, "times": 1})
     later = [await box.control("POST", "/webhook/test", {}) for _ in range(2)]
     late = await box.control("POST", "/faults", {"on": "webhooks", "effect": {"type": "delay", "fixed": "1h"}})
@@ -148,6 +152,7 @@ async def shop(client: Client) -> Shop:
         "late_delivery": f"dlv_{later[2].document['id'][4:]}",
         "pay_in": pay_in["id"],
         "fresh_pay_in": fresh["id"],
+        "asked_pay_in": asked.document["id"],
         "refund": refund.document["data"]["id"],
         "payout": payout.document["data"]["id"],
         "dispute": dispute.document["id"],

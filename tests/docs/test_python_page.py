@@ -13,14 +13,14 @@ from drive import deposit_body, key
 import paydouble
 from paydouble import testing
 from paydouble.testing import AsyncPaydouble, Credentials, Paydouble, Sandbox, SandboxHandle, WebhookReceiver
-from paydouble.testing.handles import Clock, Faults, PayIns, RateLimit, Scenarios, Webhook
+from paydouble.testing.handles import Clock, Faults, Payer, PayIns, RateLimit, Scenarios, Webhook
 from paydouble.testing.journals import Deliveries, Events, Requests
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 CLASSES = (
     *(Paydouble, AsyncPaydouble, SandboxHandle, WebhookReceiver, Sandbox),
-    *(Clock, Faults, RateLimit, Requests, Events, Deliveries, Scenarios, Webhook, PayIns),
+    *(Clock, Faults, RateLimit, Requests, Events, Deliveries, Scenarios, Webhook, PayIns, Payer),
 )
 
 

@@ -12,7 +12,7 @@ from rehearsals import scenario
 from paydouble.api.schemas import DepositRequest
 from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
-from paydouble.scenarios.play import Deposit
+from paydouble.scenarios.play import Deposit, PayerAction
 
 LOST = Response(None, why="reset")
 
@@ -49,6 +49,10 @@ class Scripted:
     def wait(self, milliseconds: int) -> None:
         """Write the time down."""
         self.done.append(f"waits {milliseconds}")
+
+    def payer(self, pay_in_id: str, done: PayerAction) -> None:
+        """Write down what the payer does."""
+        self.done.append(f"the payer of {pay_in_id}: {done.action}")
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
         """Return the dispute, if there is one, and whose it is."""
@@ -303,3 +307,13 @@ def test_the_caller_chooses_order_and_email() -> None:
 
     body = stage.bodies()[0]
     assert (body["external_identifier"], body["customer"]["email"]) == ("mine", "tried@scenario.test")
+
+
+def test_a_payer_acts_on_the_merchants_pay_in() -> None:
+    """It is no call of the merchant, and has no key."""
+    stage = Scripted(ok(id="payin_7"))
+
+    acted(stage, merchant=[{"after": "1s", "payer": {"action": "pay"}}])
+
+    assert stage.done[-2:] == ["waits 1000", "the payer of payin_7: pay"]
+    assert len(stage.calls) == 1

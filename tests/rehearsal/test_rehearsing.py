@@ -191,3 +191,15 @@ def test_each_rehearsal_has_a_sandbox_of_its_own() -> None:
     second: dict[str, Any] = rehearse(scenario()).answers[0].data or {}
 
     assert first["id"] == second["id"]
+
+
+def test_a_payer_who_comes_too_late_is_shown_with_the_reason() -> None:
+    """What the payer does is in the timeline, also when it is refused."""
+    late = [{"after": "1m", "payer": {"action": "pay"}}, {"after": "1m", "payer": {"action": "abandon"}}]
+
+    rehearsal = rehearse(scenario([PAID[0], {"await": "payer"}], merchant=late))
+
+    shown = [(row.what, row.good) for row in rehearsal.timeline if row.who == ("payer",)]
+    assert shown == [("pays", None), ("gives up", False)]
+    assert "so the payer can do nothing any more" in rehearsal.timeline[-1].result
+    assert kinds(rehearsal) == PAID_EVENTS

@@ -11,11 +11,11 @@ from paydouble.rehearsal import compare, rehearse
 from paydouble.scenarios.library import shipped_files, shipped_folder
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import check_file
-from paydouble.scenarios.steps import BranchStep
+from paydouble.scenarios.steps import AwaitPayer, BranchStep
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "scenarios").rglob("*.yaml"))
-GROUPS = {"happy-paths", "declines", "refunds", "disputes", "delivery", "api", "money"}
+GROUPS = {"happy-paths", "payer", "declines", "refunds", "disputes", "delivery", "api", "money"}
 MODELINE = "# yaml-language-server: $schema=../../src/paydouble/scenarios/scenario.schema.json"
 # Files must stay short enough to read at a glance.
 MOST_LINES = 40
@@ -24,6 +24,7 @@ MOST_LINES_OF_A_COMMON_CASE = 14
 PROMISED = {
     "happy-path", "slow-bank-transfer", "voucher-paid-on-day-two",
     "card-declined", "abandoned", "expires-while-pending",
+    "payer-decides", "payer-abandons", "payer-returns-first", "challenge",
     "full-refund", "partial-refund", "several-refunds", "refund-fails-late",
     "dispute-won", "dispute-lost", "dispute-accepted", "dispute-after-refund", "dispute-reopened", "late-evidence",
     "outage-50-hours", "outage-80-hours", "duplicates", "out-of-order", "webhook-before-reply", "tie", "burst",
@@ -108,6 +109,19 @@ def test_refused_calls_are_expected(path: Path) -> None:
     for case in (None, *scenario.cases):
         if (case or scenario).answers is None:
             assert [answer for answer in rehearse(scenario, case=case).answers if not answer.good] == []
+
+
+def test_everything_that_a_payer_can_do_is_tried() -> None:
+    """A file that waits for the payer is played with each action, and once without one."""
+    waiting = [path for path in FILES if any(isinstance(each, AwaitPayer) for each in _scenario(path).lifecycle.pay_in)]
+
+    assert {path.parent.name for path in waiting} == {"payer"}
+    for path in waiting:
+        scenario = _scenario(path)
+        merchants = [scenario.merchant, *(case.merchant for case in scenario.cases)]
+        plays = [[each.payer.action for each in merchant if each.payer] for merchant in merchants]
+        assert {actions[-1] for actions in plays if actions} == {"pay", "decline", "abandon"}
+        assert min(map(len, plays)) < max(map(len, plays))
 
 
 def test_every_branch_is_tried_on_both_sides() -> None:

@@ -20,6 +20,7 @@ from paydouble.rehearsal import rehearse
 from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
 from paydouble.scenarios.library import shipped, shipped_files
+from paydouble.scenarios.play import PayerAction
 from paydouble.testing.receiver import Receiver
 
 NAMES = sorted(shipped_files())
@@ -59,6 +60,11 @@ class Wire:
         events = self.control("GET", "/events?type=dispute.created")["items"]
         disputes = [json.loads(event["body"])["data"]["object"] for event in events]
         return next((each["id"] for each in reversed(disputes) if each["payin_id"] == pay_in_id), None)
+
+    def payer(self, pay_in_id: str, done: PayerAction) -> None:
+        """Act as the payer, by a control call."""
+        self.control("POST", f"/pay-ins/{pay_in_id}/payer", done.model_dump(exclude_none=True))
+        self.control("POST", "/clock/advance", {"by": "0s"})
 
     def control(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON is any
         """Make a control call."""

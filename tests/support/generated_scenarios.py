@@ -79,6 +79,10 @@ DEPOSIT = shape(
         "metadata": TEXTS,
     },
 )
+PAYER = st.one_of(
+    st.fixed_dictionaries({"action": st.sampled_from(["pay", "abandon"])}),
+    shape(play.PayerAction, {"action": st.just("decline")}, {"code": WORD}),
+)
 ACTION = one(
     play.Action,
     {
@@ -88,6 +92,7 @@ ACTION = one(
         "refund": shape(play.RefundWish, {}, {"amount": AMOUNT, "reason": WORD}),
         "evidence": TEXTS,
         "accept": st.just(value=True),
+        "payer": PAYER,
     },
     {"after": DURATION},
 )

@@ -119,11 +119,17 @@ def _fitting(step: dict[str, Any]) -> dict[str, Any]:
 PAID = [{"after": "2s", "to": "pending"}, {"after": "1s", "to": "processing"}, {"after": "3s", "to": "succeeded"}]
 
 
-def _script(plain: Data, branch: type[BaseModel], repeat: type[BaseModel]) -> Data:
+def _wait(few: Data) -> Data:
+    sides = dict.fromkeys(("pay", "decline", "abandon", "timeout"), few)
+    return shape(steps.AwaitPayer, {"await": st.just("payer")}, {"prompt": TEXT, "within": DURATION, **sides})
+
+
+def _script(plain: Data, branch: type[BaseModel], repeat: type[BaseModel], *, waits: bool = False) -> Data:
     def around(inner: Data) -> Data:
         few = st.lists(inner, max_size=3)
         return st.one_of(
             inner,
+            *([_wait(few)] if waits else []),
             shape(branch, {"when": WHEN}, {"after": DURATION, "then": few, "else": few}),
             shape(repeat, {"repeat": st.integers(1, 4), "steps": st.lists(inner, min_size=1, max_size=3)}),
         )
@@ -135,6 +141,7 @@ PAY_IN_SCRIPT = _script(
     st.one_of(_transition(steps.PayInStep, failing=True, paying=True), DISPUTE, REFUND),
     steps.PayInBranch,
     steps.PayInRepeat,
+    waits=True,
 )
 REFUND_SCRIPT = _script(_transition(steps.RefundStep, failing=True), steps.RefundBranch, steps.RefundRepeat)
 DISPUTE_SCRIPT = _script(_transition(steps.DisputeStep, failing=False), steps.DisputeBranch, steps.DisputeRepeat)

@@ -15,6 +15,7 @@ from drive import DEPOSITS, deposit_body, key
 from paydouble import Sandbox
 from paydouble.testing import ControlRefused, NotAsExpected, Paydouble, SandboxHandle, WebhookReceiver
 from paydouble.testing.calls import Call, ask
+from paydouble.testing.handles import Payer
 from paydouble.testing.transports import HttpxTransport
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,6 +137,39 @@ def test_outcomes_are_forced(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
     assert sandbox.events.emit("dispute.updated", dispute.id).object_id == dispute.id
 
 
+def test_a_payer_acts(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
+    """The pay-in waits until the test pays, has it declined, or gives up; then it refuses."""
+    pay_ins = []
+    for number in (1, 2, 3, 4):
+        body = {"external_identifier": f"order-{number}", "customer": payer_of("payer-decides")}
+        pay_ins.append(shop(number, **body).json()["data"]["id"])
+    sandbox.clock.advance("1h")
+
+    assert sandbox.payer(pay_ins[0]).pay().status == "pending"
+    declined = sandbox.payer(sandbox.pay_ins.get(pay_ins[1])).decline("expired_card")
+    assert (declined.status, declined.document["failure"]["code"]) == ("failed", "expired_card")
+    assert sandbox.payer(pay_ins[2]).decline().document["failure"]["code"] == "declined"
+    assert sandbox.payer(pay_ins[3]).abandon().status == "cancelled"
+    sandbox.clock.advance("3s")
+    assert [each.status for each in sandbox.pay_ins.list()] == ["succeeded", "failed", "failed", "cancelled"]
+
+    for call in (sandbox.payer(pay_ins[0]).pay, sandbox.payer(pay_ins[3]).decline, sandbox.payer(pay_ins[1]).abandon):
+        with pytest.raises(ControlRefused, match="the payer can do nothing any more") as refused:
+            call()
+        assert (refused.value.status, refused.value.code) == (409, "validation_error")
+    with pytest.raises(ControlRefused) as unknown:
+        sandbox.payer("payin_nobody").pay()
+    assert unknown.value.status == 404
+    with pytest.raises(ControlRefused) as empty:
+        sandbox.payer(pay_ins[0]).decline("")
+    assert (empty.value.status, empty.value.member) == (400, "code")
+
+
+def payer_of(scenario: str) -> dict[str, str]:
+    """Return a customer whose e-mail chooses a scenario."""
+    return {"first_name": "Ada", "last_name": "Lovelace", "email": f"{scenario}@scenario.test"}
+
+
 def test_it_is_read_changed_and_reset(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
     """What a reset removes is counted alike."""
     shop()
@@ -202,6 +236,7 @@ PARTS = [
 
 def test_each_call_of_the_handle_is_there(sandbox: Any) -> None:  # noqa: ANN401
     """By name, with the same arguments."""
+    assert missing_calls(Payer, sandbox.payer("payin_x")) == []
     assert missing_calls(SandboxHandle, sandbox) == []
     for part in PARTS:
         model = type(getattr(Sandbox(), part))

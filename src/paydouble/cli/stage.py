@@ -25,7 +25,9 @@ from paydouble.records import Attempt, DeliverySummary
 from paydouble.rehearsal import Arrival
 from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.rehearsing import call_row
-from paydouble.timeline import MERCHANT, Renderer, Row, attempt_row, delivery_row, money, resource_of
+from paydouble.scenarios.descriptions import payer_action
+from paydouble.scenarios.play import PayerAction
+from paydouble.timeline import MERCHANT, PAYER, Renderer, Row, attempt_row, delivery_row, money, resource_of
 
 # Longer than a server under load takes to send what has happened already.
 _PATIENCE_SECONDS: Final = 20.0
@@ -109,6 +111,19 @@ class LiveStage:
     def latest_dispute(self, pay_in_id: str) -> str | None:
         """Return the id of the latest dispute of a pay-in."""
         return self._disputes.get(pay_in_id)
+
+    def payer(self, pay_in_id: str, done: PayerAction) -> None:
+        """Let the payer of a pay-in act, or show why the payer cannot."""
+        self._look()
+        try:
+            self._box.control("POST", f"/pay-ins/{quote(pay_in_id, safe='')}/payer", done.model_dump(exclude_none=True))
+            self._add(Row(self.now, PAYER, payer_action(done)))
+        except Refused as refused:
+            self._add(Row(self.now, PAYER, payer_action(done), str(refused), good=False))
+        if self.mode == "real":
+            self._drain(0.0)
+        else:
+            self._advance(self.now)
 
     def remark(self, text: str, *, good: bool | None = False) -> None:
         """Add a row about the merchant: what it could not do, or with another `good` what else is to be known."""

@@ -15,7 +15,7 @@ from orjson import Fragment
 from paydouble.payments.resources import Document
 from paydouble.rehearsal.calls import PATHS, Answer, Call, Response, encoded, parse
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.play import Action, Case, Deposit, DepositCustomer, DepositMethod, RefundWish
+from paydouble.scenarios.play import Action, Case, Deposit, DepositCustomer, DepositMethod, PayerAction, RefundWish
 
 MOST_REPEATS: Final = 5
 """How often a call that fails is repeated (`Action`)."""
@@ -37,6 +37,9 @@ class Stage(Protocol):
 
     def latest_dispute(self, pay_in_id: str) -> str | None:
         """Return the id of the pay-in's latest dispute, which a merchant knows from its dashboard."""
+
+    def payer(self, pay_in_id: str, done: PayerAction) -> None:
+        """Let the payer of a pay-in act, or record why the payer cannot."""
 
     def remark(self, text: str) -> None:
         """Record what the merchant could not do."""
@@ -106,6 +109,9 @@ class Merchant:
         match action.kind:
             case "retrieve":
                 self._get("pay-in-retrieval", self._path("pay-in-retrieval", self.pay_in))
+            case "payer":
+                assert action.payer is not None  # noqa: S101 - its kind says so
+                self._stage.payer(self.pay_in, action.payer)
             case "cancel":
                 self._post("pay-in-cancellation", {}, object_id=self.pay_in)
             case _:

@@ -10,18 +10,20 @@ from typing import Final, assert_never
 from uuid import UUID
 
 from paydouble.api.values import Reply
+from paydouble.core.errors import ApiError
 from paydouble.core.seeded_random import SeededRandom
 from paydouble.faults.wire import Lost, TimedOut, client_outcome
 from paydouble.feed import Note
 from paydouble.inprocess import START_MS, InProcess, Webhook
-from paydouble.payments.resources import Dispute
+from paydouble.payments.resources import Dispute, PayIn
 from paydouble.records import attempt_of, summary_of
 from paydouble.rehearsal.calls import Answer, Call, Response
 from paydouble.rehearsal.merchant import Merchant
 from paydouble.sandbox import Sandbox
+from paydouble.scenarios.descriptions import payer_action
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.play import Case
-from paydouble.timeline import CALL, MERCHANT, Row, attempt_row, delivery_row, faults_of, money, resource_of
+from paydouble.scenarios.play import Case, PayerAction
+from paydouble.timeline import CALL, MERCHANT, PAYER, Row, attempt_row, delivery_row, faults_of, money, resource_of
 
 MOST_TIMERS: Final = 20_000
 """After so many timers a scenario counts as endless."""
@@ -100,6 +102,15 @@ class _Rehearsing:
     def latest_dispute(self, pay_in_id: str) -> str | None:
         newest = self.double.sandbox.ledger.newest_first(Dispute)
         return next((dispute.id for dispute in newest if dispute.payin_id == pay_in_id), None)
+
+    def payer(self, pay_in_id: str, done: PayerAction) -> None:
+        box = self.double.sandbox
+        try:
+            box.payer_acts(box.ledger.get(PayIn, pay_in_id), done)
+            self.timeline.append(Row(box.now, PAYER, payer_action(done)))
+        except ApiError as error:
+            self.timeline.append(Row(box.now, PAYER, payer_action(done), error.message, good=False))
+        self.double.deliver()
 
     def remark(self, text: str) -> None:
         self.timeline.append(Row(self.double.sandbox.now, MERCHANT, text, good=False))

@@ -40,6 +40,7 @@ from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Se
 if TYPE_CHECKING:
     from paydouble.sandbox.script_runner import ScriptRunner
     from paydouble.scenarios.model import Scenario
+    from paydouble.scenarios.play import PayerAction
 
 
 # Attempts that one endpoint has in flight on a real clock, so that a slow answer does not delay other objects' events.
@@ -344,6 +345,12 @@ class Sandbox:
         """Move a resource to a state now, and end its script; `IllegalTransition` unless allowed or forced."""
         self.tick()
         self.scripts.move(resource, to, self.now, failure=failure, force=force)
+
+    def payer_acts(self, pay_in: PayIn, done: PayerAction) -> None:
+        """Let the payer act, and play what follows at once; `ApiError` when the script does not wait for the payer."""
+        self.tick()
+        self.scripts.payer_acts(pay_in, done, self.now)
+        self.tick()
 
     def apply(self, settings: Settings) -> None:
         """Change the settings; `UsageError` when they contradict the sandbox's scenario or name an unknown one."""

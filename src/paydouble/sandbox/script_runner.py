@@ -11,6 +11,10 @@ repeat other steps. A branch is decided when it is due, so it depends on what th
 chosen steps take the place of a branch, and one round of its steps the place of a repetition (before the rounds that
 are left). A branch or a repetition without a delay needs no timer.
 
+A step that waits for the payer is on the clock too: its timer is due when the time for the payer has passed, at the
+latest when the pay-in expires. `payer_acts` cancels that timer and goes on with the steps for what the payer does; a
+pay-in waits for its payer exactly as long as such a timer exists.
+
 Three other timers act when something does not happen in time: `ExpirePayIn` cancels an unpaid pay-in, `MissEvidence`
 loses a dispute without a script, and `DecideDispute` ends the review of submitted evidence, unless a script does. After
 every move `_update_timers` cancels the timers that no longer apply: a pay-in in `processing` does not expire, and only
@@ -25,7 +29,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from paydouble.config import Settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition
-from paydouble.core.timers import Timers
+from paydouble.core.timers import Timer, Timers
 from paydouble.payments.ledger import Ledger
 from paydouble.payments.lifecycle import UNPAID, is_final
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
@@ -34,6 +38,7 @@ from paydouble.sandbox.conditions import holds
 from paydouble.sandbox.scenario_selector import ScenarioSelector
 from paydouble.scenarios.portions import minor_units_of
 from paydouble.scenarios.steps import (
+    AwaitPayer,
     Branch,
     BranchStep,
     OpenDispute,
@@ -46,11 +51,13 @@ from paydouble.scenarios.steps import (
     Step,
     Transition,
     TransitionStep,
+    declined,
     expand,
 )
 
 if TYPE_CHECKING:
     from paydouble.scenarios.model import Scenario, StartPlan
+    from paydouble.scenarios.play import PayerAction
 
 # Scripts that the contract does not specify: short enough to watch, long enough to see each state.
 REFUND_STEPS: Final = (
@@ -126,6 +133,36 @@ class ScriptRunner:
             self._timers.cancel_subject(dispute.id)
             self._timers.schedule(now + self.settings.disputes.review, DecideDispute(dispute.id), dispute.id)
 
+    def awaited(self, pay_in: PayIn) -> AwaitPayer | None:
+        """Return the step that waits for the payer of a pay-in now; None when its payer cannot act."""
+        found = self._waiting(pay_in)
+        return None if found is None else found[1]
+
+    def payer_acts(self, pay_in: PayIn, done: PayerAction, now: int) -> None:
+        """Go on with the steps for what the payer does; `ApiError` when the script does not wait for the payer."""
+        found = self._waiting(pay_in)
+        if found is None:
+            why = "and its script does not wait for the payer now"
+            if is_final(pay_in.TABLE, pay_in.status):
+                why = "so the payer can do nothing any more"
+            raise ApiError("VALIDATION_ERROR", f"Pay-in {pay_in.id} is {pay_in.status}, {why}.")
+        timer, step, rest = found
+        self._timers.cancel(timer)
+        chosen: tuple[Step, ...] = step.sides[done.action]
+        if done.failure is not None:
+            chosen = declined(chosen, done.failure)
+        self._next_step(pay_in.id, (*chosen, *rest), 0, now)
+
+    def _waiting(self, pay_in: PayIn) -> tuple[Timer[Command], AwaitPayer, tuple[Step, ...]] | None:
+        """Return the timer of the wait for a payer, its step, and the steps after it."""
+        for timer in self._timers.of(pay_in.id):
+            command = timer.command
+            if isinstance(command, PlayStep) and not is_final(pay_in.TABLE, pay_in.status):
+                step = command.steps[command.place]
+                if isinstance(step, AwaitPayer):
+                    return timer, step, command.steps[command.place + 1 :]
+        return None
+
     def move(
         self, resource: Resource, to: str, now: int, *, failure: Failure | None = None, force: bool = False
     ) -> None:
@@ -162,7 +199,7 @@ class ScriptRunner:
                 done = self._play_dispute(object_id, step, now)
             case OpenRefund():
                 done = self._play_refund(object_id, step, now)
-            case BranchStep() | RepeatStep():
+            case BranchStep() | RepeatStep() | AwaitPayer():
                 done = True
                 steps, place = self._expand(object_id, step, steps[place + 1 :]), -1
             case TransitionStep():
@@ -180,10 +217,12 @@ class ScriptRunner:
             pay_in.settles_at = minor_units_of(step.amount, pay_in.amount, pay_in.digits)
         return self._transition(object_id, step.to, now, failure=failure, force=step.force)
 
-    def _expand(self, object_id: str, step: Branch | Repeat, rest: tuple[Step, ...]) -> tuple[Step, ...]:
-        """Return the rest of a script in which a branch or a repetition is replaced by its steps."""
+    def _expand(self, object_id: str, step: Branch | Repeat | AwaitPayer, rest: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Return the rest of a script in which a due branch, repetition or wait is replaced by its steps."""
         if isinstance(step, RepeatStep):
             return expand((step, *rest))
+        if isinstance(step, AwaitPayer):
+            return (*step.sides["timeout"], *rest)
         return (*self._chosen(object_id, step), *rest)
 
     def _chosen(self, object_id: str, branch: Branch) -> tuple[Step, ...]:
@@ -247,8 +286,13 @@ class ScriptRunner:
             if isinstance(step, BranchStep | RepeatStep) and not step.after:
                 steps, place = self._expand(object_id, step, steps[place + 1 :]), 0
             else:
-                self._timers.schedule(now + step.after, PlayStep(object_id, steps, place), object_id)
+                due = self._end_of_wait(object_id, step, now) if isinstance(step, AwaitPayer) else now + step.after
+                self._timers.schedule(due, PlayStep(object_id, steps, place), object_id)
                 return
+
+    def _end_of_wait(self, pay_in_id: str, step: AwaitPayer, now: int) -> int:
+        expires_at = self._ledger.get(PayIn, pay_in_id).expires_at
+        return max(now, expires_at if step.within is None else min(now + step.within, expires_at))
 
     def _update_timers(self, resource: Resource, now: int) -> None:
         # A payment that is being verified does not expire. A final state does not change, except by a step with

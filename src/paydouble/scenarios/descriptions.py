@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from paydouble.core.durations import format_duration
-from paydouble.scenarios.play import Action, Deposit
+from paydouble.scenarios.play import Action, Deposit, PayerAction
 from paydouble.scenarios.steps import (
+    AwaitPayer,
     DisputeSpec,
     Leaf,
     Moment,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from paydouble.faults.model import Fault
 
 _OF_A_FAULT = ("phase", "skip", "times", "probability", "ttl")
+_PAYER = {"pay": "pays", "decline": "is declined", "abandon": "gives up"}
 _EVIDENCE = {"none": "no evidence", "submitted": "evidence submitted"}
 
 
@@ -80,6 +82,20 @@ def condition(when: When) -> str:
     return " and ".join(asked)
 
 
+def wait(step: AwaitPayer) -> str:
+    """Describe a wait for the payer: `waits up to 15m for the payer`."""
+    return f"waits {'' if step.within is None else f'up to {format_duration(step.within)} '}for the payer"
+
+
+def side(step: AwaitPayer, name: str) -> str:
+    """Describe what the payer does on one side of a wait: `pays`, `does nothing for 15m`."""
+    if name != "timeout":
+        return _PAYER[name]
+    return (
+        "does nothing until it expires" if step.within is None else f"does nothing for {format_duration(step.within)}"
+    )
+
+
 def action(done: Action) -> str:
     """Describe an action of the merchant."""
     match done.kind:
@@ -94,8 +110,16 @@ def action(done: Action) -> str:
             return f"submits evidence ({', '.join(done.evidence or ())})"
         case "accept":
             return "accepts the dispute"
+        case "payer":
+            assert done.payer is not None  # noqa: S101 - its kind says so
+            return f"the payer {payer_action(done.payer)}"
         case kind:
             return f"{kind}s the pay-in"
+
+
+def payer_action(done: PayerAction) -> str:
+    """Describe what the payer does: `is declined (expired_card)`."""
+    return _PAYER[done.action] + ("" if done.code is None else f" ({done.code})")
 
 
 def deposit(wanted: Deposit) -> str:

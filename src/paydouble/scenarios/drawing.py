@@ -5,7 +5,7 @@ the creation of the section's object. Where the sides of a branch differ in leng
 the latest time.
 
 Mermaid: one subgraph for each of these. An arrow shows the time that passes; a rhombus is a branch, with one arrow for
-yes and one for no.
+yes and one for no, or with one for each thing that the payer can do.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final, Literal
 
 from paydouble.core.durations import format_duration
@@ -20,6 +21,7 @@ from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, UNPAID, finals
 from paydouble.scenarios import descriptions
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.steps import (
+    AwaitPayer,
     Branch,
     BranchStep,
     Leaf,
@@ -46,7 +48,8 @@ class Interval:
     """The earliest and the latest time at which something can happen, in milliseconds; often the same."""
 
     low: int = 0
-    high: int = 0
+    high: float = 0
+    """Infinite behind a wait that only the expiry of the pay-in ends."""
 
     def later(self, by: Interval, times: int = 1) -> Interval:
         """Return the interval moved by `times` times `by`."""
@@ -143,12 +146,20 @@ def _step_rows(step: Step, now: Interval, depth: int) -> list[Row]:
             if step.otherwise:
                 rows += [Row(depth, "", "otherwise:"), *_rows(step.otherwise, at, depth + 1)]
             return rows
+        case AwaitPayer():
+            rows = [_row(depth, at, descriptions.wait(step))]
+            patience = _patience(step)
+            for name, side in step.sides.items():
+                acts = patience if name != "timeout" or step.within is None else Interval(step.within, step.within)
+                rows.append(Row(depth, "", f"if the payer {descriptions.side(step, name)}:"))
+                rows += _rows(side, at.later(acts), depth + 1) or [Row(depth + 1, "", "nothing")]
+            return rows
         case _:
             return [_row(depth, at, descriptions.leaf(step))]
 
 
 def _row(depth: int, at: Interval, what: str) -> Row:
-    late = "" if at.low == at.high else f", or as late as {_plus(at.high)}"
+    late = "" if at.low == at.high else ", or later" if at.high == inf else f", or as late as {_plus(int(at.high))}"
     return Row(depth, _plus(at.low), what.removesuffix(":") + late + (":" if what.endswith(":") else ""))
 
 
@@ -160,8 +171,14 @@ def _length(step: Step) -> Interval:
     """Return the time from the previous step to the end of this one."""
     sides = [_total(script) for script in inner(step)] or [Interval()]
     longest = Interval(min(side.low for side in sides), max(side.high for side in sides))
+    if isinstance(step, AwaitPayer):
+        longest = longest.later(_patience(step))
     times = step.repeat if isinstance(step, RepeatStep) else 1
     return Interval(step.after, step.after).later(longest, times)
+
+
+def _patience(step: AwaitPayer) -> Interval:
+    return Interval(0, inf if step.within is None else step.within)
 
 
 def _total(steps: Sequence[Step]) -> Interval:
@@ -175,7 +192,9 @@ def usual_length(scenario: Scenario) -> int:
     """Return the longest time in milliseconds that the pay-in, or the merchant's actions, can take."""
     script = scenario.lifecycle.pay_in
     unpaid = 0 if _leaves_waiting(script) else _expires(scenario)
-    return max(_total(script).high, unpaid, sum(action.after for action in scenario.merchant))
+    longest = _total(script).high
+    scripted = _expires(scenario) if longest == inf else int(longest)
+    return max(scripted, unpaid, sum(action.after for action in scenario.merchant))
 
 
 def _expires(scenario: Scenario) -> int:
@@ -247,6 +266,8 @@ class _Chart:
                 return self._repeat(step, ends)
             case BranchStep():
                 return self._branch(step, ends)
+            case AwaitPayer():
+                return self._wait(step, ends)
             case _:
                 return self._leaf(step, ends)
 
@@ -266,6 +287,12 @@ class _Chart:
         node = self._node(f"{descriptions.condition(step.when)}?", "{", "}")
         self._arrows(ends, node, step.after)
         return self._steps(step.then, [(node, "yes")]) + self._steps(step.otherwise, [(node, "no")])
+
+    def _wait(self, step: AwaitPayer, ends: list[End]) -> list[End]:
+        node = self._node(descriptions.wait(step), "{", "}")
+        self._arrows(ends, node, step.after)
+        begins = {name: [(node, descriptions.side(step, name))] for name in step.sides}
+        return [end for name, side in step.sides.items() for end in self._steps(side, begins[name])]
 
     def _repeat(self, step: Repeat, ends: list[End]) -> list[End]:
         first = self._count + 1

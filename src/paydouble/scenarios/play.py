@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from paydouble.config import Duration, Flag, Whole
+from paydouble.payments.declines import DECLINES
 from paydouble.scenarios.base import EventType, FileModel
 from paydouble.scenarios.matching import Exact
+from paydouble.scenarios.steps import FailureSpec, PayerChoice
 
-ACTIONS: Final = ("deposit", "retrieve", "cancel", "refund", "evidence", "accept")
+ACTIONS: Final = ("deposit", "retrieve", "cancel", "refund", "evidence", "accept", "payer")
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -50,8 +52,33 @@ class RefundWish(FileModel):
     reason: Text | None = None
 
 
+class PayerAction(FileModel):
+    """What the payer does while the script waits for the payer."""
+
+    action: PayerChoice
+    """`pay`, `decline` (the payment is declined) or `abandon` (the payer gives up)."""
+    code: str | None = Field(None, min_length=1, max_length=64)
+    """The code of the failure; only with `action: decline`."""
+
+    @field_validator("code")
+    @classmethod
+    def _declines(cls, code: str | None, found: ValidationInfo) -> str | None:
+        action = found.data.get("action", "decline")
+        if code is not None and action != "decline":
+            message = f"a code goes with action: decline, not with action: {action}"
+            raise ValueError(message)
+        return code
+
+    @property
+    def failure(self) -> FailureSpec | None:
+        """Return the failure that the payer has chosen; None when the script decides."""
+        if self.code is None:
+            return None
+        return FailureSpec(code=self.code, message=DECLINES.get(self.code, "The payment was declined."))
+
+
 class Action(FileModel):
-    """One action of the merchant, some time after the end of the previous action, or of the deposit.
+    """One action of the merchant or the payer, some time after the end of the previous action, or of the deposit.
 
     A call that fails (no answer, 5xx, 429) is repeated with the same key a second later, at most five times.
     """
@@ -70,6 +97,8 @@ class Action(FileModel):
     """Submits evidence against the latest dispute."""
     accept: Flag | None = None
     """Accepts the latest dispute."""
+    payer: PayerAction | None = None
+    """Not the merchant: the payer acts, while the script waits for the payer."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:

@@ -1,8 +1,8 @@
 """Finds steps that can never happen: follows a script through its lifecycle table, with the possible states so far.
 
-Both sides of a branch are followed, and a repetition twice: a step that is impossible in the second round is impossible
-in each later one. The merchant's actions are ignored, because none of them makes a transition possible that would not
-be possible without it.
+All sides of a branch or of a wait for the payer are followed, and a repetition twice: a step that is impossible in the
+second round is impossible in each later one. The merchant's actions are ignored, because none of them makes a
+transition possible that would not be possible without it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from paydouble.payments.lifecycle import PAID, TABLES, is_final
+from paydouble.payments.lifecycle import PAID, TABLES, first, is_final
 from paydouble.scenarios.base import Place
 from paydouble.scenarios.diagnostics import Diagnostic, listed
-from paydouble.scenarios.steps import Branch, BranchStep, OpenDispute, OpenRefund, RepeatStep, Step, TransitionStep
+from paydouble.scenarios.steps import (
+    AwaitPayer,
+    Branch,
+    BranchStep,
+    OpenDispute,
+    OpenRefund,
+    RepeatStep,
+    Step,
+    TransitionStep,
+)
 
 _FORCE: Final = "force: true makes the transition anyway"
 
@@ -30,6 +39,7 @@ class Reach:
     """Statuses that can be reached."""
     opens_dispute: bool = False
     opens_refund: bool = False
+    awaits_payer: bool = False
     diagnostics: dict[Place, Diagnostic] = field(default_factory=dict)
 
     def along(self, steps: tuple[Step, ...], place: Place, states: frozenset[str]) -> frozenset[str]:
@@ -47,6 +57,9 @@ class Reach:
                 return states
             case BranchStep():
                 return self._branch(step, place, states)
+            case AwaitPayer():
+                self.awaits_payer = True
+                return frozenset[str]().union(*(self._side(step, name, place, states) for name in step.sides))
             case OpenDispute():
                 self.opens_dispute = True
                 return self._open("dispute", place, states)
@@ -68,6 +81,20 @@ class Reach:
         sides = ((step.then, "then"), (step.otherwise, "else"))
         then, otherwise = (self.along(side, (*place, name), states) for side, name in sides)
         return then | otherwise
+
+    def _side(self, step: AwaitPayer, name: str, place: Place, states: frozenset[str]) -> frozenset[str]:
+        if name in step.model_fields_set:
+            return self.along(step.sides[name], (*place, name), states)
+        default = Reach(self.kind, self.name)
+        after = default.along(step.sides[name], (), states)
+        if default.diagnostics:
+            message = f"the default steps of {name} do not fit a pay-in that is {listed(sorted(states))}"
+            advice = f"give {name} steps of its own"
+            if states == {first(TABLES[self.kind])}:
+                advice += ", or add a step with to: pending before it"
+            self._report(Diagnostic((*place, "await"), message, advice=advice, of_key=True))
+        self.seen |= default.seen
+        return after
 
     def _open(self, key: str, place: Place, states: frozenset[str]) -> frozenset[str]:
         if PAID not in states:

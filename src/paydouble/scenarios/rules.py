@@ -52,6 +52,7 @@ def check_scenario(scenario: Scenario) -> list[Diagnostic]:
         found += _amounts(play)
         found += _events(play, pay_in, refund, dispute, scripted=bool(scripts.dispute))
         found += _without_dispute(play, pay_in)
+        found += _without_payer(play, pay_in)
     if "expect" not in scenario.model_fields_set and not scenario.cases:
         advice = "list the expected events; `check --play` then reports when they do not come"
         found.append(Diagnostic((), "nothing is expected", advice=advice, warning=True, absent="expect"))
@@ -132,5 +133,18 @@ def _without_dispute(play: _Play, pay_in: Reach) -> Iterator[Diagnostic]:
                 (*play.place, "merchant", number, action.kind),
                 "there is never a dispute here",
                 advice="add a step such as {after: 30d, dispute: {}} after the pay-in has succeeded",
+                of_key=True,
+            )
+
+
+def _without_payer(play: _Play, pay_in: Reach) -> Iterator[Diagnostic]:
+    if pay_in.awaits_payer:
+        return
+    for number, action in enumerate(play.merchant):
+        if action.payer is not None:
+            yield Diagnostic(
+                (*play.place, "merchant", number, "payer"),
+                "nothing waits for the payer here",
+                advice="add the step {await: payer} to the script of the pay-in",
                 of_key=True,
             )

@@ -1,13 +1,14 @@
-"""The steps of a script: transitions, new disputes and refunds, branches and repetitions.
+"""The steps of a script: transitions, new disputes and refunds, branches, repetitions, and waiting for the payer.
 
-A script is a tuple of steps. Each kind of step has one key of its own, which tells it from the others; branches and
-repetitions contain scripts:
+A script is a tuple of steps. Each kind of step has one key of its own, which tells it from the others; the last three
+kinds contain scripts:
 
     to          TransitionStep   one class per resource, because each resource has its own statuses
     dispute     OpenDispute
     refund      OpenRefund
     when        BranchStep       then, otherwise
     repeat      RepeatStep       steps
+    await       AwaitPayer       pay, decline, abandon, timeout
 
 A running script is not a generator but data: a timer holds the tuple of the remaining steps. `expand` unrolls the next
 round of a repetition only when it is due.
@@ -19,12 +20,14 @@ of step has to be added to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, assert_never
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from paydouble.config import Duration, Flag, Whole
+from paydouble.core.durations import parse_duration
 from paydouble.payments.lifecycle import PAID, DisputeState, PayInState, PayoutState, RefundState
 from paydouble.scenarios.base import EventType, FileModel
 from paydouble.scenarios.portions import Portion
@@ -182,7 +185,7 @@ class RepeatStep(FileModel):
     """Number of rounds."""
 
 
-PAY_IN_KEYS: Final = ("to", "dispute", "refund", "when", "repeat")
+PAY_IN_KEYS: Final = ("to", "dispute", "refund", "when", "repeat", "await")
 """The key of each kind of step in a pay-in's script; each is the tag of one model."""
 OTHER_KEYS: Final = ("to", "when", "repeat")
 """The same for the scripts of refunds and disputes."""
@@ -190,6 +193,8 @@ OTHER_KEYS: Final = ("to", "when", "repeat")
 
 def _key(step: Any) -> str | None:  # noqa: ANN401 - whatever a file holds
     """Return the key that tells which kind a step is."""
+    if isinstance(step, AwaitPayer):
+        return "await"  # a word of Python, so no attribute has this name
     return next((key for key in PAY_IN_KEYS if (key in step if isinstance(step, dict) else hasattr(step, key))), None)
 
 
@@ -212,6 +217,39 @@ class PayInRepeat(RepeatStep):
     """Repeats its steps."""
 
     steps: tuple[AnyPayInStep, ...] = Field(min_length=1)
+
+
+PayerChoice = Literal["pay", "decline", "abandon"]
+"""What a payer can do."""
+
+
+class AwaitPayer(FileModel):
+    """Waits for the payer, and continues with what the payer does; the steps after it follow in each case.
+
+    Nothing else happens meanwhile. Without `within` the wait ends when the pay-in expires.
+    """
+
+    after: ClassVar[int] = 0
+    await_: Literal["payer"] = Field(alias="await")
+    """Wait for the payer's page, or for a control call that acts as the payer."""
+    prompt: str | None = Field(None, min_length=1, max_length=200)
+    """What the payer's page says above its buttons."""
+    within: Duration | None = None
+    """How long it waits, at most until the pay-in expires."""
+    pay: tuple[AnyPayInStep, ...] | None = None
+    """Steps to take when the payer pays; by default it is processing after 1s and succeeded 2s later."""
+    decline: tuple[AnyPayInStep, ...] | None = None
+    """Steps to take when the payment is declined; by default it fails, with the code that was chosen."""
+    abandon: tuple[AnyPayInStep, ...] | None = None
+    """Steps to take when the payer gives up; by default it is cancelled."""
+    timeout: tuple[AnyPayInStep, ...] | None = None
+    """Steps to take when the time has passed; by default it is cancelled."""
+
+    @property
+    def sides(self) -> Mapping[str, tuple[AnyPayInStep, ...]]:
+        """Return the steps of each side by its key, with the default where none are given."""
+        given = {"pay": self.pay, "decline": self.decline, "abandon": self.abandon, "timeout": self.timeout}
+        return {name: _PAYER_SIDES[name] if steps is None else steps for name, steps in given.items()}
 
 
 class RefundBranch(BranchStep):
@@ -245,7 +283,8 @@ AnyPayInStep = Annotated[
     | Annotated[OpenDispute, Tag("dispute")]
     | Annotated[OpenRefund, Tag("refund")]
     | Annotated[PayInBranch, Tag("when")]
-    | Annotated[PayInRepeat, Tag("repeat")],
+    | Annotated[PayInRepeat, Tag("repeat")]
+    | Annotated[AwaitPayer, Tag("await")],
     _by_key("pay-in", PAY_IN_KEYS),
 ]
 AnyRefundStep = Annotated[
@@ -261,7 +300,21 @@ Branch = PayInBranch | RefundBranch | DisputeBranch
 Repeat = PayInRepeat | RefundRepeat | DisputeRepeat
 Leaf = Transition | OpenDispute | OpenRefund
 """A step that contains no other steps."""
-Step = Leaf | Branch | Repeat
+Step = Leaf | Branch | Repeat | AwaitPayer
+
+
+def _default(after: str, to: PayInState) -> PayInStep:
+    return PayInStep.model_construct(after=parse_duration(after), to=to)
+
+
+_PAYER_SIDES: Final[Mapping[str, tuple[AnyPayInStep, ...]]] = MappingProxyType(
+    {
+        "pay": (_default("1s", "processing"), _default("2s", "succeeded")),
+        "decline": (_default("0s", "failed"),),
+        "abandon": (_default("0s", "cancelled"),),
+        "timeout": (_default("0s", "cancelled"),),
+    }
+)
 
 
 class Lifecycle(FileModel):
@@ -290,6 +343,8 @@ def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
             return (step.steps,)
         case BranchStep():
             return step.then, step.otherwise
+        case AwaitPayer():
+            return tuple(step.sides.values())
         case TransitionStep() | OpenDispute() | OpenRefund():
             return ()
         case _:
@@ -305,7 +360,7 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def count_steps(steps: Sequence[Step]) -> int:
-    """Count the steps of a script, with repetitions written out; of a branch only the longer side counts."""
+    """Count the steps of a script, with repetitions written out; of several sides only the longest counts."""
     total = 0
     for step in steps:
         longest = max(map(count_steps, inner(step)), default=0)
@@ -320,3 +375,21 @@ def expand(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         again = (first.model_copy(update={"repeat": first.repeat - 1}),) if first.repeat > 1 else ()
         steps = (*first.steps, *again, *rest)
     return steps
+
+
+def declined(steps: tuple[Step, ...], failure: FailureSpec) -> tuple[Step, ...]:
+    """Return the same script with this failure in each step of a pay-in to `failed` that has none of its own."""
+    return tuple(_declined(step, failure) for step in steps)
+
+
+def _declined(step: Step, failure: FailureSpec) -> Step:
+    match step:
+        case PayInStep(to="failed", failure=None):
+            return step.model_copy(update={"failure": failure})
+        case BranchStep():
+            sides = {"then": declined(step.then, failure), "otherwise": declined(step.otherwise, failure)}
+            return step.model_copy(update=sides)
+        case RepeatStep():
+            return step.model_copy(update={"steps": declined(step.steps, failure)})
+        case _:
+            return step  # where the payer is asked again, the next answer decides

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from paydouble.core.documents import Document, load
 from paydouble.core.errors import UsageError
 from paydouble.records import Advanced, ClockState, Event, Fault, Resource, Scenario, WebhookState
-from paydouble.testing.calls import Call, Handle, M, Steps, ask, ask_all, given, segment
+from paydouble.testing.calls import Call, Executor, Handle, M, Steps, ask, ask_all, given, segment
 from paydouble.testing.journals import Span, duration
 from paydouble.testing.loops import is_this_machine
 
@@ -268,6 +268,37 @@ class Objects(Handle[M]):
         """Move one to a state now; `failure` has `code` and `message`; `force` allows any state."""
         body = given(to=to, failure=... if failure is None else failure, force=True if force else ...)
         return load(Resource, (yield from ask("POST", f"{self._path}/{segment(object_id)}/transition", body)))
+
+
+class Payer(Handle[M]):
+    """The payer of one pay-in, whose script waits for the payer (`await: payer`).
+
+    Each call returns the pay-in as it is after the steps without a delay. `ControlRefused` with 404 for an unknown
+    pay-in, and with 409 when its script does not wait for the payer now, or it is final.
+    """
+
+    def __init__(self, executor: Executor, sandbox_path: str, pay_in: str | Resource) -> None:
+        """Act as the payer of a pay-in of a sandbox, which is given by its id or as another call has returned it."""
+        pay_in_id = pay_in if isinstance(pay_in, str) else pay_in.id
+        super().__init__(executor, f"{sandbox_path}/pay-ins/{segment(pay_in_id)}/payer")
+
+    @Call
+    def pay(self) -> Steps[Resource]:
+        """Pay."""
+        return (yield from self._act({"action": "pay"}))
+
+    @Call
+    def decline(self, code: str | None = None) -> Steps[Resource]:
+        """Have the payment declined, with the code of the failure; without one the script decides."""
+        return (yield from self._act(given(action="decline", code=... if code is None else code)))
+
+    @Call
+    def abandon(self) -> Steps[Resource]:
+        """Give up."""
+        return (yield from self._act({"action": "abandon"}))
+
+    def _act(self, body: Mapping[str, Any]) -> Steps[Resource]:
+        return load(Resource, (yield from ask("POST", self._path, body)))
 
 
 class PayIns(Objects[M]):

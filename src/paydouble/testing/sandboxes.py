@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from paydouble.core.documents import load
 from paydouble.guards.credentials import basic_header
-from paydouble.records import Health, SandboxState, UnclaimedRequest
+from paydouble.records import Health, Resource, SandboxState, UnclaimedRequest
 from paydouble.testing.calls import Async, Call, Executor, Handle, M, Steps, Sync, ask, ask_all, given, segment
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
-from paydouble.testing.handles import Clock, Faults, Objects, PayIns, RateLimit, Scenarios, Webhook
+from paydouble.testing.handles import Clock, Faults, Objects, Payer, PayIns, RateLimit, Scenarios, Webhook
 from paydouble.testing.journals import Deliveries, Events, Requests
 
 
@@ -61,6 +61,10 @@ class SandboxHandle(Handle[M]):
 
     def __repr__(self) -> str:
         return f"<paydouble sandbox {self.id!r} at {self._address.url}>"
+
+    def payer(self, pay_in: str | Resource) -> Payer[M]:
+        """Return the payer of a pay-in, which is given by its id or as another call has returned it."""
+        return Payer(self._executor, self._path, pay_in)
 
     @property
     def asynchronous(self) -> SandboxHandle[Async]:

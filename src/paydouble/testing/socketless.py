@@ -16,7 +16,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
-from paydouble import inprocess
+from paydouble import inprocess, records
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings, load_settings
 from paydouble.core.documents import load
@@ -28,7 +28,7 @@ from paydouble.records import SandboxState, UnclaimedRequest, delivery_of, event
 from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
 from paydouble.testing.client_responses import Response, client_response
 from paydouble.testing.errors import ServiceDown
-from paydouble.testing.handles import Faults, Objects, PayIns, RateLimit, Scenarios
+from paydouble.testing.handles import Faults, Objects, Payer, PayIns, RateLimit, Scenarios
 from paydouble.testing.handles import Webhook as WebhookHandle
 from paydouble.testing.in_process import LocalExecutor
 from paydouble.testing.journals import Records
@@ -236,6 +236,10 @@ class Sandbox(Handle[Sync]):
     def payouts(self) -> Objects[Sync]:
         """Its payouts."""
         return Objects(self._executor, f"{self._path}/payouts")
+
+    def payer(self, pay_in: str | records.Resource) -> Payer[Sync]:
+        """Return the payer of a pay-in, which is given by its id or as another call has returned it."""
+        return Payer(self._executor, self._path, pay_in)
 
     # What happens
 

@@ -369,3 +369,69 @@ def test_every_shipped_scenario_can_be_drawn(name: str) -> None:
     reached |= {found[1] for line in lines if (found := re.search(r"\| ([prd]\d+)$", line))}
     assert nodes - reached <= {"p1", "r1", "d1"}
     assert reached <= nodes
+
+
+WAIT = {"await": "payer", "within": "15m", "abandon": []}
+
+
+def test_a_wait_shows_what_each_side_does_and_when() -> None:
+    """A side begins when the payer acts, so its steps have the earliest and the latest time."""
+    life = scenario([PAID[0], WAIT, {"after": "1h", "dispute": {}}])
+
+    assert section(life) == [
+        "  +0s     created",
+        "  +2s     pending",
+        "  +2s     waits up to 15m for the payer",
+        "          if the payer pays:",
+        "    +3s     processing, or as late as +15m3s",
+        "    +5s     succeeded, or as late as +15m5s",
+        "          if the payer is declined:",
+        "    +2s     failed, or as late as +15m2s",
+        "          if the payer gives up:",
+        "            nothing",
+        "          if the payer does nothing for 15m:",
+        "    +15m2s  cancelled",
+        "  +1h2s   a dispute arrives, or as late as +1h15m5s",
+    ]
+
+
+def test_a_wait_without_an_end_of_its_own_has_no_latest_time() -> None:
+    """It lasts until the pay-in expires, which the deposit decides."""
+    life = scenario([PAID[0], {"await": "payer"}], deposit={"expires_in": 60})
+
+    assert section(life)[2:5] == [
+        "  +2s  waits for the payer",
+        "       if the payer pays:",
+        "    +3s  processing, or later",
+    ]
+    assert section(life)[-2:] == ["       if the payer does nothing until it expires:", "    +2s  cancelled, or later"]
+    assert usual_length(life) == 60_000
+
+
+def test_mermaid_has_an_arrow_for_each_thing_that_a_payer_can_do() -> None:
+    """A wait is a rhombus, and a side without steps goes on with what follows the wait."""
+    lines = chart(scenario([PAID[0], WAIT, {"after": "1h", "dispute": {}}]))
+
+    assert [line for line in lines if "p3" in line] == [
+        'p3{"waits up to 15m for the payer"}',
+        "p2 --> p3",
+        'p3 -->|"pays, 1s"| p4',
+        'p3 -->|"is declined"| p6',
+        'p3 -->|"does nothing for 15m"| p7',
+        'p3 -->|"gives up, 1h"| p8',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        ({"action": "pay"}, "the payer pays"),
+        ({"action": "decline", "code": "expired_card"}, "the payer is declined (expired_card)"),
+        ({"action": "abandon"}, "the payer gives up"),
+    ],
+)
+def test_actions_of_the_payer_are_described(done: dict[str, str], said: str) -> None:
+    """Among those of the merchant."""
+    life = scenario([PAID[0], WAIT], merchant=[{"after": "5s", "payer": done}])
+
+    assert section(life, "merchant, when it is played")[-1] == f"  +5s  {said}"

@@ -16,6 +16,7 @@ from paydouble.core.money import to_minor
 from paydouble.core.refusals import sentence
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
 from paydouble.sandbox import Sandbox
+from paydouble.scenarios.play import PayerAction
 from paydouble.web.addresses import Reached
 from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, ControlError, Noun, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
@@ -26,6 +27,13 @@ _MONEY: Final = {
     "disputed_amount": described("What open disputes are about.", AMOUNT),
     "charged_back_amount": described("What lost and accepted disputes took.", AMOUNT),
 }
+
+
+_PAYER_ADVICE: Final = (
+    "Continues the script of a pay-in that waits for its payer (`await: payer`), with the steps for `pay`, `decline` or"
+    " `abandon`. Steps without a delay have happened when the call answers. A declined payment fails with `code`,"
+    " unless the script names a failure. 409 when the script does not wait for the payer now, or the pay-in is final."
+)
 
 
 def _no_text(value: object) -> object:
@@ -95,6 +103,16 @@ def open_dispute(call: ControlCall) -> Document:
     return dispute.document(box.ledger.stamp)
 
 
+def let_payer_act(call: ControlCall) -> Document:
+    """Let the payer act, while the script of the pay-in waits for the payer."""
+    done: PayerAction = call.body
+    box = call.sandbox
+    box.tick()
+    pay_in = box.ledger.get(PayIn, call.params["id"])
+    call.host.act(box, lambda: box.payer_acts(pay_in, done))
+    return show_pay_in(box, pay_in, call.reached)
+
+
 def _move(call: ControlCall, *, kind: type[Resource]) -> Document:
     wanted: Transition = call.body
     box = call.sandbox
@@ -154,6 +172,16 @@ NOUN: Final = Noun(
             partial(_move, kind=PayIn),
             reference("PayIn"),
             Transition,
+        ),
+        Row(
+            "pay-in-payer",
+            "POST",
+            f"{SANDBOX}/pay-ins/{{id}}/payer",
+            "Act as the payer.",
+            let_payer_act,
+            reference("PayIn"),
+            PayerAction,
+            advice=_PAYER_ADVICE,
         ),
         Row(
             "refund-transition",
