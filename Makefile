@@ -33,10 +33,10 @@ help: ## Show this list
 
 setup: $(SETUP) ## Make .venv from the lock (done first by the others)
 
-demo: $(SETUP) ## Show payments, refunds, a dispute and an outage in seconds
+demo: $(SETUP) ## Show payments, refunds, a dispute and an outage
 	@$(BIN)/paydouble demo
 
-test: $(SETUP) ## Run all checks of CI; `make test STEPS="ruff mypy"` runs some
+test: $(SETUP) ## Run all checks of CI; STEPS="ruff mypy" runs some
 	@$(BIN)/python tools/check.py $(STEPS)
 
 bench: $(SETUP) ## Run the benchmarks and print their table
@@ -49,7 +49,7 @@ shops: $(SETUP) ## Run the machine on shops written without knowledge of it
 	@$(BIN)/python tests/shops
 
 SEEDS ?= 100000
-simulate: $(SETUP) ## Simulate the shell; SEEDS=1000 plays fewer than 100 000 seeds
+simulate: $(SETUP) ## Simulate the shell; SEEDS=1000 plays fewer seeds
 	@$(BIN)/python tests/simulation/play.py --seeds $(SEEDS)
 
 lock: $(SETUP) ## Update both lock files for a changed pyproject.toml

@@ -1,9 +1,9 @@
-"""Faults on a request: which fire, and what becomes of the answer.
+"""Faults on a request: which of them fire, and how they change the answer.
 
-There are two injection points: `before`, ahead of every decision, and `after`, once the operation has answered. What
-acts before the commit leaves no trace: nothing is claimed, carried out or stored, except an answer that the fault
-itself stores. What acts after it finds everything done and the true answer stored under the key; only the client does
-not learn it.
+There are two injection points: `before`, ahead of all checks, and `after`, when the operation has answered. If a fault
+answers before the commit, nothing is claimed, carried out or stored, except an answer that the fault itself stores. If
+it acts after the commit, everything is done and the operation's answer is stored under the key; only what the client
+gets is different.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ def change_operation(call: Execution, plan: Plan, body: bytes) -> bytes:
     resource = call.sandbox.ledger.find(call.params.get("id", ""))
     if resource is None:
         return body
-    if plan.unborn_for_ms is not None:
+    if plan.not_found_for_ms is not None:
         raise ApiError("NOT_FOUND", f"There is no {resource.OBJECT} {resource.id!r}.")
     if plan.stale_for_ms is None or not getattr(resource, "previous", None):
         return body
@@ -305,7 +305,7 @@ def change_operation(call: Execution, plan: Plan, body: bytes) -> bytes:
 
 def _change_list(call: Execution, plan: Plan, body: bytes) -> bytes:
     """Hide the items of a list that are too young, and show the older state of those that have just changed."""
-    if plan.unborn_for_ms is None and plan.stale_for_ms is None:
+    if plan.not_found_for_ms is None and plan.stale_for_ms is None:
         return body
     now = call.sandbox.now
     document = json_text.loads(body)
@@ -313,7 +313,7 @@ def _change_list(call: Execution, plan: Plan, body: bytes) -> bytes:
     for item in document["data"]["items"]:
         # A list of transactions never gets here: no effect can act on it.
         resource = cast("Resource", call.sandbox.ledger.find(item["id"]))
-        if _is_within(plan.unborn_for_ms, now - resource.created_at):
+        if _is_within(plan.not_found_for_ms, now - resource.created_at):
             continue
         if resource.previous and _is_within(plan.stale_for_ms, now - resource.updated_at):
             _show_previous(item, resource)

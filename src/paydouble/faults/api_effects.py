@@ -404,7 +404,7 @@ class NotFoundYet(OperationEffect):
 
     def apply(self, plan: Plan, seeded: SeededValues) -> None:
         """Hide the object."""
-        plan.unborn_for_ms = self.for_ or 0
+        plan.not_found_for_ms = self.for_ or 0
 
     def can_act(self, request: RequestFacts) -> bool:
         """Return whether the request reads an object that was created recently enough."""

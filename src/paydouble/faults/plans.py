@@ -73,7 +73,7 @@ class Plan:
     rewrite: list[Callable[[Document], None]] = field(default_factory=list)
     """Changes to the true answer's parsed body."""
     stale_for_ms: int | None = None
-    unborn_for_ms: int | None = None
+    not_found_for_ms: int | None = None
     """How young an object must be for a read to show its older state, or no object at all; 0 for any age."""
     expire_rate: bool = False
     remove_method: str | None = None

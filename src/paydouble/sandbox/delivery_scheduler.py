@@ -32,7 +32,7 @@ from paydouble.payments.events import Event
 from paydouble.sandbox.commands import CloseWindow, Command, MakeAttempt
 from paydouble.webhooks.deliveries import Delivery, Outbox
 
-# The subject of a window's timer begins with this, since it cannot be the id of one delivery.
+# The subject of a window's timer begins with this, so that it is not the id of a delivery.
 _WINDOW = "window:"
 
 

@@ -1,4 +1,4 @@
-"""Makes an event with frozen bytes of each change in the ledger, and passes it on for delivery.
+"""Makes an event with frozen bytes from each change in the ledger, and passes it on for delivery.
 
 Faults on webhooks are consulted here: when an event is made, and before each attempt to deliver it.
 """

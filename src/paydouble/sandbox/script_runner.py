@@ -7,9 +7,9 @@ A script is a chain of steps, of which only the next one is on the clock, as a `
                      └─ a merchant or a test moves the resource: the timer is cancelled ──► end
 
 A step may move its resource, open a dispute or a refund (which then plays a script of its own), choose a branch, or
-repeat other steps. A branch is decided when it is due, so it depends on what the merchant has done until then. The
-chosen steps take the place of a branch, and one round of its steps the place of a repetition (before the rounds that
-are left). A branch or a repetition without a delay needs no timer.
+repeat other steps. A branch is decided when it is due, so it depends on what the merchant has done until then. It is
+replaced by the chosen steps. A repetition is replaced by its steps once, followed by itself with one round less. A
+branch or a repetition without a delay needs no timer.
 
 A step that waits for the payer is on the clock too: its timer is due when the time for the payer has passed, at the
 latest when the pay-in expires. `payer_acts` cancels that timer and goes on with the steps for what the payer does; a
@@ -92,7 +92,7 @@ class ScriptRunner:
         """Event types so far, by pay-in. This class begins a history, and the publisher continues it."""
 
     def begin_pay_in(self, pay_in: PayIn, start_plan: StartPlan, now: int) -> None:
-        """Set the timer of the first step; the expiry timer too, unless the first step is earlier and will set it."""
+        """Set the timer of the first step; the expiry timer too, unless that step is earlier and will set it."""
         first_after = start_plan.first_after
         if start_plan.asks_when:
             self.histories[pay_in.id] = ["pay-in.created"]
