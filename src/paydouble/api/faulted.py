@@ -1,9 +1,9 @@
 """Faults on a request: which of them fire, and how they change the answer.
 
 There are two injection points: `before`, ahead of all checks, and `after`, when the operation has answered. If a fault
-answers before the commit, nothing is claimed, carried out or stored, except an answer that the fault itself stores. If
-it acts after the commit, everything is done and the operation's answer is stored under the key; only what the client
-gets is different.
+answers before the commit, nothing is claimed, carried out or stored. If it acts after the commit, everything is done
+and the operation's answer is stored under the key; only what the client gets is different. The exception is
+`sticky_5xx`, which stores its own answer under the key in both phases.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RequestContext:
         return min((now - each.created_at for each in self._read()), default=None)
 
     def since_change_ms(self) -> int | None:
-        """Return how many milliseconds ago an object that is read changed last; None when none ever did."""
+        """Return the milliseconds since the last change of an object that is read; None when none has changed."""
         now = self.call.sandbox.now
         return min((now - each.updated_at for each in self._read() if each.previous), default=None)
 
@@ -159,7 +159,7 @@ def known_claim(call: Execution) -> Claim | None:
 
 
 def prepare(call: Execution) -> None:
-    """Choose the scenario of a deposit and set up its faults and settings, before anything is decided.
+    """Choose the scenario of a deposit and set up its faults and settings, ahead of all checks.
 
     Only where that can matter so early: it takes a parse of a body that may be refused unread.
     """
@@ -198,7 +198,7 @@ def plan(call: Execution, point: str) -> Plan | None:
 
 
 def before_commit(call: Execution, plan: Plan, wall: Wall) -> Reply:
-    """Return the answer of a fault before the commit; a wire fault without an answer of its own breaks a 500."""
+    """Return the answer of a fault before the commit; a wire fault without its own answer breaks a 500."""
     context, entry = RequestContext(call), call.entry
     named = context.value("external_identifier")
     entry.key = str(context.value("idempotency_key") or "") or None
@@ -210,7 +210,7 @@ def before_commit(call: Execution, plan: Plan, wall: Wall) -> Reply:
 
 
 def after_commit(call: Execution, reply: Reply, wall: Wall) -> None:
-    """Replace, delay or break a true answer, as the faults after the commit say."""
+    """Replace, delay or break the operation's answer, as the faults after the commit say."""
     after = plan(call, "after")
     if after is None:
         return
@@ -225,7 +225,7 @@ def after_commit(call: Execution, reply: Reply, wall: Wall) -> None:
 
 def _replace(call: Execution, reply: Reply, answer: Answer, plan: Plan, wall: Wall) -> None:
     reply.status = answer.status
-    reply.request_id = call.entry.id  # a replay, which it may replace, has the id of the first answer
+    reply.request_id = call.entry.id  # a replay has the id of the first request; a fault's answer has this request's
     reply.content_type = answer.content_type
     reply.headers = answer.headers
     if plan.limited is not None:
@@ -277,7 +277,7 @@ def _limit_headers(call: Execution, limited: Limited, wall: Wall) -> tuple[tuple
 
 
 def rewritten(body: bytes, plan: Plan) -> bytes:
-    """Return the body of a true answer with the changes of a plan; numbers keep their digits."""
+    """Return the body of the operation's answer with the changes of a plan; numbers keep their digits."""
     if not plan.rewrite:
         return body
     document = json_text.loads(body)
@@ -311,7 +311,7 @@ def _change_list(call: Execution, plan: Plan, body: bytes) -> bytes:
     document = json_text.loads(body)
     shown = []
     for item in document["data"]["items"]:
-        # A list of transactions never gets here: no effect can act on it.
+        # Never a list of transactions: no effect can act on it.
         resource = cast("Resource", call.sandbox.ledger.find(item["id"]))
         if _is_within(plan.not_found_for_ms, now - resource.created_at):
             continue

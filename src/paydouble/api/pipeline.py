@@ -17,7 +17,7 @@ A shell hands a whole request to `handle`. The request passes these stages, each
       │  execute
       ├─ handler ──────────── 400 (an amount, a query parameter), 404, 422
       ├─ record ───────────── 2xx, 404 and 422 are stored under the key; after any other answer the key is free
-      ├─ faults, after ────── another answer, or this one broken on the wire; the stored answer does not change
+      ├─ faults, after ────── another answer, or this one broken on the wire; only `sticky_5xx` changes the stored one
       ▼
     Reply, in the journal
 

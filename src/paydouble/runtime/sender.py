@@ -1,6 +1,6 @@
 """One signed POST to a receiver, and its outcome (contract sections 4 and 6; assumptions, "Webhooks").
 
-Whatever a receiver does ends in an `Outcome`: nothing that it sends, withholds or breaks raises out of `send`.
+Whatever a receiver does ends in an `Outcome`; `send` raises nothing for it.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ async def _read_closed_connections() -> None:
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return the first `limit` bytes of a body, or what has arrived when it is too slow or breaks off."""
+    """Return the first `limit` bytes of a body, or what has arrived when it is too slow or ends early."""
     body = bytearray()
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
         async with asyncio.timeout(BODY_PATIENCE_SECONDS):

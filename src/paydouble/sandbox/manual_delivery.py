@@ -1,4 +1,4 @@
-"""What a test does to events and deliveries by hand: publish, send again, hold and release."""
+"""The control calls with which a test publishes events, and sends again, holds or releases deliveries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ManualDelivery:
         self._feed = feed
 
     def emit_event(self, kind: str, resource: Resource, now: int) -> Event:
-        """Publish an event of any documented type about a resource as it is now; `UsageError` if the two do not fit."""
+        """Publish an event about a resource as it is now; `UsageError` if the type is unknown or does not fit."""
         _check_documented(kind)
         if not isinstance(resource, FAMILIES[kind.partition(".")[0]]):
             raise UsageError(f"{resource.id} is a {resource.OBJECT}, which {kind} is not about", member="object_id")
@@ -55,7 +55,7 @@ class ManualDelivery:
         return self._publish(kind, resource, now)
 
     def redeliver(self, delivery: Delivery, now: int) -> None:
-        """Send a delivery again, now, whatever its status; `UsageError` while an attempt is in flight."""
+        """Send a delivery again now, in any status; `UsageError` while an attempt is in flight."""
         if self._outbox.in_flight(delivery):
             raise UsageError(f"{delivery.id} is being sent at this moment; wait for its answer", member="id")
         self._scheduler.cancel(delivery)
@@ -63,7 +63,7 @@ class ManualDelivery:
         self._feed.add(delivery)
 
     def failed_deliveries(self, since: int | None) -> list[Delivery]:
-        """Return the deliveries whose latest attempt has failed, since an instant of the sandbox's clock if given."""
+        """Return the deliveries whose latest attempt has failed; with `since`, of attempts due from this instant on."""
         return [
             delivery
             for delivery in self._outbox.deliveries.values()
@@ -81,7 +81,7 @@ class ManualDelivery:
         self._feed.add(delivery)
 
     def release(self, delivery: Delivery, now: int) -> None:
-        """Send a held delivery, now; `UsageError` when it is not held."""
+        """Send a held delivery now; `UsageError` when it is not held."""
         if delivery.status != "held":
             raise UsageError(f"{delivery.id} is {delivery.status}, not held", member="id")
         self._scheduler.release(delivery, now)

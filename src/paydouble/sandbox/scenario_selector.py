@@ -29,11 +29,11 @@ class DefaultSelection(NamedTuple):
     needs_preparation: bool
     """Whether it may have settings or faults."""
     lasting: bool
-    """Whether its name will always mean this very object."""
+    """Whether its name will always mean this same object."""
 
 
 class ScenarioSelector:
-    """Chooses scenarios. A pay-in keeps the one that it began, whatever is uploaded, reloaded or removed later."""
+    """Chooses scenarios. A pay-in keeps the scenario that it started with, even if it is replaced or removed later."""
 
     def __init__(self, library: Library) -> None:
         """Start without uploads."""
@@ -89,7 +89,7 @@ class ScenarioSelector:
         return self.get(default)
 
     def default_selection(self, default: str) -> DefaultSelection:
-        """Return what a pay-in plays whose e-mail chooses no scenario; `UsageError` for an unknown name.
+        """Return the scenario of a pay-in whose e-mail chooses none; `UsageError` for an unknown name.
 
         It is kept until something that it depends on changes, since every deposit asks for it.
         """
@@ -123,7 +123,7 @@ class ScenarioSelector:
         self._default_selection = None
 
     def activate(self, name: str | None) -> None:
-        """Let every new pay-in play a scenario, or with None let each choose; `UsageError` for an unknown name."""
+        """Make every new pay-in play a scenario; with None each chooses its own. `UsageError` for an unknown name."""
         if name is not None:
             self.check(name, "name")
         self._active = name
