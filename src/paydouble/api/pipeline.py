@@ -21,7 +21,7 @@ A shell hands a whole request to `handle`. The request passes these stages, each
       ▼
     Reply, in the journal
 
-The last stage also applies to a replay, which a client cannot tell from any other answer.
+The last stage also applies to a replay.
 
 Nothing in here waits, so nothing needs a lock, and a client that disconnects cannot interrupt a commit. Where a real
 service keeps a request in flight, `handle` returns a value instead of a reply, and the shell continues later. `Delayed`
