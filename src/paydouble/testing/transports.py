@@ -2,9 +2,15 @@
 
 Network errors are raised as httpx raises them. Nothing waits: a reply later than the client's read timeout raises
 `ReadTimeout` at once.
+
+The same transports take what the adapter of a machine is made with: `HttpxTransport(service)` in a `Merchant`. Then a late
+reply takes its time on the play's clock.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
 
 import httpx
 from multidict import CIMultiDict
@@ -17,11 +23,36 @@ from paydouble.testing.socketless import Sandbox
 __all__ = ["AsyncHttpxTransport", "HttpxTransport"]
 
 
+class Answer(Protocol):
+    """An answer of a service of the machine."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
+
+    @property
+    def body(self) -> bytes:
+        """The body."""
+
+
+class Callable(Protocol):
+    """The service that a machine makes a merchant with (`paydouble.stateful.ServiceLike`)."""
+
+    def call(
+        self, method: str, path: str, headers: Mapping[str, str] = ..., body: bytes = b"", timeout: float | None = 30.0
+    ) -> Answer:
+        """Send a request; an `OSError` when no whole answer comes."""
+
+
 class HttpxTransport(httpx.BaseTransport):
     """For `httpx.Client`."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        """Answer for a sandbox, for any host of a URL."""
+    def __init__(self, sandbox: Sandbox | Callable) -> None:
+        """Answer for a sandbox, for any host of a URL, or for the service of a machine's play."""
         self.sandbox = sandbox
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -32,8 +63,8 @@ class HttpxTransport(httpx.BaseTransport):
 class AsyncHttpxTransport(httpx.AsyncBaseTransport):
     """For `httpx.AsyncClient`."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        """Answer for a sandbox, for any host of a URL."""
+    def __init__(self, sandbox: Sandbox | Callable) -> None:
+        """Answer for a sandbox, for any host of a URL, or for the service of a machine's play."""
         self.sandbox = sandbox
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -41,7 +72,9 @@ class AsyncHttpxTransport(httpx.AsyncBaseTransport):
         return _answer(self.sandbox, request, await request.aread())
 
 
-def _answer(sandbox: Sandbox, request: httpx.Request, body: bytes) -> httpx.Response:
+def _answer(sandbox: Sandbox | Callable, request: httpx.Request, body: bytes) -> httpx.Response:
+    if not isinstance(sandbox, Sandbox):
+        return _called(sandbox, request, body)
     raw = tuple(request.headers.raw)
     headers = CIMultiDict((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
     asked = Request(request.method, request.url.raw_path.decode("ascii"), headers, body, raw, "127.0.0.1")
@@ -56,3 +89,18 @@ def _answer(sandbox: Sandbox, request: httpx.Request, body: bytes) -> httpx.Resp
         kind = httpx.ReadError if error.kind == "reset" else httpx.RemoteProtocolError
         raise kind(str(error), request=request) from error
     return httpx.Response(response.status, headers=list(response.headers), content=response.body, request=request)
+
+
+def _called(service: Callable, request: httpx.Request, body: bytes) -> httpx.Response:
+    headers = CIMultiDict(request.headers.multi_items())
+    # httpx has no limit for the whole answer; its read timeout stands for one.
+    patience = request.extensions.get("timeout", {}).get("read")
+    try:
+        answer = service.call(request.method, str(request.url), headers, body, patience)
+    except TimeoutError as error:
+        raise httpx.ReadTimeout(str(error), request=request) from error
+    except ConnectionResetError as error:
+        raise httpx.ReadError(str(error), request=request) from error
+    except ConnectionError as error:
+        raise httpx.RemoteProtocolError(str(error), request=request) from error
+    return httpx.Response(answer.status, headers=list(answer.headers.items()), content=answer.body, request=request)
