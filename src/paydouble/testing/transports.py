@@ -3,8 +3,8 @@
 Network errors are raised as httpx raises them. Nothing waits: a reply later than the client's read timeout raises
 `ReadTimeout` at once.
 
-The same transports take what the adapter of a machine is made with: `HttpxTransport(service)` in a `Merchant`. Then a late
-reply takes its time on the play's clock.
+The same transports take what the adapter of a machine is made with: `HttpxTransport(service)` in a `Merchant`. Then a
+late reply takes its time on the play's clock.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Answer(Protocol):
         """The body."""
 
 
-class Callable(Protocol):
+class PlayService(Protocol):
     """The service that a machine makes a merchant with (`paydouble.stateful.ServiceLike`)."""
 
     def call(
@@ -51,7 +51,7 @@ class Callable(Protocol):
 class HttpxTransport(httpx.BaseTransport):
     """For `httpx.Client`."""
 
-    def __init__(self, sandbox: Sandbox | Callable) -> None:
+    def __init__(self, sandbox: Sandbox | PlayService) -> None:
         """Answer for a sandbox, for any host of a URL, or for the service of a machine's play."""
         self.sandbox = sandbox
 
@@ -63,7 +63,7 @@ class HttpxTransport(httpx.BaseTransport):
 class AsyncHttpxTransport(httpx.AsyncBaseTransport):
     """For `httpx.AsyncClient`."""
 
-    def __init__(self, sandbox: Sandbox | Callable) -> None:
+    def __init__(self, sandbox: Sandbox | PlayService) -> None:
         """Answer for a sandbox, for any host of a URL, or for the service of a machine's play."""
         self.sandbox = sandbox
 
@@ -72,7 +72,7 @@ class AsyncHttpxTransport(httpx.AsyncBaseTransport):
         return _answer(self.sandbox, request, await request.aread())
 
 
-def _answer(sandbox: Sandbox | Callable, request: httpx.Request, body: bytes) -> httpx.Response:
+def _answer(sandbox: Sandbox | PlayService, request: httpx.Request, body: bytes) -> httpx.Response:
     if not isinstance(sandbox, Sandbox):
         return _called(sandbox, request, body)
     raw = tuple(request.headers.raw)
@@ -91,7 +91,7 @@ def _answer(sandbox: Sandbox | Callable, request: httpx.Request, body: bytes) ->
     return httpx.Response(response.status, headers=list(response.headers), content=response.body, request=request)
 
 
-def _called(service: Callable, request: httpx.Request, body: bytes) -> httpx.Response:
+def _called(service: PlayService, request: httpx.Request, body: bytes) -> httpx.Response:
     headers = CIMultiDict(request.headers.multi_items())
     # httpx has no limit for the whole answer; its read timeout stands for one.
     patience = request.extensions.get("timeout", {}).get("read")
