@@ -65,6 +65,7 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
     """Create a pay-in that expires after a day unless the members say otherwise."""
     name = members.pop("scenario", None) or sandbox.active_scenario or sandbox.settings.scenario
     wanted = {
+        **dict.fromkeys(Order._fields),
         "external_identifier": "order-1",
         "amount": amount,
         "currency": currency,
@@ -72,9 +73,6 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
         "customer": CUSTOMER,
         "expires_in_ms": DAY,
         "digits": MINOR_DIGITS[currency],
-        "return_url": None,
-        "notification_url": None,
-        "metadata": None,
         **members,
     }
     return sandbox.create_pay_in(sandbox.scenario(name), Order(**wanted))[0]

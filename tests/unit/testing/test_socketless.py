@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import time
 from dataclasses import is_dataclass
@@ -292,8 +294,8 @@ def test_settings_change_while_it_lives() -> None:
         box.change({"envelop": "A"})
 
 
-def test_a_sandbox_has_every_call_of_a_servers() -> None:
-    """All but `asynchronous`, since nothing here is awaited."""
+def test_a_sandbox_has_every_part_of_a_servers() -> None:
+    """Every public attribute but `asynchronous`, since nothing here is awaited."""
     box = Sandbox()
     other = SandboxHandle(LocalExecutor(box.core), Address("http://double.test"), box.read())
 
@@ -307,6 +309,17 @@ def test_the_records_that_a_call_returns_can_be_imported(kind: type) -> None:
     named = {name for call in calls for name in re.findall(r"\w+", vars(call)["_describe"].__annotations__["return"])}
 
     assert named & RECORDS - set(paydouble.testing.__all__) == set()
+
+
+def test_public_names_have_types() -> None:
+    """What is loaded late is imported for type checkers too, from the same modules."""
+    source = ast.parse(inspect.getsource(paydouble.testing))
+    (block,) = (node for node in source.body if isinstance(node, ast.If))
+    home = vars(paydouble.testing)["_HOME"]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+
+    assert {name.name: node.module for node in imports for name in node.names} == home
+    assert sorted(home) == sorted(paydouble.testing.__all__)
 
 
 def test_public_names_are_loaded_when_they_are_used() -> None:
