@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -13,7 +17,9 @@ from hypothesis import settings
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
 from paydouble.stateful.catalogue import CataloguePlay, CatalogueRun, step
 from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial
+from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
+from paydouble.stateful.progress import Progress
 from paydouble.stateful.troubles import POST_TROUBLES, Trouble
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
@@ -120,12 +126,12 @@ def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.Mon
     assert coverage.plays == 0
 
 
-def test_phases_choose_what_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_phases_choose_what_is_run() -> None:
     """The hunt alone runs no play of the catalogue; the summary says so."""
     coverage = machine(ZooMerchant, phases=("hunt",)).run(QUICK)
 
     assert coverage.plays == 0 < coverage.examples
-    assert "ShopMachine: 0 plays of the catalogue and" in capsys.readouterr().out
+    assert "ShopMachine: 0 plays of the catalogue and" in summaries[-1]
 
 
 def test_a_hunt_can_have_a_time() -> None:
@@ -175,3 +181,65 @@ def test_each_trial_has_a_state_and_a_verdict() -> None:
     coverage = Coverage()
     coverage.add(play.trials)
     assert "POST 'reply lost': none/new 1" in coverage.table()
+
+
+class Terminal(StringIO):
+    """A stream that is a terminal, or a reporter of pytest that has one."""
+
+    def __init__(self, tty: bool) -> None:
+        super().__init__()
+        self.tty = tty
+
+    def isatty(self) -> bool:
+        return self.tty
+
+
+class Reporter:
+    """What pytest's terminal reporter and its plugins offer."""
+
+    def __init__(self, tty: bool, *, captures: bool) -> None:
+        self.isatty = tty
+        self.text = ""
+        self.released = 0
+        self._captures = captures
+        self.pluginmanager = self
+
+    def getplugin(self, name: str) -> Reporter | None:
+        return self if name == "terminalreporter" or self._captures else None
+
+    @contextmanager
+    def global_and_fixture_disabled(self) -> Iterator[None]:
+        self.released += 1
+        yield
+
+    def write(self, text: str, *, flush: bool) -> None:
+        assert flush
+        self.text += text
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_progress_is_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tty: bool) -> None:
+    """It is rewritten every 25 plays, and ends with the last; without a terminal there is none."""
+    stream = Terminal(tty)
+    monkeypatch.setattr(sys, "__stderr__", stream)
+    monkeypatch.setattr("paydouble.testing.plugin.config", None)
+
+    progress = Progress("Shop")
+    for number in range(28):
+        progress(number, 27)
+
+    lines = [f"\rShop: {number} of 27 plays of the catalogue" for number in (0, 25, 27)]
+    assert stream.getvalue() == ("".join(lines) + "\n" if tty else "")
+
+
+@pytest.mark.parametrize("captures", [True, False])
+@pytest.mark.parametrize("tty", [True, False])
+def test_progress_is_shown_under_pytest(monkeypatch: pytest.MonkeyPatch, tty: bool, captures: bool) -> None:
+    """On pytest's terminal, past its capture."""
+    reporter = Reporter(tty, captures=captures)
+    monkeypatch.setattr("paydouble.testing.plugin.config", reporter)
+
+    Progress("Shop")(27, 27)
+
+    assert reporter.text == ("\rShop: 27 of 27 plays of the catalogue\n" if tty else "")
+    assert reporter.released == (tty and captures)

@@ -75,6 +75,8 @@ from paydouble.stateful.verdicts import MerchantBug
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
 _ROUND: Final = 60
+summaries: Final[list[str]] = []
+"""What the machines of this process have tried, for the end of a test run."""
 _ONCE: Final = (
     "This happened once: the same play passed when it was repeated. Either the merchant does not repeat itself (it "
     "draws random numbers, reads the clock of this computer, or keeps something from one play to the next), or this "
@@ -152,8 +154,7 @@ class MerchantMachine(RuleBasedStateMachine):
     def run(cls, hunt: settings) -> Coverage:
         """Run the phases over the merchant; `hunt` are Hypothesis's settings for the hunt. Returns what was tried.
 
-        `MerchantBug` with the report of the first failure. Without one, a summary is printed, which pytest shows with
-        `-rP` or `-s`.
+        `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried.
         """
         merchant = cls._merchant()
         cls.coverage, cls.preferences = Coverage(), Preferences()
@@ -176,7 +177,7 @@ class MerchantMachine(RuleBasedStateMachine):
                 if shortest is bug:
                     raise
                 raise shortest from None
-        print(f"{cls.__name__}: {cls.coverage.summary()}")  # noqa: T201 - the result of a test run
+        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
         return cls.coverage
 
     @classmethod

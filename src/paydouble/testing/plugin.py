@@ -24,6 +24,8 @@ _MARKER = (
     "paydouble(scenario=…, clock=…, seed=…, settings=…): what the test's sandbox is to be. The clock is manual unless "
     "it says otherwise. strict_faults=… overrides paydouble_strict_faults."
 )
+config: pytest.Config | None = None
+"""That of the run which is going on."""
 _SOCKETLESS = "paydouble.testing.socketless"
 
 
@@ -38,8 +40,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and keep the configuration for the progress line of a merchant machine."""
+    globals()["config"] = config
     config.addinivalue_line("markers", _MARKER)
+
+
+def pytest_unconfigure() -> None:
+    """Forget the configuration."""
+    globals()["config"] = None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write what each merchant machine of the run has tried, and what it has not."""
+    machine = sys.modules.get("paydouble.stateful.machine")
+    for text in machine.summaries if machine is not None else ():
+        terminalreporter.write_line(text)
 
 
 @pytest.fixture(scope="session")
