@@ -11,7 +11,8 @@ from paydouble.web.control.routes import ROUTES
 
 READS = [PREFIX + each.path for each in OPERATIONS if each.method == "GET"]
 CONTROLS = [CONTROL + each.path for each in ROUTES if each.method == "GET" and each.name != "stream"]
-PAGES = [f"{CONTROL}/{name}" for name in ("openapi.json", "control-openapi.json", "docs", "docs/docs.js", "checkout/x")]
+PAGES = [f"{CONTROL}/{name}" for name in ("openapi.json", "control-openapi.json", "docs", "docs/docs.js")]
+PAGES += [f"{CONTROL}/checkout/x", f"{CONTROL}/checkout/{{id}}"]
 ELSEWHERE = ["/", "/nowhere", f"{PREFIX}/pay-in/deposit-creation", f"{CONTROL}/nowhere", f"{CONTROL}/sandboxes?x=1"]
 # What differs between any two answers of the same kind.
 OF_THE_MOMENT = {"date", "x-request-id"}

@@ -27,12 +27,11 @@ PAGES = {
     "/_paydouble/docs/swagger-ui-bundle.js": "text/javascript",
 }
 
+# Of the payer's page.
+STYLES = "/_paydouble/docs/payer.css"
 
-# Where a `payment_url` leads; no other page refers to it.
-CHECKOUT = "/_paydouble/checkout/payin_7Q4mZ0aBcDeFgHiJkLmNoPqR"
 
-
-@pytest.mark.parametrize(("path", "kind"), [*PAGES.items(), (CHECKOUT, "text/html")])
+@pytest.mark.parametrize(("path", "kind"), [*PAGES.items(), (STYLES, "text/css")])
 async def test_a_page_has_its_type_and_may_load_nothing_from_elsewhere(path: str, kind: str) -> None:
     """Each page comes with its content type and a policy that keeps the browser on this server."""
     async with (

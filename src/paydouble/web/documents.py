@@ -19,6 +19,7 @@ _STATIC: Final[Mapping[str, str]] = {
     "swagger-ui-bundle.js": "text/javascript",
     "docs.js": "text/javascript",
     "docs.css": "text/css",
+    "payer.css": "text/css",
 }
 # The docs page loads nothing from elsewhere; its library sets styles from script.
 _MOST_DOCUMENTS: Final = 8
@@ -53,8 +54,6 @@ class Documents:
             return _respond(self._control_openapi(), "application/json")
         if name in {"docs", "docs/"}:
             return _respond(_static("docs.html"), "text/html")
-        if name.startswith("checkout/"):  # the target of `payment_url`, for any pay-in
-            return _respond(_static("checkout.html"), "text/html")
         kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
         return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
 

@@ -47,9 +47,13 @@ class LazyControl:
         if self._control is None:
             from paydouble.web.control.app import Control  # noqa: PLC0415 - see above
             from paydouble.web.documents import Documents  # noqa: PLC0415
+            from paydouble.web.payer import PREFIX, PayerPages  # noqa: PLC0415
 
             documents = Documents(self._host, _control_openapi)
-            self._control = Control(self._host, self._access, documents.find, self._addresses)
+            payers = PayerPages(self._host)
+            self._control = Control(
+                self._host, self._access, documents.find, self._addresses, own_pages={PREFIX: payers.answer}
+            )
         return self._control
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from aiohttp import web
@@ -25,6 +25,8 @@ from paydouble.web.targets import origin_form, parse_query
 
 FindPage = Callable[[str, str, str | None, str], web.Response | None]
 """Returns the page for a method, a target, an `Authorization` and the URL of the API, or None."""
+AnswerPage = Callable[[web.BaseRequest, str, str], Awaitable[web.StreamResponse]]
+"""Answers a request for a page of its own, with the request's target and query."""
 _LOG = logging.getLogger("paydouble.control")
 # Larger whole numbers stay `Number`s, as they were written: the JSON of the answers has no larger ints.
 _SMALLEST: Final = -(2**63)
@@ -42,11 +44,22 @@ _BELOW_PREFIX: Final = Routes(ROUTES, "")
 class Control:
     """The control side of one server."""
 
-    def __init__(self, host: Host, access: Access, pages: FindPage, addresses: Addresses) -> None:
-        """Control a host, under some access rules; `pages` returns the pages that are not control calls."""
+    def __init__(
+        self,
+        host: Host,
+        access: Access,
+        pages: FindPage,
+        addresses: Addresses,
+        own_pages: Mapping[str, AnswerPage],
+    ) -> None:
+        """Control a host, under some access rules.
+
+        `pages` returns the documents. `own_pages` answer all requests below a path, for anybody, without a token.
+        """
         self._host = host
         self._access = access
         self._pages = pages
+        self._own_pages = own_pages
         self._addresses = addresses
         self._routes = Routes(ROUTES, CONTROL_PREFIX)
 
@@ -56,6 +69,10 @@ class Control:
         method = "GET" if request.method == "HEAD" else request.method  # aiohttp leaves the body of the answer out
         try:
             reached = self._addresses.reached(request.headers, request.remote, at_control=True)
+            for prefix, answer in self._own_pages.items():
+                if target.startswith(prefix):
+                    self._access.check(request, open_to_all=True)
+                    return await answer(request, target, query)
             page = self._pages(method, target, request.headers.get("Authorization"), reached.api)
             found = _found(self._routes, method, target)
             self._access.check(request, open_to_all=page is not None or (found is not None and found[0].open_to_all))
