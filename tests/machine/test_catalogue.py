@@ -142,6 +142,21 @@ def test_a_hunt_can_have_a_time() -> None:
     assert (none.examples, some.examples >= 60) == (0, True)
 
 
+def test_a_catalogue_can_have_a_time() -> None:
+    """What is left out is counted."""
+    coverage = machine(ZooMerchant, phases=("catalogue",), catalogue_seconds=0.0).run(QUICK)
+
+    assert (coverage.plays, coverage.left_out) == (0, len(catalogue.catalogue()))
+    assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
+
+
+def test_what_is_played_alone_comes_first() -> None:
+    """Then the combinations."""
+    reasons = [bool(play.reason) for play in catalogue.catalogue()]
+
+    assert reasons == sorted(reasons)
+
+
 def test_explore_takes_phases() -> None:
     """What is found by the hunt alone is found by it."""
     with steady(), pytest.raises(MerchantBug):

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial
@@ -143,7 +144,7 @@ _PAID: Final = (_ORDER, _PAY, _SETTLE)
 
 @cache
 def catalogue() -> tuple[CataloguePlay, ...]:
-    """Return all plays, in the order in which they are tried, none twice."""
+    """Return all plays, none twice: what is played alone, then combinations, each in the order of the sections."""
     sections = (
         _charges,
         _forgeries,
@@ -158,7 +159,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_orders,
         _pairs,
     )
-    return tuple(dict.fromkeys(play for section in sections for play in section()))
+    plays = dict.fromkeys(play for section in sections for play in section())
+    return tuple(sorted(plays, key=lambda play: bool(play.reason)))
 
 
 def _charges() -> Iterator[CataloguePlay]:
@@ -394,14 +396,19 @@ class CatalogueRun(NamedTuple):
     shows: Shows = ""
     """When the merchant shows a payment of which the webhook has come; see `Play`."""
 
-    def all(self, coverage: Coverage, progress: Callable[[int, int], None]) -> None:
+    def all(self, coverage: Coverage, progress: Callable[[int, int], None], seconds: float | None = None) -> None:
         """Run each play that the adapter allows; `MerchantBug` with the report of the first failure, shortened.
 
-        `progress` is called before each play with its number, from 0, and the number of plays.
+        `progress` is called before each play with its number, from 0, and the number of plays. After so many `seconds`
+        of real time the rest is left out, and counted.
         """
         plays = catalogue()
+        until = None if seconds is None else monotonic() + seconds
         for number, play in enumerate(plays):
             progress(number, len(plays))
+            if until is not None and monotonic() >= until:
+                coverage.left_out = len(plays) - number
+                break
             missing = play.missing(self.merchant)
             if missing is not None:
                 coverage.skip(play.entries(), missing)

@@ -96,6 +96,8 @@ class Coverage:
         self.played: set[tuple[str, str]] = set()
         """Tables and entries of the plays that the adapter allowed."""
         self.plays = 0
+        self.left_out = 0
+        """Plays of the catalogue for which there was no time."""
         self.examples = 0
 
     def add(self, trials: Iterable[Trial]) -> None:
@@ -130,6 +132,8 @@ class Coverage:
         runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
         tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
+        if self.left_out:
+            lines.append(f"There was no time for {self.left_out} more plays of the catalogue.")
         reasons: dict[str, list[str]] = {}
         for each in self.untried():
             reasons.setdefault(each.reason, []).append(f"{each.table} {each.name!r}")

@@ -20,6 +20,7 @@ from paydouble.stateful.merchant import STATUSES, Merchant
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
 _MOST_KEYS = 4
+_ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
@@ -83,10 +84,15 @@ def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     if not sent or sent[-1].verdict != "replay":
         return
     made = next((each for each in box.ledger.newest_first(PayIn) if each.id == sent[-1].object_id), None)
-    has_failed = made.status in UNSUCCESSFUL if made else sent[-1].status == 422  # noqa: PLR2004 - HTTP
     # A merchant that makes keys of the time has the same one at the same instant.
-    is_older = any(entry.key == sent[-1].key and entry.at < sent[-1].at for entry in log.entries)
-    if has_failed and is_older:
+    earlier = [entry for entry in log.entries if entry.key == sent[-1].key and entry.at < sent[-1].at]
+    if made is None:
+        knows = any(entry.status == sent[-1].status == 422 and not entry.faults for entry in earlier)  # noqa: PLR2004 - HTTP
+    else:
+        # Without its event a merchant asks under the old key what has become of the payment, as it should.
+        ended = [each for each in box.outbox.deliveries.values() if each.event.object_id == made.id]
+        knows = any(each.status == "delivered" and each.event.type in _ENDED for each in ended)
+    if knows and earlier:
         yield Rule.KEY_REUSED, f"used the Idempotency-Key of a failed attempt for a new one ({_named(sent[-1])})"
 
 

@@ -123,6 +123,8 @@ class MerchantMachine(RuleBasedStateMachine):
     """What one call of the adapter may take in real time."""
     phases: ClassVar[tuple[Literal["catalogue", "hunt"], ...]] = ("catalogue", "hunt")
     """What is run, in this order: the fixed plays of the catalogue, and a hunt with random plays."""
+    catalogue_seconds: ClassVar[float | None] = None
+    """How long the catalogue goes on, in real time; None for all of it. The dearest mistakes come first."""
     hunt_seconds: ClassVar[float | None] = None
     """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
     coverage: ClassVar[Coverage]
@@ -161,7 +163,7 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         if "catalogue" in cls.phases:
             run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
-            run.all(cls.coverage, Progress(cls.__name__))
+            run.all(cls.coverage, Progress(cls.__name__), cls.catalogue_seconds)
         if "hunt" in cls.phases:
             try:
                 cls._hunt(hunt)
