@@ -134,6 +134,12 @@ def test_goods_that_were_not_shipped_are_found() -> None:
 class AsksAgain(Shop):
     """Repeats a request that was refused, under a new key."""
 
+    attempts = 0
+
+    def new_key(self, purpose: str) -> str:
+        self.attempts += 1
+        return super().new_key(f"{purpose} {self.attempts}")
+
     def on_declined(self, order: Row) -> None:
         self.begin_attempt(order, order["method"])
         again = self.store.order(order["id"])
@@ -156,6 +162,14 @@ def test_a_refused_request_is_not_repeated_blindly() -> None:
         else:
             play.pay(trouble="unknown code", meanwhile=meanwhile, at=1)
         play.close()
+
+
+def test_a_refusal_that_was_lost_may_be_asked_for_again() -> None:
+    """Under its key; then it is known, and another method is tried."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(1, "method gone", meanwhile="dies", lasts="end")
+        play.pay(1, "reply too late")
 
 
 class Retries(Client):

@@ -53,8 +53,8 @@ def test_a_story_catches_what_the_machine_cannot_know(variant: Variant) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_machine_lets_the_correct_merchant_pass(seed: int) -> None:
-    """Nothing is found where nothing is wrong."""
-    found = hunt(ZooMerchant, seed, 40)
+    """Nothing is found where nothing is wrong; its catalogue is a test of its own."""
+    found = hunt(ZooMerchant, seed, 40, catalogue=False)
 
     assert found.verdict is None
 

@@ -50,7 +50,7 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
     log = box.journal.requests
     earlier = {entry.key for entry in islice(log.entries, start - log.evicted)}
     keys: dict[tuple[str, str | None], str] = {}
-    refused: dict[tuple[str, str | None], bytes] = {}
+    refused: dict[tuple[str, str | None], tuple[str, bytes]] = {}
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
@@ -59,14 +59,14 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
         intent = (entry.operation, _order_of(entry))
         if keys.get(intent, entry.key) != entry.key:
             yield Rule.NEW_KEY, f"took a new Idempotency-Key for a retry ({_named(entry)})"
-        elif refused.get(intent) == entry.body and not clicked:
+        elif intent in refused and _is_the_same_again(entry, *refused[intent]) and not clicked:
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         keys[intent] = entry.key
         if entry.status in {400, 422}:
             keys.pop(intent, None)  # a final refusal: another request may follow, with another body
             # Under an older key it may be the answer to an earlier click, which this click makes again.
             if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
-                refused[intent] = entry.body
+                refused[intent] = entry.key, entry.body
 
 
 def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
@@ -129,6 +129,11 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.EFFECTS, f"fulfilled {name}, but no money has come"
     elif expected.amount_differs(state):
         yield Rule.EFFECTS, f"fulfilled {name}, but another amount was paid than was asked for"
+
+
+def _is_the_same_again(entry: RequestEntry, key: str, body: bytes) -> bool:
+    # Under the same key it is a retry, since the refusal may have been lost.
+    return entry.body == body and entry.key != key
 
 
 def of_acknowledged(merchant: Merchant, order: Order, status: str, event: str, answer: int) -> Iterator[Found]:

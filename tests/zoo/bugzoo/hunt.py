@@ -41,17 +41,19 @@ class Catch:
     """What the catalogue says; empty when it found nothing."""
 
 
-def hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> Catch:
-    """Run the catalogue, then hunt until something is found or so many examples were tried; the hunt shrinks nothing.
+def hunt(merchant: type[ZooMerchant], seed: int, examples: int, *, catalogue: bool = True) -> Catch:
+    """Run the catalogue, unless it is left out, and hunt until something is found or so many examples were tried.
 
-    Every sixty examples the hunt begins again from another seed, as Hypothesis stays near what it has seen.
+    The hunt shrinks nothing. Every sixty examples it begins again from another seed, as Hypothesis stays near what it
+    has seen.
     """
     start = time.perf_counter()
     coverage = Coverage()
     verdict: str | None = None
     report = ""
     try:
-        CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
+        if catalogue:
+            CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
     except MerchantBug as bug:
         verdict, report = bug.verdict, str(bug)
     tried = coverage.plays
