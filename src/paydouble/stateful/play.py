@@ -424,14 +424,13 @@ class Play:
         target, number = self._order(order)
         met = _named(POST_TROUBLES, trouble, "trouble")
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
-        troubled = " ".join(filter(None, (met.description, _named(DURATIONS, lasts, "duration"))))
-        clauses += [words for words in (troubled, _named(MEANWHILE, meanwhile, "meanwhile")) if words]
+        clauses += [met.description, _named(DURATIONS, lasts, "duration"), _named(MEANWHILE, meanwhile, "meanwhile")]
         if scenario != SCENARIOS[0]:
             clauses.append(f"its scenario will be {scenario}")
         match = {"operation": "deposit-creation", "external_identifier": target.id}
         options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts)
         documents = documents_of(met, lasts, **match)
-        with self._step("; ".join(clauses), f"play.{how}({number}{options})", documents):
+        with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
             has_ended = target.status in {"failed", "cancelled"}
             self._box.scenarios.activate(scenario)

@@ -276,10 +276,10 @@ TO_THE_END: Final = "end"
 DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
     {
         0: "",
-        1: "that lasts for one reply",
-        2: "that lasts for 2 replies",
-        6: "that lasts for 6 replies",
-        TO_THE_END: "that lasts to the end",
+        1: "this lasts for one reply",
+        2: "this lasts for 2 replies",
+        6: "this lasts for 6 replies",
+        TO_THE_END: "this lasts to the end",
     }
 )
 """How long a trouble of a POST lasts, in replies; 0 for its own number."""
