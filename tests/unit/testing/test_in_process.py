@@ -11,10 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from orjson import Fragment
 
+from paydouble import Sandbox
 from paydouble.core import json_text
 from paydouble.core.documents import read_json
 from paydouble.testing.calls import encode
-from paydouble.testing.in_process import NotPlain, as_read, plain
+from paydouble.testing.in_process import NotPlain, _finished, _Shell, as_read, plain
 from paydouble.web.control.app import DEEPEST, MOST_VALUES, _parsed
 
 TEXT = st.text("aé\ud800", max_size=2)
@@ -91,3 +92,19 @@ def test_an_answer_without_text_is_as_the_text_is_read(document: dict[str, Any])
 
     assert repr(read) == repr(read_json(json_text.dumps(document)))
     assert read is not document
+
+
+def test_a_wait_delivers_what_became_due_while_it_looked() -> None:
+    """A look lets the timers of a real clock fire; what they send is delivered before the wait gives up."""
+    box = Sandbox(receiver=lambda _: 200)
+    looks: list[str] = []
+
+    def holds() -> bool:
+        if not looks:
+            box.core.sandbox.send_test_webhook("pay-in.succeeded")
+        looks.append("look")
+        return [each.status for each in box.core.sandbox.outbox.deliveries.values()] == ["delivered"]
+
+    waiting = _Shell(box.core).until(box.core.sandbox, holds, 0.0)
+
+    assert (_finished(waiting), len(looks)) == (True, 2)
