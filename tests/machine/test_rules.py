@@ -172,6 +172,15 @@ def test_a_refusal_that_was_lost_may_be_asked_for_again() -> None:
         play.pay(1, "reply too late")
 
 
+def test_a_refusal_of_an_earlier_click_may_be_tried_again() -> None:
+    """Its key was made, and the process killed before it was sent; the next click wants another attempt."""
+    play = Play(shop(shop_part=AsksAgain))
+    play.order()
+    play.pay(meanwhile="dies")
+    play.retry(trouble="method gone")
+    play.close()
+
+
 class Retries(Client):
     """Retries as often, and after such pauses, as a test says."""
 

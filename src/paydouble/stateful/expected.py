@@ -30,6 +30,8 @@ class Order:
     """Why a deposit must exist in the end; None when none has to."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
+    was_clicked: bool = False
+    """Whether the customer has clicked on it before."""
     disturbed_to_the_end: bool = False
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     status: str = "unpaid"

@@ -45,7 +45,7 @@ def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
 def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
     """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal.
 
-    `clicked` is whether the customer has clicked once more meanwhile, so that a refused request may be made again.
+    `clicked` is whether the customer has clicked before or meanwhile, so that a refused request may be made again.
     """
     log = box.journal.requests
     earlier = {entry.key for entry in islice(log.entries, start - log.evicted)}

@@ -465,6 +465,8 @@ class Play:
         start = self._box.journal.requests.total
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
         self._driver.service.interruptions.clear()
+        # A key that an earlier click has made may never have been sent.
+        clicked, target.was_clicked = clicked or target.was_clicked, True
         self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
 
     def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
