@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, Final
 
 import pytest
 from bugzoo.adapter import ZooMerchant
@@ -15,8 +18,14 @@ from bugzoo.shop import Shop
 from bugzoo.store import Row
 
 from paydouble.stateful import MerchantBug, Play, Webhook, explore
+from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.play import Shows, when_it_shows
+from paydouble.stateful.troubles import INJECTED
+from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.stateful.watchdog import is_over
+
+# What can point to an object that a shop knows.
+_NAMES: Final = ("id", "payin_id", "external_identifier", "reference")
 
 
 def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant
@@ -66,10 +75,10 @@ class OnlyAsksLater(OnlyAsks):
 
 @pytest.mark.parametrize(
     ("receiver", "shows"),
-    [(Receiver, "at once"), (AnswersFirst, "after jobs"), (OnlyAsks, "at once"), (OnlyAsksLater, "")],
+    [(Receiver, "at once"), (AnswersFirst, "after jobs"), (OnlyAsks, ""), (OnlyAsksLater, "")],
 )
 def test_when_a_payment_shows_is_found_out(receiver: type[Receiver], shows: Shows) -> None:
-    """In a play without any trouble; a merchant that has to ask for it is not held to anything."""
+    """In a play without any trouble; a merchant that asks for it, at once or later, is not held to anything."""
     assert when_it_shows(shop(receiver_part=receiver)) == shows
 
 
@@ -91,12 +100,106 @@ def test_an_event_that_was_acknowledged_and_lost_is_found() -> None:
         play.pass_time("5s")
         play.interrupt_webhook("database down")
         play.pass_time("1m")
+        play.work_off()
 
     assert (
         caught.value.verdict
         == "The merchant answered 200 to the pay-in.succeeded of order-1 and still calls it pending"
     )
     assert "with Play(ShopAdapter, shows='at once') as play:" in str(caught.value)
+
+
+class KeepsForTheJob(Receiver):
+    """Stores each event before it works on it, answers 200 once it is stored, and leaves what failed to a job."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        with self.store.transaction():
+            self.store.db.execute("create table if not exists kept_events (event text)")
+            self.store.db.execute("insert into kept_events values (?)", (json.dumps(event, default=str),))
+        with suppress(DatabaseDown):
+            self.work_off()
+        return 200
+
+    def work_off(self) -> None:
+        self.store.db.execute("create table if not exists kept_events (event text)")
+        for row in self.store.db.execute("select event from kept_events order by rowid").fetchall():
+            super().accept(json.loads(row["event"], parse_float=Decimal))
+            self.store.db.execute("delete from kept_events where event = ?", (row["event"],))
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_what_was_stored_may_be_left_to_a_job(at: int) -> None:
+    """A receiver that answers 200 and works on the event later has lost nothing, also when it comes again meanwhile."""
+    with Play(shop(receiver_part=KeepsForTheJob), shows="at once") as play:
+        play.order()
+        play.pay()
+        play.pass_time("5s")
+        play.interrupt_webhook("database down", at=at)
+        play.pass_time("5s")
+        play.inject("again")
+        play.work_off()
+
+
+class PaysByJob(ZooMerchant):
+    """Leaves each request to a background job."""
+
+    def start(self) -> None:
+        super().start()
+        self.asked: list[Callable[[], None]] = []
+
+    def pay(self, order_id: str) -> None:
+        self.asked.append(lambda: self.shop.pay(order_id))
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        self.asked.append(lambda: self.shop.refund(order_id, refund_id, amount))
+
+    def tick(self) -> None:
+        asked, self.asked = self.asked, []
+        for request in asked:
+            request()
+        super().tick()
+
+
+def test_a_request_of_a_job_meets_the_trouble() -> None:
+    """The job runs while the trouble of the click is there, not after it."""
+    with Play(PaysByJob) as play:
+        play.order()
+        play.pay(1, "503")
+        play.wait("10s")
+        play.refund(1, "half", "reply lost")
+
+    acted = {(trial.table, trial.name) for trial in play.trials}
+    assert {("POST", "503"), ("refund", "reply lost")} <= acted
+
+
+def test_a_new_key_of_a_job_is_found() -> None:
+    """As one of a click is."""
+
+    class NewKeys(PaysByJob):
+        client_part = NewKeyForEach
+
+    with pytest.raises(MerchantBug, match="new Idempotency-Key"), Play(NewKeys) as play:
+        play.order()
+        play.pay(1, "503")
+
+
+@pytest.mark.parametrize("how", ["unknown order", "unknown refund", "unknown family"])
+def test_an_unknown_object_has_nothing_of_a_known_one(how: str) -> None:
+    """Its members do not point to an order of this shop."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.wait("10s")
+        sent = [json.loads(event.body)["data"]["object"] for event in play.sandbox.journal.events.entries]
+        known = {each[name] for each in sent for name in _NAMES if name in each}
+        crafted = INJECTED[how]
+        assert isinstance(crafted, Crafted)
+        _, body = crafted.make(play.sandbox.journal.events.entries[-1].body, "whsec", 0)
+        named = json.loads(body)["data"]["object"]
+
+    assert not known & {named[name] for name in _NAMES if name in named}
 
 
 @pytest.mark.parametrize("restarted", [False, True])

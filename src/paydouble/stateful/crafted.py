@@ -65,11 +65,16 @@ def _known_id(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
     return sign(forged, "whsec_of_somebody_else", now), forged
 
 
-def _other(kind: str, fields: Mapping[str, object]) -> Callable[[bytes, str, int], tuple[str, bytes]]:
+def _other(kind: str, resource: Mapping[str, object]) -> Callable[[bytes, str, int], tuple[str, bytes]]:
+    # The whole object is another one: members of the earlier event would point to an order of this shop.
     def make(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
         def change(event: dict[str, Any]) -> None:
+            at = event["created_at"]
             event |= {"id": f"evt_{kind}", "type": kind}
-            event["data"]["object"] |= fields
+            event["data"] = {
+                "object": {**resource, "created_at": at, "updated_at": at},
+                "previous_attributes": {"status": "processing"},
+            }
 
         other = _changed(body, change)
         return sign(other, secret, now), other
@@ -77,6 +82,27 @@ def _other(kind: str, fields: Mapping[str, object]) -> Callable[[bytes, str, int
     return make
 
 
+_UNKNOWN_PAY_IN: Final = {
+    "id": "payin_elsewhere",
+    "object": "payin",
+    "reference": "PAY-2345-6789",
+    "external_identifier": "order-of-another-system",
+    "amount": 49.9,
+    "currency": "EUR",
+    "status": "succeeded",
+    "payment_method": {"type": "CREDIT_CARD", "code": "card", "name": "Credit card"},
+    "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+}
+_UNKNOWN_REFUND: Final = {
+    "id": "refund_elsewhere",
+    "object": "refund",
+    "reference": "REF-2345-6789",
+    "payin_id": "payin_elsewhere",
+    "external_identifier": "refund-of-another-system",
+    "amount": 49.9,
+    "currency": "EUR",
+    "status": "succeeded",
+}
 CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
     {
         "half the digest": Crafted("a success is forged with a v1 that is right in its first half alone", _half_right),
@@ -91,17 +117,11 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
         ),
         "unknown order": Crafted(
             "an event comes for an order that this shop does not have",
-            _other(
-                "pay-in.succeeded",
-                {"id": "payin_elsewhere", "external_identifier": "order-of-another-system", "status": "succeeded"},
-            ),
+            _other("pay-in.succeeded", _UNKNOWN_PAY_IN),
         ),
         "unknown refund": Crafted(
             "an event comes for the refund of a payment that this shop does not have",
-            _other(
-                "refund.succeeded",
-                {"id": "refund_elsewhere", "object": "refund", "payin_id": "payin_elsewhere", "status": "succeeded"},
-            ),
+            _other("refund.succeeded", _UNKNOWN_REFUND),
         ),
     }
 )
