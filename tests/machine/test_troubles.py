@@ -40,6 +40,14 @@ def test_a_trouble_to_the_end_is_over_then() -> None:
         assert play.sandbox.ledger.count(PayIn) == 1
 
 
+def test_the_pause_is_that_of_the_429_that_comes() -> None:
+    """An earlier one without headers lasts to the end, so nobody has asked for five seconds."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(trouble="429 without headers", lasts="end")
+        play.pay(trouble="429 with requests left")
+
+
 def test_an_unknown_duration_is_refused() -> None:
     """With the known ones."""
     with pytest.raises(UsageError, match="there is no duration 3; there are: 0, 1, 2, 6, end"):

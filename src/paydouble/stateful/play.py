@@ -437,6 +437,8 @@ class Play:
         documents = documents_of(met, lasts, **match)
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
+            # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
+            pause = None if target.disturbed_to_the_end else met.retry_after_seconds
             has_ended = target.status in {"failed", "cancelled"}
             self._box.scenarios.activate(scenario)
             state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
@@ -446,7 +448,7 @@ class Play:
                 self.story.faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
-            self._create_deposit(how, target, met.retry_after_seconds, clicked=meanwhile == "second click")
+            self._create_deposit(how, target, pause, clicked=meanwhile == "second click")
             self._note_requests("POST", trouble, state, armed, start)
             self._note_requests("meanwhile", meanwhile, state, first, start)
             if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
