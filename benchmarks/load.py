@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import cast
 
+from multidict import CIMultiDict
+
 from benchmarks.machine import has_uvloop
+from paydouble.api.values import Request
 from paydouble.guards.credentials import basic_header
 
 CONNECTIONS = 32
@@ -35,6 +38,18 @@ def deposit_request(path: str = "/api/v1/pay-in/deposit-creation") -> bytes:
         f"Idempotency-Key: {uuid.uuid4()}\r\nContent-Type: application/json\r\nContent-Length: {len(DEPOSIT)}\r\n\r\n"
     )
     return head.encode() + DEPOSIT
+
+
+def deposit(number: int) -> Request:
+    """Return the same request as the pipeline gets it; its key follows from a number."""
+    headers = CIMultiDict(
+        {
+            "Authorization": basic_header(KEY, SECRET),
+            "Idempotency-Key": f"00000000-0000-4000-8000-{number:012d}",
+            "Content-Type": "application/json",
+        }
+    )
+    return Request("POST", "/api/v1/pay-in/deposit-creation", headers, DEPOSIT)
 
 
 @dataclass(slots=True)

@@ -11,27 +11,29 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from multidict import CIMultiDict
-
-from benchmarks.load import DEPOSIT, KEY, SECRET
+from benchmarks.load import KEY, SECRET, deposit
 from benchmarks.receiver import receiving
 from benchmarks.retries import send_all
 from benchmarks.rows import FULL
 from benchmarks.sandboxes import in_process
 from benchmarks.servers import ENVIRONMENT, ROOT
-from paydouble.api.values import Request
-from paydouble.guards.credentials import basic_header
 from paydouble.runtime.host import ClockSpec, Host, HostOptions, SandboxSpec
 
 _DEPOSITS = 20_000
 _LINES = 30
 
 
-def create() -> None:
-    """Take deposits through the pipeline."""
+def host_with_business() -> Host:
+    """Return a host with the business that the load pays as, on a manual clock."""
     host = Host(HostOptions(clock=ClockSpec("manual")))
     host.create(SandboxSpec(business_key=KEY, business_secret=SECRET))
-    requests = [_deposit(number) for number in range(_DEPOSITS)]
+    return host
+
+
+def create() -> None:
+    """Take deposits through the pipeline."""
+    host = host_with_business()
+    requests = [deposit(number) for number in range(_DEPOSITS)]
     _print(lambda: [host.pipeline.handle(request) for request in requests])
 
 
@@ -61,17 +63,6 @@ def start() -> None:
     print("import time: self [us] | cumulative | imported package")
     rows = [line for line in told if line.removeprefix("import time:").strip()[:1].isdigit()]
     print("\n".join(sorted(rows, key=lambda line: int(line.split("|")[1]))[-2 * _LINES :]))
-
-
-def _deposit(number: int) -> Request:
-    headers = CIMultiDict(
-        {
-            "Authorization": basic_header(KEY, SECRET),
-            "Idempotency-Key": f"00000000-0000-4000-8000-{number:012d}",
-            "Content-Type": "application/json",
-        }
-    )
-    return Request("POST", "/api/v1/pay-in/deposit-creation", headers, DEPOSIT)
 
 
 def _print(job: Callable[[], object]) -> None:
