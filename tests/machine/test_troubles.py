@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
 
 from paydouble.core.errors import UsageError
+from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.payments.resources import PayIn
 from paydouble.stateful import MerchantBug, Play, Webhook
 from paydouble.stateful.crafted import CRAFTED
-from paydouble.stateful.troubles import DURATIONS, POST_TROUBLES
+from paydouble.stateful.troubles import (
+    DURATIONS,
+    INJECTED,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    WEBHOOK_TROUBLES,
+    Trouble,
+)
 
 
 def _attempts(play: Play) -> int:
@@ -222,3 +230,26 @@ def test_another_event_comes_meanwhile() -> None:
         play.pass_time("2s")
 
     assert bodies[2] == bodies[0]
+
+
+# Effects that no trouble uses, and why.
+_UNUSED: Final = {
+    "expire_rate": "the adapter has no quotes",
+    "garbage": "a client sees it as any other broken connection",
+    "lost_record": "the service then contradicts itself, and no merchant is right",
+    "no_response": "a client sees it as a reply that is too late",
+    "chunked": "a call in the process has no framing",
+    "hold": "somebody has to release it by hand",
+    "schedule": "a receiver that is down shows what fewer attempts do",
+}
+
+
+def test_every_effect_is_a_trouble() -> None:
+    """A new effect is tried by the machine, or has a reason here why it is not."""
+    tables = (POST_TROUBLES, READ_TROUBLES, WEBHOOK_TROUBLES, INJECTED)
+    troubles = [each for table in tables for each in table.values() if isinstance(each, Trouble)]
+    used = {fault["effect"]["type"] for trouble in troubles for fault in trouble.faults}
+
+    # A webhook before the response is armed by what happens meanwhile.
+    assert {*API_EFFECTS, *WEBHOOK_EFFECTS} - used - set(_UNUSED) == {"before_response"}
+    assert used & set(_UNUSED) == set()
