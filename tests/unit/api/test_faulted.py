@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from drive import DAY, DEPOSITS, Business, data, deposit_body, key, settled
 
+from paydouble.api import faulted
 from paydouble.api.calls import Call
 from paydouble.api.execution import Delayed, Joined
+from paydouble.api.operations import operations
 from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
 
@@ -325,3 +327,10 @@ def test_an_error_after_the_commit_is_not_stored() -> None:
     replies = [lost, business.post(DEPOSITS, deposit_body(), key=key(1))]
 
     assert [reply.status for reply in replies] == [503, 200]
+
+
+def test_each_list_can_be_behind() -> None:
+    """A new list of resources is known to the faults that show it as it was; transactions never change."""
+    lists = {operation.name for operation in operations() if operation.listed}
+
+    assert lists - {"transaction-list"} == set(faulted._LISTS)  # noqa: SLF001 - the table that would lack it
