@@ -49,7 +49,7 @@ def _compare(loop: Loop, effort: Effort) -> Iterator[Row]:
             bare.append(_burst(handler, effort.requests, bare_cpu))
     rate, cpu, tail = _names(loop)
     ratios = [mine.rate / theirs.rate for mine, theirs in zip(ours, bare, strict=True)]
-    yield Row(rate, _rate(ours, ours_cpu), _rate(bare, bare_cpu), ratios, "×", Target(0.60, at_least=True, aim=0.75))
+    yield Row(rate, _rate(ours, ours_cpu), _rate(bare, bare_cpu), ratios, "×", Target(0.55, at_least=True, aim=0.75))
     costs = [mine / theirs for mine, theirs in zip(ours_cpu, bare_cpu, strict=True) if theirs]
     yield Row(cpu, _micros(ours_cpu), _micros(bare_cpu), costs, "×")
     spans = [percentile(each.latencies, 0.99) / percentile(each.latencies, 0.5) for each in ours]

@@ -26,7 +26,6 @@ from paydouble.core.documents import (
     MILLISECONDS,
     PAIRS,
     REAL,
-    SECONDS,
     TEXTS,
     WHOLE,
     Coding,
@@ -41,6 +40,7 @@ from paydouble.core.documents import (
     several,
     written,
 )
+from paydouble.core.health import Health as Health  # noqa: PLC0414 - one of the records, which a server's start needs alone
 from paydouble.core.json_schema import COUNT, FLAG, INTEGER, OBJECT, TEXT, choice, one_of, open_object
 
 if TYPE_CHECKING:  # the core is not loaded by a test that speaks to a server elsewhere
@@ -236,16 +236,6 @@ class Delivery(DeliverySummary):
 
 
 # The state of a sandbox
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The state of a server."""
-
-    status: str = field(metadata=member(TEXT))
-    version: str = field(metadata=member(TEXT))
-    uptime_seconds: float = field(metadata=member(SECONDS))
-    sandboxes: int = field(metadata=member(COUNT))
 
 
 @dataclass(frozen=True, slots=True)

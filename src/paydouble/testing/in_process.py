@@ -63,7 +63,7 @@ class LocalExecutor:
         # Loaded for the first control call: a property test may make thousands of sandboxes and no such call.
         from paydouble.web.addresses import Reached
         from paydouble.web.control.app import answer_call, find
-        from paydouble.web.control.calls import ControlError
+        from paydouble.web.control.replies import ControlError
 
         target, _, query = exchange.path.partition("?")
         try:

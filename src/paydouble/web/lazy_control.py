@@ -13,8 +13,8 @@ from aiohttp import web
 from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX, Addresses
 from paydouble.web.control.access import Access
-from paydouble.web.control.calls import ControlError, reply
 from paydouble.web.control.health import health_of
+from paydouble.web.control.replies import ControlError, reply
 from paydouble.web.targets import origin_form
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from paydouble.web.addresses import Addresses
-from paydouble.web.control.calls import ControlError
+from paydouble.web.control.replies import ControlError
 
 
 class Access:

@@ -19,7 +19,8 @@ from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX, Addresses, Reached
 from paydouble.web.bodies import read_body
 from paydouble.web.control.access import Access
-from paydouble.web.control.calls import Answer, ControlCall, ControlError, ControlRoute, reply
+from paydouble.web.control.calls import Answer, ControlCall, ControlRoute
+from paydouble.web.control.replies import ControlError, reply
 from paydouble.web.control.routes import ROUTES
 from paydouble.web.targets import origin_form, parse_query
 

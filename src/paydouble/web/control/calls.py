@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from aiohttp import web
-from multidict import CIMultiDict
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from paydouble.core import json_text
 from paydouble.core.documents import Document, component
-from paydouble.core.errors import PaydoubleError
 from paydouble.core.instants import parse_instant
 from paydouble.core.json_schema import COUNT, TEXT, Schema, described, list_of, object_of, or_null, reference
 from paydouble.web.addresses import Reached
+from paydouble.web.control.replies import ControlError
 
 if TYPE_CHECKING:
     from paydouble.runtime.host import Host
@@ -35,22 +33,6 @@ LARGEST_PAGE: Final = 1000
 DEFAULT_PAGE: Final = 100
 
 
-class ControlError(PaydoubleError):
-    """A refused control call: status, a stable code, a message, and the member that is wrong."""
-
-    def __init__(self, status: int, code: str, message: str, member: str = "") -> None:
-        """Take the status and the members of the answer."""
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.member = member
-
-    def document(self) -> Document:
-        """Return the answer's body."""
-        error = {"code": self.code, "message": str(self)}
-        return {"error": {**error, "member": self.member} if self.member else error}
-
-
 REFUSAL: Final[Mapping[str, Schema]] = {
     "Refusal": object_of({"error": reference("RefusalReason")}),
     "RefusalReason": object_of(
@@ -62,19 +44,6 @@ REFUSAL: Final[Mapping[str, Schema]] = {
     ),
 }
 """The schemas of `ControlError.document`."""
-
-
-def reply(status: int, document: Document) -> web.Response:
-    """Return a JSON answer that caches must not store.
-
-    It ends with a newline, so that a shell prints its prompt on a new line.
-    """
-    headers = CIMultiDict(
-        (("Content-Type", "application/json"), ("Server", "paydouble"), ("Cache-Control", "no-store"))
-    )
-    if status == 401:  # noqa: PLR2004 - HTTP
-        headers["WWW-Authenticate"] = "Bearer"
-    return web.Response(body=json_text.dumps(document) + b"\n", status=status, headers=headers)
 
 
 class Body(BaseModel):

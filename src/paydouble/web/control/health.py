@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from paydouble.core.documents import Document, dump
+from paydouble.core.health import Health
 from paydouble.runtime.host import Host
 from paydouble.version import __version__
 
@@ -13,6 +14,4 @@ _STARTED = time.monotonic()
 
 def health_of(host: Host) -> Document:
     """Return the document of a server's `Health`."""
-    from paydouble.records import Health  # noqa: PLC0415 - a server that is not asked starts without the records
-
     return dump(Health("ok", __version__, time.monotonic() - _STARTED, len(host.registry)))

@@ -19,8 +19,9 @@ from paydouble.payments.events import EVENT_TYPES, FAMILIES
 from paydouble.records import Event, Request, UnclaimedRequest, show_event, show_request, show_unclaimed
 from paydouble.sandbox import Sandbox
 from paydouble.verification import Criterion
-from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, ControlError, Noun, listed, listing, shown
+from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Noun, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.replies import ControlError
 from paydouble.web.control.verification import VERDICT, Journal, Members, Question, alone, given
 
 

@@ -18,8 +18,9 @@ from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
 from paydouble.web.addresses import Reached
-from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, ControlError, Noun, listed, listing, shown
+from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Noun, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.replies import ControlError
 
 _MONEY: Final = {
     "refunded_amount": described("What was given back.", AMOUNT),

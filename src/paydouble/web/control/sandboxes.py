@@ -17,20 +17,9 @@ from paydouble.records import Advanced, ClockState, SandboxState, clock_of, sand
 from paydouble.runtime.host import ClockSpec, SandboxSpec
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import RESET_SCOPES
-from paydouble.web.control.calls import (
-    PAGE,
-    SANDBOX,
-    Body,
-    ControlCall,
-    ControlError,
-    Instant,
-    Noun,
-    Secret,
-    listed,
-    listing,
-    shown,
-)
+from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Instant, Noun, Secret, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.replies import ControlError
 
 
 class ClockBody(Body):

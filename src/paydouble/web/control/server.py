@@ -10,9 +10,10 @@ from aiohttp import web
 from paydouble.core.documents import Document, schema
 from paydouble.core.json_schema import TEXT
 from paydouble.records import Health
-from paydouble.web.control.calls import ControlCall, ControlError, Noun
+from paydouble.web.control.calls import ControlCall, Noun
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.health import health_of
+from paydouble.web.control.replies import ControlError
 
 
 def health(call: ControlCall) -> Document:

@@ -15,8 +15,9 @@ from paydouble.core.json_schema import TEXT
 from paydouble.feed import KINDS, Note
 from paydouble.records import show_attempt, show_event, show_request, show_summary
 from paydouble.sandbox import Sandbox
-from paydouble.web.control.calls import SANDBOX, ControlCall, ControlError, Noun
+from paydouble.web.control.calls import SANDBOX, ControlCall, Noun
 from paydouble.web.control.calls import ControlRoute as Row
+from paydouble.web.control.replies import ControlError
 
 # A comment line at this interval, so that a proxy does not close a quiet stream.
 PING_SECONDS = 15.0
