@@ -1,4 +1,4 @@
-"""The load: requests that are built beforehand, over connections that stay open, for less work than any server does.
+"""The load: requests that are built before, over connections that stay open, for less work than any server does.
 
 Each connection has one request in flight. An answer is measured by its Content-Length and not looked at further, except
 that its status must be a success: a server that refuses quickly has not been quick.

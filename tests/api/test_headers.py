@@ -61,7 +61,7 @@ def test_no_answer_but_a_401_and_a_429_carries_anything_undocumented(send: Calla
     ],
 )
 def test_a_401_says_how_to_authenticate(send: Callable[[Business], Reply]) -> None:
-    """A 401 has the challenge that HTTP Basic requires, whoever it is said to, and nothing else."""
+    """A 401 has the challenge that HTTP Basic requires, whatever the reason, and nothing else."""
     business = Business()
     business.arm("error", status=401)
 

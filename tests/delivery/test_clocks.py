@@ -366,7 +366,7 @@ async def test_a_clock_made_manual_stops_immediately(client: Client) -> None:
     armed = pump._alarm is not None  # noqa: SLF001 - that nothing is going to happen shows nowhere else
     clock = (await box.control("PUT", "/clock", {"mode": "manual"})).document
 
-    assert (armed, pump._alarm) == (True, None)  # noqa: SLF001 - likewise
+    assert (armed, pump._alarm) == (True, None)  # noqa: SLF001 - as above
     assert (clock["mode"], clock["pending"]) == ("manual", 1)
 
 

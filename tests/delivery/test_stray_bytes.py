@@ -237,7 +237,7 @@ FLOODS: list[tuple[Callable[[Exchange], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "reason"), FLOODS, ids=["one too many", "for ever", "long", "after empty lines"])
+@pytest.mark.parametrize(("answer", "reason"), FLOODS, ids=["one too many", "without end", "long", "after empty lines"])
 async def test_a_flood_of_interim_answers_is_a_failed_attempt(client: Client, answer: Answer, reason: str) -> None:
     """It is cancelled immediately, not after the timeout, and has an error."""
     async with receiving(answer) as receiver:

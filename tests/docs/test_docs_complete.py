@@ -91,7 +91,7 @@ def test_every_command_and_option(path: str, command: click.Command) -> None:
 
 
 def test_every_assumption_has_a_setting_or_a_reason() -> None:
-    """Whoever knows better than the double finds out how to say so, or why there is nothing to say."""
+    """Each assumption names the setting that changes it, or says that there is one answer."""
     _, _, tables = _page("settings").partition("## Every assumption")
     rows = [line.strip("|").split("|") for line in tables.splitlines() if line.startswith("| ")]
     decided = {question.strip(): otherwise.strip() for question, _, otherwise in rows if question.strip() != "question"}

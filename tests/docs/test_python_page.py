@@ -50,9 +50,9 @@ class _Shop:
         url = f"{base_url}/pay-in/deposit-creation"
         request = urllib.request.Request(url, json.dumps(deposit_body()).encode(), headers)  # noqa: S310 - our own server
         try:
-            urllib.request.urlopen(request)  # noqa: S310 - likewise
+            urllib.request.urlopen(request)  # noqa: S310 - as above
         except OSError:
-            urllib.request.urlopen(request).close()  # noqa: S310 - likewise
+            urllib.request.urlopen(request).close()  # noqa: S310 - as above
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

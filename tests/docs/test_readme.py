@@ -59,7 +59,7 @@ def test_its_commands_do_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(480)
 def test_its_commands_can_be_run_again(tmp_path: Path) -> None:
-    """On the server that still runs, whoever walks through it a second time is refused nothing."""
+    """On the server that still runs, a second walk through it is refused nothing."""
     marked = [block for block in blocks(README) if block.mark]
     again = [block for block in marked if block.mark == "run" and not block.argument]
     printed = []

@@ -604,8 +604,8 @@ async def test_an_answer_at_once_keeps_its_connection_open(shop: Caller, seen: S
             assert connection.keepalive_timeout - 5 < timer.when() - loop.time() <= connection.keepalive_timeout
         assert (await line.ask(_get(shop))).status == 200
 
-        connection._next_keepalive_close_time = 0.0  # noqa: SLF001 - likewise
-        connection._process_keepalive()  # noqa: SLF001 - likewise
+        connection._next_keepalive_close_time = 0.0  # noqa: SLF001 - as above
+        connection._process_keepalive()  # noqa: SLF001 - as above
         async with asyncio.timeout(AT_MOST_SECONDS):
             assert await line.reader.read() == b""
 

@@ -199,7 +199,7 @@ async def test_all_bodies_together_are_bounded() -> None:
         assert (re.match(rb"HTTP/1.1 (\d+)", first) or [b"", b""])[1] == b"200"
         assert taken.status == 200
         async with asyncio.timeout(AT_MOST_SECONDS):
-            while bodies.used:  # noqa: ASYNC110 - likewise
+            while bodies.used:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.001)
 
 
@@ -214,7 +214,7 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_holds_nothing(client
         while bodies.used < 400:  # noqa: ASYNC110 - nothing tells how far a body has come
             await asyncio.sleep(0.001)
         writer.transport.abort()
-        while bodies.used:  # noqa: ASYNC110 - likewise
+        while bodies.used:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.001)
 
 

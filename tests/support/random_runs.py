@@ -13,12 +13,12 @@ from drive import DAY, DEPOSITS, Business, deposit_body, key
 
 from paydouble.api.values import Reply
 from paydouble.core.errors import ApiError, IllegalTransition
-from paydouble.payments.lifecycle import TABLES, is_final
+from paydouble.payments.lifecycle import TABLES, first, is_final
 from paydouble.payments.resources import Dispute, PayIn, Payout, Refund, Resource
 
 REFUNDS = "/refund/refund-creation"
 KINDS: dict[str, type[Resource]] = {"payin": PayIn, "refund": Refund, "dispute": Dispute, "payout": Payout}
-INITIAL = {"payin": "created", "refund": "created", "dispute": "needs_response"}
+INITIAL = {name: first(kind.TABLE) for name, kind in KINDS.items()}
 
 
 @dataclass

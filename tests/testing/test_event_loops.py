@@ -97,11 +97,11 @@ def test_ports_that_are_blocked() -> None:
             known = loop._selector  # noqa: SLF001 - what is tested
             assert isinstance(known, selectors.BaseSelector)
             if secretive:
-                loop._selector = None  # noqa: SLF001 - likewise
+                loop._selector = None  # noqa: SLF001 - as above
             try:
                 return receiver.port, blocked_ports()
             finally:
-                loop._selector = known  # noqa: SLF001 - likewise
+                loop._selector = known  # noqa: SLF001 - as above
 
     port, found = asyncio.run(listening(secretive=False))
     _, hidden = asyncio.run(listening(secretive=True))

@@ -9,6 +9,7 @@ and the operation's answer is stored under the key; only what the client gets is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
@@ -181,7 +182,8 @@ def prepare(call: Execution) -> None:
     except UsageError:
         return  # the operation refuses it
     call.scenario_name = scenario.name
-    box.prepare(scenario, identifier)
+    with suppress(UsageError):  # settings that do not fit: the operation refuses it
+        box.prepare(scenario, identifier)
 
 
 def plan(call: Execution, point: str) -> Plan | None:

@@ -139,7 +139,8 @@ class Box:
 
     @cached_property
     def _api(self) -> Connections:
-        # With a control port of its own, the API is elsewhere. The call has no credentials, so no journal records it.
+        # With a control port of its own, the API is elsewhere. The call has no credentials, so no sandbox has it;
+        # it is among the unclaimed requests alone.
         status, _ = self._ask("GET", "/api/v1/pay-in", None)
         here = status == 401  # noqa: PLR2004 - HTTP
         return self._control if here else Connections(self._base_url.removesuffix("/api/v1"))

@@ -1,4 +1,4 @@
-"""The worker: takes what is due, and lets go of it only when it is done."""
+"""The worker: takes each job that is due, and removes it when it is done."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class Worker:
             self.finish(job)
 
     def do_poll(self, job: Job) -> None:
-        """Ask about an order, now and then, for ever."""
+        """Ask about an order, from time to time, without end."""
         self.poll(Order.objects.get(id=job.subject))
         Job.objects.filter(id=job.id).update(due=self.now() + POLL_EVERY, leased_until=0, runs=0)
 

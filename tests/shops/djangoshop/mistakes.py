@@ -1,7 +1,7 @@
 """What this shop can get wrong: the name of each mistake, and what it does and whose story it resembles."""
 
 MISTAKES = {
-    "job_outside_the_transaction": "the charge is committed before its job is, and a crash between them leaves it unsent for ever "
+    "job_outside_the_transaction": "the charge is committed before its job is, and a crash between them leaves it unsent "
     "(saleor/saleor#10851)",
     "no_lease": "a job that died while running is never taken up again (tutur3u/platform#4603)",
     "key_made_by_the_job": "the key is made when the job runs, so that each run has another (medusajs/medusa#16681)",

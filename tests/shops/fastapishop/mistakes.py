@@ -1,7 +1,7 @@
 """What this shop can get wrong: the name of each mistake, and what it does and whose story it resembles."""
 
 MISTAKES = {
-    "key_in_memory": "the key of an attempt lives in the process and is another one after a restart (post-mortem: keys in a "
+    "key_in_memory": "the key of an attempt is kept in the process and is another one after a restart (post-mortem: keys in a "
     "local cache)",
     "key_from_the_cart": "the key is a hash of amount and currency, so that equal carts share it (post-mortem: one key for "
     "several requests)",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from drive import DAY, DEPOSITS, Business, data, deposit_body, key, settled
 
+from paydouble import Sandbox
 from paydouble.api import faulted
 from paydouble.api.calls import Call
 from paydouble.api.execution import Delayed, Joined
@@ -158,7 +159,7 @@ def test_a_failure_of_ours_leaves_nothing_behind() -> None:
 
 
 def test_a_joiner_is_judged_by_who_holds_the_key_now() -> None:
-    """When the slow request is abandoned and another one takes the key, whoever waited gets the conflict."""
+    """When the slow request is abandoned and another one takes the key, each one that waited gets the conflict."""
     business = Business(processing_time="1s")
     first = business.begin(DEPOSITS, deposit_body(), key=key(1))
     joiner = business.begin(DEPOSITS, deposit_body(), key=key(1))
@@ -334,3 +335,19 @@ def test_each_list_can_be_behind() -> None:
     lists = {operation.name for operation in operations() if operation.listed}
 
     assert lists - {"transaction-list"} == set(faulted._LISTS)  # noqa: SLF001 - the table that would lack it
+
+
+@pytest.mark.parametrize("faults", ["", "faults:\n  - {effect: {type: latency, fixed: 1s}}\n"])
+def test_a_scenario_that_contradicts_the_settings_is_refused(faults: str) -> None:
+    """A deposit that chooses it gets an answer that says why, and leaves nothing behind."""
+    box = Sandbox(settings={"webhooks": {"schedule": ["0s"], "repeat_last": False}})
+    settings = "settings: {webhooks: {repeat_last: true}}\n"
+    box.scenarios.upload(f"name: mine\nsummary: Repeats.\n{settings}{faults}lifecycle: {{pay_in: []}}\n")
+    customer = {"first_name": "Ada", "last_name": "Lovelace", "email": "mine@scenario.test"}
+
+    answer = box.handle("POST", "/pay-in/deposit-creation", deposit_body(customer=customer))
+
+    error = answer.json()["error"]
+    assert (answer.status, error["code"]) == (422, "VALIDATION_ERROR")
+    assert "the last delay is repeated" in error["message"]
+    assert (box.pay_ins.list(), box.faults.list(), len(box.events.list())) == ([], [], 0)

@@ -167,7 +167,7 @@ class Forever(Client):
 
 @mistake(9)
 class RetriesForEver(Forever):
-    """Retries a stored 500 for ever."""
+    """Retries a stored 500 without end."""
 
     again = frozenset({500})
 

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 def create_deposit(call: Call) -> Document:
     """Create a deposit; emits pay-in.created."""
-    return open_deposit(call.sandbox, call.payload, call.scenario or _chosen(call), call.plan)
+    scenario = call.scenario or _chosen(call)
+    try:
+        return open_deposit(call.sandbox, call.payload, scenario, call.plan)
+    except UsageError as error:
+        reason = f"The scenario {scenario.name!r} does not fit the settings of this sandbox: {error}."
+        raise ApiError("VALIDATION_ERROR", reason) from None
 
 
 def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, plan: Plan | None = None) -> Document:
