@@ -6,7 +6,8 @@ import threading
 import time
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, ClassVar
+from itertools import count
+from typing import Any, ClassVar, Literal
 
 import pytest
 from bugzoo.adapter import ZooMerchant
@@ -14,7 +15,7 @@ from bugzoo.adapter import ZooMerchant
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
-from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook
+from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook, explore
 from paydouble.stateful.service import Service
 
 
@@ -96,6 +97,26 @@ def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
 
     with pytest.raises(AdapterMisfit, match="hangs while it is being made"):
         Play(HangsAtOnce, patience_seconds=0.05)
+
+
+@pytest.mark.parametrize(("phase", "made_before"), [("catalogue", 0), ("catalogue", 30), ("hunt", 6), ("hunt", 15)])
+@pytest.mark.parametrize("again", [False, True])
+def test_an_adapter_that_raises_while_it_is_made_is_named(
+    phase: Literal["catalogue", "hunt"], made_before: int, *, again: bool
+) -> None:
+    """With its error and the place, whichever play it is made for, and whether or not it raises again."""
+    numbers = count()
+
+    class Raises(ZooMerchant):
+        def __init__(self, service: Any) -> None:  # noqa: ANN401 - any service
+            number = next(numbers)
+            if number == made_before or (again and number > made_before):
+                raise KeyError("DATABASE_URL")
+            super().__init__(service)
+
+    told = r"adapter Raises raised KeyError: 'DATABASE_URL' at test_adapters.py:\d+ while it was being made"
+    with pytest.raises(AdapterMisfit, match=told):
+        explore(Raises, examples=30, phases=(phase,))
 
 
 def test_an_endless_wait_is_cut_short() -> None:

@@ -182,7 +182,10 @@ class Driver:
             with self._watchdog.watch():
                 made = make(self.service)
         except Hanging:
-            raise AdapterMisfit(f"The adapter {make} hangs while it is being made") from None
+            raise AdapterMisfit(f"The adapter {_name_of(make)} hangs while it is being made") from None
+        except Exception as error:
+            raised = place_of(error)
+            raise AdapterMisfit(f"The adapter {_name_of(make)} raised {raised} while it was being made") from error
         if not isinstance(made, Merchant):
             raise AdapterMisfit(f"The adapter is a {type(made).__name__}; derive it from paydouble.stateful.Merchant")
         return made
@@ -327,6 +330,10 @@ class Driver:
         self.service.killed = False
         self.service.interruptions.clear()
         self.call("restart")
+
+
+def _name_of(make: MakeMerchant) -> str:
+    return getattr(make, "__name__", repr(make))
 
 
 def _kill() -> None:

@@ -70,7 +70,7 @@ from paydouble.stateful.troubles import (
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
-from paydouble.stateful.verdicts import MerchantBug
+from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
@@ -131,6 +131,7 @@ class MerchantMachine(RuleBasedStateMachine):
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
     shows: ClassVar[Shows] = ""
+    misfits: ClassVar[list[AdapterMisfit]]
     preferred: Callable[[str, str], str]
     play: Play
 
@@ -141,7 +142,7 @@ class MerchantMachine(RuleBasedStateMachine):
         """
         super().__init_subclass__()
         cls.coverage = Coverage()
-        cls.preferences = Preferences()
+        cls.preferences, cls.misfits = Preferences(), []
 
         def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
             cls.run(self.settings)
@@ -159,7 +160,7 @@ class MerchantMachine(RuleBasedStateMachine):
         `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried.
         """
         merchant = cls._merchant()
-        cls.coverage, cls.preferences = Coverage(), Preferences()
+        cls.coverage, cls.preferences, cls.misfits = Coverage(), Preferences(), []
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         if "catalogue" in cls.phases:
             run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
@@ -184,6 +185,16 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @classmethod
     def _hunt(cls, hunt: settings) -> None:
+        try:
+            cls._hunt_on(hunt)
+        except Exception:
+            # Hypothesis may have reported it as an example that is not the same when it is repeated.
+            if cls.misfits:
+                raise cls.misfits[0] from None
+            raise
+
+    @classmethod
+    def _hunt_on(cls, hunt: settings) -> None:
         if cls.hunt_seconds is None:
             run_state_machine_as_test(cls, settings=hunt)
             return
@@ -195,7 +206,7 @@ class MerchantMachine(RuleBasedStateMachine):
             # Hypothesis counts examples, not seconds; each round has a seed of its own, from the first.
             seed = f"{first}/{number}" if first is not None or hunt.derandomize else None
             each: Any = type(cls.__name__, (cls,), {"_hypothesis_internal_use_seed": seed})
-            each.coverage, each.preferences = cls.coverage, cls.preferences
+            each.coverage, each.preferences, each.misfits = cls.coverage, cls.preferences, cls.misfits
             run_state_machine_as_test(each, settings=settings(hunt, max_examples=_ROUND))
 
     @classmethod
@@ -209,9 +220,13 @@ class MerchantMachine(RuleBasedStateMachine):
         """Start with an empty shop, and with half of the vocabulary preferred."""
         merchant = self._merchant()
         self.preferred = self.preferences.of(preference, self.coverage)
-        self.play = Play(
-            merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds, shows=self.shows
-        )
+        try:
+            self.play = Play(
+                merchant, dialect=dialect, seed=self.seed, patience_seconds=self.patience_seconds, shows=self.shows
+            )
+        except AdapterMisfit as misfit:
+            self.misfits.append(misfit)
+            raise
 
     @_few_orders
     @rule(price=_prices, troubles=st.lists(_post_troubles, min_size=1, max_size=2))

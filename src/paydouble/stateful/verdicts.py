@@ -29,7 +29,10 @@ class MerchantBug(AssertionError):
 
 
 class AdapterMisfit(PaydoubleError):
-    """The adapter cannot be used: it lacks a method, or is not a `Merchant`. It says nothing about the merchant."""
+    """The adapter cannot be used: it lacks a method, is not a `Merchant`, or raises while it is being made.
+
+    It says nothing about the merchant.
+    """
 
 
 class Runaway(BaseException):
