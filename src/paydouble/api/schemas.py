@@ -65,7 +65,8 @@ def _url(value: str) -> str:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+# A month at most. The limits come ahead of the validator, or they would be checked in Python.
+Seconds = Annotated[int, Field(ge=60, le=2_592_000), BeforeValidator(_whole)]
 Amount = Annotated[
     Decimal,
     Field(gt=0),  # ahead of the validator, or it would be checked in Python
@@ -136,10 +137,8 @@ class DepositRequest(Payload):
     country: Country | None = assumed(None)
     notification_url: WebUrl | None = assumed(None, description="Wins over the business's own for this deposit.")
     return_url: WebUrl | None = assumed(None)
-    expires_in: Whole | None = assumed(
+    expires_in: Seconds | None = assumed(
         None,
-        ge=60,
-        le=2_592_000,
         description="Seconds until an unpaid deposit is cancelled; as the setting `pay_in_expires_in` when absent.",
     )
     metadata: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=500)]] | None = (
