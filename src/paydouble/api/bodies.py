@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from paydouble.config import Settings
 from paydouble.core import json_text
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
     from paydouble.api.values import Request
 
 
-class Body(NamedTuple):
+@dataclass(slots=True)
+class Body:
     """A body's value, or why it is refused."""
 
     parsed: Any = None

@@ -127,7 +127,7 @@ class Ledger:
         self, now: int, order: Order, *, checkout_base: str, scenario: str = ""
     ) -> tuple[PayIn, Document]:
         """Open a deposit, `created`; return it with its documented members as its first event has them."""
-        # By position, since keyword arguments for so many members are the slowest line of a deposit.
+        # By position; see `api.handlers.pay_ins.open_deposit`.
         pay_in = PayIn(
             self._ids.make("payin"),
             len(self._order[PayIn]) + 1,

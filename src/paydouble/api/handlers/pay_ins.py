@@ -48,17 +48,19 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
     if sandbox.settings.duplicate_external_identifier != "allow":
         refuse_duplicate(sandbox, PayIn, members["external_identifier"])
     seconds = members["expires_in"]
+    payer = vars(members["customer"])
+    # By position, since keyword arguments for so many members take longer than any other line of a deposit.
     order = Order(
-        external_identifier=members["external_identifier"],
-        amount=amount,
-        currency=currency,
-        payment_method=method.named,
-        customer=Customer(**vars(members["customer"])),
-        expires_in_ms=sandbox.settings.pay_in_expires_in if seconds is None else seconds * 1000,
-        return_url=members["return_url"],
-        notification_url=members["notification_url"],
-        metadata=members["metadata"],
-        digits=digits,
+        sandbox.settings.pay_in_expires_in if seconds is None else seconds * 1000,
+        members["external_identifier"],
+        amount,
+        currency,
+        digits,
+        method.named,
+        Customer(payer["first_name"], payer["last_name"], payer["email"]),
+        members["return_url"],
+        members["notification_url"],
+        members["metadata"],
     )
     pay_in, document = sandbox.create_pay_in(scenario, order)
     return pay_in.extended(document, sandbox.ledger.stamp)
