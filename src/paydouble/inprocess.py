@@ -31,6 +31,10 @@ from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outco
 # 2026-01-01T00:00:00Z: where a clock begins by default.
 START_MS: Final = 1_767_225_600_000
 RECEIVER_URL: Final = "http://receiver.test/webhooks"
+SERVER_URL: Final = "http://paydouble.test"
+"""Where transports answer for a sandbox in a process; no network knows the name."""
+BASE_URL: Final = SERVER_URL + PREFIX
+"""The base URL of such a sandbox: like every base URL of this package it ends with the prefix of the API."""
 _DEFAULT: Final = Settings.model_construct()
 
 

@@ -1,4 +1,4 @@
-"""A merchant's own HTTP client in a play: requests, and httpx with and without async."""
+"""A merchant's own HTTP client in a play: requests, httpx with and without async, and aiohttp."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import aiohttp
 import httpx
 import pytest
 import requests
 from bugzoo.adapter import ZooMerchant
 from bugzoo.client import Client
 
+from paydouble import Sandbox
 from paydouble.faults.model import parse_fault
+from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import Answer, MerchantBug, Play
 from paydouble.stateful.catalogue import CataloguePlay, CatalogueRun, step
 from paydouble.stateful.requests_adapter import RequestsAdapter
 from paydouble.stateful.service import Response, Service
 from paydouble.stateful.troubles import POST_TROUBLES, documents_of
+from paydouble.stateful.verdicts import ProcessKilled, Runaway
+from paydouble.testing.aiohttp_connector import SandboxConnector
 from paydouble.testing.transports import AsyncHttpxTransport, HttpxTransport
 
 Send = Callable[[Any, str, str, Mapping[str, str], bytes], Answer]
@@ -65,6 +70,25 @@ def by_async_httpx(service: Any, method: str, url: str, headers: Mapping[str, st
     return Response(answer.status_code, answer.headers, answer.content)  # type: ignore[arg-type]
 
 
+def by_aiohttp(service: Any, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:  # noqa: ANN401
+    """Send with aiohttp in a loop of its own."""
+
+    async def send() -> Answer:
+        timeout = aiohttp.ClientTimeout(total=30)
+        async with (
+            aiohttp.ClientSession(connector=SandboxConnector(service), timeout=timeout) as session,
+            session.request(method, url, headers=headers, data=body, allow_redirects=False) as answer,
+        ):
+            return Response(answer.status, answer.headers, await answer.read())
+
+    try:
+        return asyncio.run(send())
+    except TimeoutError:
+        raise
+    except aiohttp.ClientError as error:
+        raise ConnectionError from error
+
+
 def adapter(send: Send) -> type[ZooMerchant]:
     """Return the correct merchant with another HTTP client; what it calls must not be entered twice."""
 
@@ -78,7 +102,7 @@ def adapter(send: Send) -> type[ZooMerchant]:
     return type("ShopAdapter", (ZooMerchant,), {"client_part": Sends, "interleaves": False})
 
 
-@pytest.mark.parametrize("send", [by_requests, by_httpx, by_async_httpx])
+@pytest.mark.parametrize("send", [by_requests, by_httpx, by_async_httpx, by_aiohttp])
 @pytest.mark.parametrize("trouble", POST_TROUBLES)
 def test_a_merchant_keeps_its_own_client(send: Send, trouble: str) -> None:
     """Every trouble reaches it as its client's own error or answer, and it survives."""
@@ -99,6 +123,50 @@ def test_a_whole_catalogue_goes_through_a_client() -> None:
     merchant = type("ShopAdapter", (adapter(by_requests),), {"client_part": NewKey})
     with pytest.raises(MerchantBug, match="took a new Idempotency-Key"):
         CatalogueRun(merchant).one(CataloguePlay((step("order"), step("pay", 1, "reply lost"))))
+
+
+@pytest.mark.parametrize("prefix", ["", "/api/v1"])
+@pytest.mark.parametrize("send", [by_requests, by_httpx, by_async_httpx, by_aiohttp])
+def test_the_base_url_ends_with_the_prefix(send: Send, prefix: str) -> None:
+    """A path is put behind it; a client that adds the prefix itself can be given the same URL."""
+    service = Service(InProcess(shares_clock=True), lambda _rule, text: pytest.fail(text))
+    headers = {"Authorization": basic_header(service.business_key, service.business_secret)}
+
+    answer = send(service, "GET", f"{service.base_url}{prefix}/pay-in", headers, b"")
+
+    assert service.base_url == Sandbox().base_url == "http://paydouble.test/api/v1"
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("interrupted", [ProcessKilled, Runaway])
+def test_what_ends_a_merchant_passes_through_aiohttp(interrupted: type[BaseException]) -> None:
+    """It is raised where the merchant waits for its answer, and does not stay in a task of the connector."""
+
+    class Dies:
+        def call(self, *_: object) -> Answer:
+            raise interrupted
+
+    with pytest.raises(interrupted):
+        by_aiohttp(Dies(), "GET", "http://paydouble.test/api/v1/pay-in", {}, b"")
+
+
+def test_requests_ask_a_sandbox() -> None:
+    """The same adapter takes one: nothing is added to a request, and a lost answer raises what requests raises."""
+    box = Sandbox()
+    session = requests.Session()
+    session.mount("http://", RequestsAdapter(box))
+    listed = session.get(f"{box.base_url}/pay-in", params={"limit": "5"}, auth=box.auth)
+    refused = session.get(f"{box.base_url}/pay-in")
+    box.faults.add("no_response")
+    with pytest.raises(requests.ReadTimeout):
+        session.get(f"{box.base_url}/pay-in", auth=box.auth, timeout=3)
+    box.down()
+    with pytest.raises(requests.ConnectionError):
+        session.get(f"{box.base_url}/pay-in", auth=box.auth)
+    session.close()
+
+    assert (listed.status_code, listed.json()["data"]["items"], refused.status_code) == (200, [], 401)
+    assert box.requests[0].target == "/api/v1/pay-in?limit=5"
 
 
 def test_what_requests_and_httpx_raise() -> None:

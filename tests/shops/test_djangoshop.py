@@ -8,9 +8,9 @@ from typing import Any
 import djangoshop
 import pytest
 import requests
-from carriers import RequestsCarrier, SandboxLine
 
 from paydouble import Sandbox, sign
+from paydouble.stateful.requests_adapter import RequestsAdapter
 
 
 class World:
@@ -32,7 +32,7 @@ class World:
         self.client = Client(enforce_csrf_checks=True)
         session = requests.Session()
         session.auth = (self.sandbox.business_key, self.sandbox.business_secret)
-        session.mount("http://pay", RequestsCarrier(SandboxLine(self.sandbox)))
+        session.mount("http://pay", RequestsAdapter(self.sandbox))
         self.worker = Worker(session, "http://pay", self.now, frozenset(bugs))
         Order.objects.create(id="o-1", amount="49.90", currency="EUR", email="d@shop.example")
 

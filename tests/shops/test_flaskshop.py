@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from carriers import RequestsCarrier, SandboxLine
 from flaskshop.app import Shop, create_app
 from flaskshop.gateway import Gateway
 from flaskshop.models import Base
@@ -15,6 +14,7 @@ from sqlalchemy import StaticPool, create_engine
 from sqlalchemy.orm import sessionmaker
 
 from paydouble import Sandbox, sign
+from paydouble.stateful.requests_adapter import RequestsAdapter
 
 
 class World:
@@ -26,7 +26,7 @@ class World:
         Base.metadata.create_all(engine)
         auth = (self.sandbox.business_key, self.sandbox.business_secret)
         gateway = Gateway("http://service", auth, self.now, self.sleep, frozenset(bugs))
-        gateway.session.mount(gateway.base_url, RequestsCarrier(SandboxLine(self.sandbox)))
+        gateway.session.mount(gateway.base_url, RequestsAdapter(self.sandbox))
         self.shop = Shop(sessionmaker(engine), gateway, self.sandbox.webhook_secret, frozenset(bugs))
         self.client = create_app(self.shop).test_client()
         self.client.post("/orders", json={"id": "o-1", "amount": "49.90", "currency": "EUR"})

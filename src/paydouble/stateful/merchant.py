@@ -62,6 +62,7 @@ class ServiceLike(Protocol):
     """What a merchant is made with: the payment service, the time, and checkpoints."""
 
     base_url: str
+    """The URL of the API, which ends with `/api/v1`."""
     business_key: str
     business_secret: str
     webhook_secret: str

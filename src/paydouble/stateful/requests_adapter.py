@@ -1,6 +1,7 @@
-"""requests without sockets, for a machine's play: `session.mount("http://", RequestsAdapter(service))`.
+"""requests without sockets: `session.mount("http://", RequestsAdapter(service))`, for a machine's play or a `Sandbox`.
 
-The time that a client would wait passes on the play's clock, and an answer that is lost raises what requests raises.
+An answer that is lost raises what requests raises. In a play the time that a client would wait passes on the play's
+clock; with a `Sandbox` nothing waits.
 """
 
 from __future__ import annotations
@@ -8,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
+from multidict import CIMultiDict, CIMultiDictProxy
 from requests.adapters import BaseAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
-from paydouble.stateful.merchant import ServiceLike
+from paydouble.api.values import Request
+from paydouble.stateful.merchant import Answer, ServiceLike
+from paydouble.stateful.service import Response
+from paydouble.testing.socketless import Sandbox
 
 __all__ = ["RequestsAdapter"]
 
 
 class RequestsAdapter(BaseAdapter):
-    """Sends every request of a session to the service of a play."""
+    """Sends every request of a session to the service of a play, or to a sandbox in this process."""
 
-    def __init__(self, service: ServiceLike) -> None:
-        """Take what the adapter of a merchant is made with."""
+    def __init__(self, service: ServiceLike | Sandbox) -> None:
+        """Take what the adapter of a merchant is made with, or a sandbox, which answers for any host."""
         super().__init__()
         self.service = service
 
@@ -40,7 +46,7 @@ class RequestsAdapter(BaseAdapter):
         body = request.body or b""
         sent = body.encode() if isinstance(body, str) else bytes(body)
         try:
-            answer = self.service.call(request.method or "GET", request.url or "", request.headers, sent, patience)
+            answer = self._call(request.method or "GET", request.url or "", request.headers, sent, patience)
         except TimeoutError as error:
             raise requests.ReadTimeout(error, request=request) from error
         except ConnectionError as error:
@@ -56,3 +62,13 @@ class RequestsAdapter(BaseAdapter):
 
     def close(self) -> None:
         """There is nothing to close."""
+
+    def _call(self, method: str, url: str, headers: Mapping[str, str], body: bytes, patience: float | None) -> Answer:
+        if not isinstance(self.service, Sandbox):
+            return self.service.call(method, url, headers, body, patience)
+        parts = urlsplit(url)
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        raw = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items())
+        sent = Request(method, target, CIMultiDict(headers), body, raw, "127.0.0.1")
+        answer = self.service.handle(sent, patience=patience)
+        return Response(answer.status, CIMultiDictProxy(CIMultiDict(answer.headers)), answer.body)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
-from paydouble.faults.wire import Loss, Lost, TimedOut, client_outcome
-from paydouble.inprocess import InProcess
+from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, client_outcome
+from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 
-BASE_URL: Final = "http://paydouble.test"
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 # The contract asks for at most five attempts (section 7); the rest leaves room for look-ups.
 MOST_CALLS: Final = 40
@@ -81,10 +81,15 @@ class _Usage:
 class Service:
     """What a merchant is made with; `ServiceLike` describes the members."""
 
-    def __init__(self, double: InProcess, add_finding: Callable[[Rule, str], None]) -> None:
-        """Serve one merchant of a double; `add_finding` takes each rule that its client breaks."""
+    def __init__(
+        self, double: InProcess, add_finding: Callable[[Rule, str], None], server_url: str = SERVER_URL
+    ) -> None:
+        """Serve one merchant of a double; `add_finding` takes each rule that its client breaks.
+
+        `server_url` is the base URL without the prefix of the API.
+        """
         identity = double.identity
-        self.base_url = BASE_URL
+        self.base_url = server_url + PREFIX
         self.business_key = identity.business_key
         self.business_secret = identity.business_secret
         self.webhook_secret = identity.webhook_secret
@@ -146,34 +151,47 @@ class Service:
         timeout: float | None = 30.0,
     ) -> Response:
         """Send a request and return its answer; `OSError` when no whole answer arrives."""
-        self._interruption_point()
         sent = CIMultiDict(headers)
-        target = path.removeprefix(BASE_URL)
+        target = path.removeprefix(self.base_url.removesuffix(PREFIX))
         if not target.startswith("/"):
+            self._interruption_point()
             return self._other_host(target, sent)
-        self._count(method, target, sent.get("Idempotency-Key"))
-        reply = self._double.handle(Request(method, target, sent, body, remote="127.0.0.1"))
+        reply, outcome = self.exchange(Request(method, target, sent, body, remote="127.0.0.1"), timeout)
+        if isinstance(outcome, TimedOut):
+            raise self._own(TimeoutError(f"no answer within {outcome.after_seconds:g} s"))
+        if isinstance(outcome, Lost):
+            raise self._own(_ERRORS[outcome.how](outcome.message))
+        received = CIMultiDict(reply.headers)
+        received["Content-Type"] = reply.content_type
+        received["Content-Length"] = str(len(outcome.body))
+        received["X-Request-Id"] = reply.request_id
+        return Response(reply.status, CIMultiDictProxy(received), b"" if method == "HEAD" else outcome.body)
+
+    def exchange(self, request: Request, timeout: float | None) -> tuple[Reply, Outcome]:
+        """Carry out a request and let the time of its answer pass.
+
+        Returns the reply, and what a client gets of it that waits `timeout` seconds.
+        """
+        self._interruption_point()
+        if request.target.startswith(f"{PREFIX}{PREFIX}/"):
+            # A client that writes the prefix before each path itself can be given the same base URL.
+            request.target = request.target.removeprefix(PREFIX)
+        method = request.method
+        self._count(method, request.target, request.headers.get("Idempotency-Key"))
+        reply = self._double.handle(request)
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
             reply.wire = None  # it would break the body, and HEAD has none
-        try:
-            answer = self._perform(reply, timeout)
-        except OSError:
-            self._note_failure(method)
-            raise
-        if answer.status >= 500:  # noqa: PLR2004 - HTTP
-            self._note_failure(method)
-        elif method == "POST":
-            self._usage.failed_at = None
-        if method == "HEAD":
-            answer = replace(answer, body=b"")
-        if answer.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
-            self._usage.limited_at = self.now()
-        self._interruption_point()
-        return answer
-
-    def _note_failure(self, method: str) -> None:
+        outcome = self._wait(reply, timeout)
+        has_failed = not isinstance(outcome, Received) or reply.status >= 500  # noqa: PLR2004 - HTTP
+        if has_failed or (isinstance(outcome, Received) and len(outcome.body) < len(reply.body)):
+            self.failures += 1
         if method == "POST":
-            self._usage.failed_at = self.now()
+            self._usage.failed_at = self.now() if has_failed else None
+        if isinstance(outcome, Received):
+            if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
+                self._usage.limited_at = self.now()
+            self._interruption_point()
+        return reply, outcome
 
     def _interruption_point(self, *, in_database: bool = False) -> None:
         if self.killed:
@@ -227,8 +245,8 @@ class Service:
             again = f"{_EQUAL_PAUSES} times after {first:g} s each"
             self._add_finding(Rule.RETRIES, f"repeats {method} {target} {again}; the pauses have to grow")
 
-    def _perform(self, reply: Reply, timeout: float | None) -> Response:
-        """Let the time of an answer pass, and return it or raise what a client raises."""
+    def _wait(self, reply: Reply, timeout: float | None) -> Outcome:
+        """Let the time of an answer pass, and return what a client gets that waits `timeout` seconds."""
         delay = reply.delay_ms / 1000
         outcome = client_outcome(reply.body, reply.wire, delay_seconds=delay, total_limit=timeout)
         took = LONGEST_SECONDS if outcome.after_seconds is None else outcome.after_seconds
@@ -237,21 +255,9 @@ class Service:
             raise Runaway(f"waits {_duration(took)} for one answer, as it sets no timeout")
         if took:
             self._double.advance(by=int(took * 1000))
-        if isinstance(outcome, TimedOut):
-            raise self._lost(TimeoutError(f"no answer within {took:g} s"))
-        if isinstance(outcome, Lost):
-            raise self._lost(_ERRORS[outcome.how](outcome.message))
-        body = outcome.body
-        headers = CIMultiDict(reply.headers)
-        headers["Content-Type"] = reply.content_type
-        headers["Content-Length"] = str(len(body))
-        headers["X-Request-Id"] = reply.request_id
-        if reply.status >= 500 or len(body) < len(reply.body):  # noqa: PLR2004 - HTTP
-            self.failures += 1
-        return Response(reply.status, CIMultiDictProxy(headers), body)
+        return outcome
 
-    def _lost(self, error: OSError) -> OSError:
-        self.failures += 1
+    def _own(self, error: OSError) -> OSError:
         self._raised.append(error)
         return error
 

@@ -3,22 +3,27 @@
 Each connection is a pair of transports in memory, with aiohttp's own client protocol at one end and the double's own
 HTTP shell at the other, so a fault does the same to the bytes as on the real server.
 A late reply is waited for in real time.
+
+The same connector takes what the adapter of a machine is made with: `SandboxConnector(service)` in a `Merchant`. Then a
+late reply takes its time on the play's clock, and a client whose limit it exceeds gets its timeout error at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
+from multidict import CIMultiDict
 
 from paydouble.api.values import Request
 from paydouble.runtime.bodies import Bodies
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.socketless import Sandbox
+from paydouble.testing.transports import PlayService
 from paydouble.web import wire_faults
 from paydouble.web.bodies import read_body, release_body
 from paydouble.web.replies import render
@@ -30,13 +35,15 @@ if TYPE_CHECKING:
     from aiohttp.tracing import Trace
 
 __all__ = ["SandboxConnector"]
+# As much as the service of any play takes.
+_MOST_BYTES: Final = 8 * 1024 * 1024
 
 
 class SandboxConnector(aiohttp.BaseConnector):
-    """Connects every request of a session to a sandbox, for any host."""
+    """Connects every request of a session to a sandbox, for any host, or to the service of a machine's play."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        """Answer for a sandbox; made inside the event loop in which it is used."""
+    def __init__(self, sandbox: Sandbox | PlayService) -> None:
+        """Answer for one of them; made inside the event loop in which it is used."""
         super().__init__(force_close=True)
         self.sandbox = sandbox
         self._bodies = Bodies()
@@ -46,14 +53,14 @@ class SandboxConnector(aiohttp.BaseConnector):
         self,
         req: ClientRequest,
         traces: list[Trace],  # noqa: ARG002 - aiohttp's signature
-        timeout: ClientTimeout,  # noqa: ARG002, ASYNC109 - aiohttp's signature
+        timeout: ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
     ) -> ResponseHandler:
-        if self.sandbox.is_down:
+        if isinstance(self.sandbox, Sandbox) and self.sandbox.is_down:
             refused = ServiceDown("nobody listens: the sandbox is down")
             raise aiohttp.ClientConnectorError(req.connection_key, refused)
         client = ResponseHandler(self._loop)
         service = self._server()
-        link = _Link()
+        link = _Link(str(req.url.origin()), timeout.total or timeout.sock_read)
         to_service, to_client = _End(link, service, client), _End(link, client, service)
         service.connection_made(to_client)
         client.connection_made(to_service)
@@ -66,6 +73,8 @@ class SandboxConnector(aiohttp.BaseConnector):
             release_body(request, self._bodies)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if not isinstance(self.sandbox, Sandbox):
+            return await self._answer_of_play(self.sandbox, request)
         body, problem = await read_body(request, self.sandbox.core.sandbox.settings.body_limit, self._bodies)
         asked = Request(
             request.method, origin_form(request), request.headers, body, request.raw_headers, "127.0.0.1", problem
@@ -77,11 +86,40 @@ class SandboxConnector(aiohttp.BaseConnector):
             return await wire_faults.perform(request, reply, reply.wire)
         return render(reply, request)
 
+    async def _answer_of_play(self, service: PlayService, request: web.BaseRequest) -> web.StreamResponse:
+        end = request.transport
+        assert isinstance(end, _End)
+        body, _ = await read_body(request, _MOST_BYTES, self._bodies)
+        url = end.link.origin + origin_form(request)
+        lost = web.Response()
+        lost.force_close()
+        try:
+            answer = service.call(request.method, url, request.headers, body, end.link.limit_seconds)
+        except TimeoutError as error:
+            end.fail(aiohttp.ServerTimeoutError(str(error)))
+            return lost
+        except ConnectionResetError:
+            end.abort()
+            return lost
+        except ConnectionError:
+            end.close()
+            return lost
+        except BaseException as error:  # noqa: BLE001 - what ends the merchant's code is raised where it waits
+            end.fail(error)
+            return lost
+        headers = CIMultiDict(answer.headers)
+        headers.popall("Content-Length", None)  # aiohttp writes its own
+        return web.Response(status=answer.status, headers=headers, body=answer.body)
+
 
 @dataclass(slots=True)
 class _Link:
     """What the two ends of a connection share."""
 
+    origin: str
+    """What the client has connected to: scheme, host and port."""
+    limit_seconds: float | None
+    """How long the client waits for an answer; None is a client without a limit."""
     closed: bool = False
 
 
@@ -91,7 +129,7 @@ class _End(asyncio.Transport):
     def __init__(self, link: _Link, far: asyncio.Protocol, near: asyncio.Protocol) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._link = link
+        self.link = link
         self._far = far
         self._near = near
 
@@ -101,11 +139,11 @@ class _End(asyncio.Transport):
 
     def is_closing(self) -> bool:
         """Return whether this end, or the other, has closed."""
-        return self._link.closed
+        return self.link.closed
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         """Let the other side receive bytes, in the loop's next turn."""
-        if not self._link.closed:
+        if not self.link.closed:
             self._loop.call_soon(self._far.data_received, bytes(data))
 
     def close(self) -> None:
@@ -116,6 +154,12 @@ class _End(asyncio.Transport):
         """Break the connection off."""
         self._end(ConnectionResetError("the service reset the connection"))
 
+    def fail(self, error: BaseException) -> None:
+        """End the connection with an error of the client's own, as its timer would."""
+        if isinstance(self._far, ResponseHandler):
+            self._far.set_exception(error)
+        self._end(None)
+
     def pause_reading(self) -> None:
         """Nothing is held back: the bytes are in memory already."""
 
@@ -123,8 +167,8 @@ class _End(asyncio.Transport):
         """See `pause_reading`."""
 
     def _end(self, error: Exception | None) -> None:
-        if not self._link.closed:
-            self._link.closed = True
+        if not self.link.closed:
+            self.link.closed = True
             # After the bytes that are already written.
             self._loop.call_soon(self._far.connection_lost, error)
             self._loop.call_soon(self._near.connection_lost, None)

@@ -32,7 +32,6 @@ T = TypeVar("T")
 _LARGEST: Final = 2**63
 _LONGEST: Final = 36
 _DEEPEST: Final = 3
-_SERVER: Final = "http://paydouble.test"
 _CHECKOUT: Final = ""  # as the API of such a sandbox shows it
 
 
@@ -61,6 +60,7 @@ class LocalExecutor:
 
     def _exchange(self, exchange: Exchange) -> tuple[int, Any]:
         # Loaded for the first control call: a property test may make thousands of sandboxes and no such call.
+        from paydouble.inprocess import SERVER_URL
         from paydouble.web.addresses import Reached
         from paydouble.web.control.app import answer_call, find
         from paydouble.web.control.replies import ControlError
@@ -73,7 +73,7 @@ class LocalExecutor:
                 (route, params),
                 query=query,
                 body=b"" if exchange.body is None else _body(exchange.body),
-                reached=Reached(_SERVER, _CHECKOUT),
+                reached=Reached(SERVER_URL, _CHECKOUT),
             )
             return route.status, as_read(_finished(work))
         except ControlError as error:

@@ -38,7 +38,7 @@ class SandboxHandle(Handle[M]):
         self._address = address
         self._state = state
         self.base_url = f"{address.api_url}/api/v1"
-        """Where the API is for this test, which need not be where the server thinks that it is."""
+        """The URL of the API, which ends with `/api/v1`, as this test reaches it; the server may see another."""
         self.auth = Credentials(state.business_key, state.business_secret)
         """What the code under test authenticates with; its key picks this sandbox."""
         self.business_key = self.auth.key

@@ -22,7 +22,7 @@ from paydouble.config import Settings, load_settings
 from paydouble.core.documents import load
 from paydouble.core.errors import UsageError
 from paydouble.core.seeded_random import check_seed
-from paydouble.inprocess import RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
+from paydouble.inprocess import BASE_URL, RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import Failure, PayIn, Resource, Transaction
 from paydouble.records import SandboxState, UnclaimedRequest, delivery_of, event_of, request_of, unclaimed_of
 from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
@@ -36,7 +36,6 @@ from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, Lo
 from paydouble.testing.sandboxes import Credentials, SandboxHandle
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
-BASE_URL: Final = "http://paydouble.test/api/v1"
 Taker = Callable[[Webhook], int | None]
 """A merchant's receiver: returns the status of its answer (None is 200), or raises `Unreachable` to give none."""
 
@@ -105,7 +104,7 @@ class Sandbox(Handle[Sync]):
         identity = self.core.identity
         self.seed = seed
         self.base_url = BASE_URL
-        """The URL that the transports of httpx and aiohttp answer."""
+        """The URL of the API, which ends with `/api/v1`; the transports answer it."""
         self.auth = Credentials(identity.business_key, identity.business_secret)
         self.webhook_secret = identity.webhook_secret
         self.id = identity.id

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import aiohttp
 import httpx
 import pytest
+import requests
 from drive import DEPOSITS, deposit_body, key
 
 from paydouble.core.seeded_random import SeededRandom
@@ -24,6 +25,7 @@ from paydouble.faults.wire import WireKind
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.rehearsal.rehearsing import response_of
+from paydouble.stateful.requests_adapter import RequestsAdapter
 from paydouble.stateful.service import Service
 from paydouble.testing import Paydouble, Sandbox
 from paydouble.testing.aiohttp_connector import SandboxConnector
@@ -201,10 +203,45 @@ def by_machine(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> H
     return _answer(answer.status, answer.body)
 
 
+def by_machine_and_aiohttp(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
+    """Call as a merchant of the state machine that uses aiohttp."""
+    service = Service(_double(effect, phase), lambda _rule, text: pytest.fail(text))
+    authorization = basic_header(service.business_key, service.business_secret)
+
+    async def ask() -> Had:
+        timeout = aiohttp.ClientTimeout(sock_read=patience)
+        async with aiohttp.ClientSession(connector=SandboxConnector(service), timeout=timeout) as session:
+            return await _aiohttp(session, f"{service.base_url}{DEPOSITS}", authorization)
+
+    return asyncio.run(ask())
+
+
+def by_requests_adapter(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
+    """Call through the adapter for requests."""
+    box = _armed(effect, phase)
+    with requests.Session() as session:
+        session.mount("http://", RequestsAdapter(box))
+        try:
+            headers = _headers(box.auth.header)
+            answer = session.post(f"http://shop.test{PATH}", data=BODY, headers=headers, timeout=patience)
+        except requests.Timeout:
+            return LATE
+        except requests.RequestException:
+            return LOST
+        return _answer(answer.status_code, answer.content)
+
+
 Ask = Callable[[Paydouble, Effect, Phase, float], Had]
 # Each is compared with the same client library over a socket: aiohttp refuses bytes behind the announced length.
 SHELLS: Final[dict[Ask, tuple[Ask, ...]]] = {
-    by_socket_and_httpx: (by_handle, by_httpx_transport, by_async_httpx_transport, by_machine),
+    by_socket_and_httpx: (
+        by_handle,
+        by_httpx_transport,
+        by_async_httpx_transport,
+        by_requests_adapter,
+        by_machine,
+        by_machine_and_aiohttp,
+    ),
     by_socket_and_aiohttp: (by_aiohttp_connector,),
 }
 

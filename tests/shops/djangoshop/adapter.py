@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 import requests
-from carriers import RequestsCarrier
 
 import djangoshop
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
+from paydouble.stateful.requests_adapter import RequestsAdapter
 
 djangoshop.setup()
 
@@ -60,8 +60,8 @@ class DjangoAdapter(Merchant):
         self.client = Client(enforce_csrf_checks=True)
         session = requests.Session()
         session.auth, session.trust_env = (service.business_key, service.business_secret), False
-        session.mount("http://pay", RequestsCarrier(service))
-        self.worker = Worker(session, "http://pay", service.now, self.bugs)
+        session.mount("http://", RequestsAdapter(service))
+        self.worker = Worker(session, service.base_url.removesuffix("/api/v1"), service.now, self.bugs)
 
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
         email = "django@shop.example"

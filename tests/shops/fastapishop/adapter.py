@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
 import httpx
-from carriers import HttpxCarrier
 
 from fastapishop.client import PaymentClient
 from fastapishop.database import Database
 from fastapishop.main import Shop, create_app
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
+from paydouble.testing.transports import AsyncHttpxTransport
 
 T = TypeVar("T")
 
@@ -62,7 +62,8 @@ class FastapiAdapter(Merchant):
             service.sleep(seconds)
 
         def make_client() -> httpx.AsyncClient:
-            return httpx.AsyncClient(transport=HttpxCarrier(service), base_url="http://pay", auth=auth, timeout=12)
+            url = service.base_url.removesuffix("/api/v1")
+            return httpx.AsyncClient(transport=AsyncHttpxTransport(service), base_url=url, auth=auth, timeout=12)
 
         client = PaymentClient(make_client, service.now, sleep, self.bugs)
         self.shop = Shop(self.database, client, service.webhook_secret, self.bugs)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from carriers import RequestsCarrier
 from flask.testing import FlaskClient
 from sqlalchemy import StaticPool, create_engine
 from sqlalchemy.orm import Session, sessionmaker
@@ -16,6 +15,7 @@ from flaskshop.app import Shop, create_app
 from flaskshop.gateway import Gateway
 from flaskshop.models import Base
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
+from paydouble.stateful.requests_adapter import RequestsAdapter
 
 
 class Sessions(sessionmaker[Session]):
@@ -48,7 +48,7 @@ class FlaskAdapter(Merchant):
         service = self.service
         auth = (service.business_key, service.business_secret)
         gateway = Gateway(service.base_url.removesuffix("/api/v1"), auth, service.now, service.sleep, self.bugs)
-        gateway.session.mount(gateway.base_url, RequestsCarrier(service))
+        gateway.session.mount(gateway.base_url, RequestsAdapter(service))
         self.shop = Shop(self.sessions, gateway, service.webhook_secret, self.bugs)
         app = create_app(self.shop)
         app.testing = True
