@@ -117,6 +117,8 @@ class InProcess:
         self.registry.add(self.sandbox)
         self.authorization = basic_header(self.identity.business_key, self.identity.business_secret)
         """The value of the Authorization header of the business."""
+        self.on_moved: Callable[[int], None] | None = None
+        """Called with the instant (milliseconds) whenever `advance` has moved the clock, before deliveries are made."""
         self.attempts = 0
         self.fell_due = 0
         """How many attempts the latest `advance` has made that fell due on its way."""
@@ -188,8 +190,12 @@ class InProcess:
         sandbox = self.sandbox
         self.fell_due, self._counts_after = 0, sandbox.tick()
         before = sandbox.fired
-        for _ in sandbox.instants(by=by, to=to, limit=limit):
+        for instant in sandbox.instants(by=by, to=to, limit=limit):
+            if self.on_moved is not None:
+                self.on_moved(instant)
             self.deliver()
+        if self.on_moved is not None:
+            self.on_moved(sandbox.now)
         return sandbox.fired - before
 
     def _attempt(self, endpoint: str, receiver: Receiver) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -19,6 +19,7 @@ from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Service
 from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
+from paydouble.testing.shop_time import ShopTime
 from paydouble.webhooks import signing
 from paydouble.webhooks.deliveries import Delivery
 
@@ -30,7 +31,8 @@ _CALLS_FOR_AN_ORDER: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
-    "let the merchant's code take the time from service.now()"
+    "set follows_time = True in the adapter, which needs time-machine, or let the merchant's code take the time from "
+    "service.now()"
 )
 _View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
 
@@ -54,7 +56,10 @@ class Driver:
     def __init__(
         self, make: MakeMerchant, settings: Settings, seed: int, orders: Sequence[Order], patience_seconds: float
     ) -> None:
-        """Make a merchant. `AdapterMisfit` when it is not a `Merchant`, or lacks a method that the machine needs."""
+        """Make a merchant. `AdapterMisfit` when it is not a `Merchant`, or lacks a method that the machine needs.
+
+        `UsageError` when it follows the play's time and no library for that is installed.
+        """
         self.orders = orders
         self.findings: list[Finding] = []
         self.down = False
@@ -65,12 +70,12 @@ class Driver:
         """What interrupts the merchant's work on the next webhook."""
         self.expectation = ""
         """What the receiver had to do with the latest webhook."""
-        url = getattr(make, "receiver_url", None)
-        self.double = InProcess(
-            settings, seed=seed, receiver=self.receive, wall=_wall if url else None, shares_clock=True
-        )
-        self.now = _wall if url else self.double.sandbox.tick
+        follows_time = getattr(make, "follows_time", False)
+        wall = _wall if getattr(make, "receiver_url", None) and not follows_time else None
+        self.double = InProcess(settings, seed=seed, receiver=self.receive, wall=wall, shares_clock=True)
+        self.now = wall or self.double.sandbox.tick
         self.service = Service(self.double, self.add_finding)
+        self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time else None
         self._watchdog = Watchdog(patience_seconds)
         self._depth = 0
         self._activity = 0
@@ -91,7 +96,7 @@ class Driver:
             with (
                 self._alone(),
                 self._operation(retry_after_seconds),
-                self._watchdog.watch(),
+                self._watched(),
             ):
                 return getattr(self.merchant, name)(*arguments)
         except Refused:
@@ -118,6 +123,12 @@ class Driver:
         return self.service.operation(retry_after_seconds, more_calls=_CALLS_FOR_AN_ORDER * len(self.orders))
 
     @contextmanager
+    def _watched(self) -> Iterator[None]:
+        # The limit is in real time, whatever time the merchant sees.
+        with self._watchdog.watch(), self._shop_time.shown() if self._shop_time else nullcontext():
+            yield
+
+    @contextmanager
     def _alone(self) -> Iterator[None]:
         # Webhooks wait until the call is over where the merchant must not be entered twice.
         if not self.merchant.interleaves:
@@ -130,7 +141,7 @@ class Driver:
     def statuses(self) -> list[str] | None:
         """Return the status that the merchant shows for each order; None when it raised or hung."""
         try:
-            with self._watchdog.watch():
+            with self._watched():
                 return [self.merchant.order_status(order.id) for order in self.orders]
         except Hanging:
             self._hung("order_status")
@@ -179,7 +190,7 @@ class Driver:
         if lacking:
             raise AdapterMisfit(f"The adapter {make.__name__} lacks " + "; ".join(lacking))
         try:
-            with self._watchdog.watch():
+            with self._watched():
                 made = make(self.service)
         except Hanging:
             raise AdapterMisfit(f"The adapter {_name_of(make)} hangs while it is being made") from None
@@ -245,7 +256,7 @@ class Driver:
         activity = self._activity
         self._depth += 1
         try:
-            with self._operation(), self._watchdog.watch():
+            with self._operation(), self._watched():
                 status = self._receiver(webhook)
         except ProcessKilled:
             self.service.killed = True
@@ -302,15 +313,16 @@ class Driver:
 
     def _view(self) -> _View:
         merchant = self.merchant
-        return [
-            (
-                merchant.order_status(each.id),
-                merchant.balance(each.id),
-                merchant.shipments(each.id),
-                dict(merchant.effects(each.id)),
-            )
-            for each in self.orders
-        ]
+        with self._shop_time.shown() if self._shop_time else nullcontext():
+            return [
+                (
+                    merchant.order_status(each.id),
+                    merchant.balance(each.id),
+                    merchant.shipments(each.id),
+                    dict(merchant.effects(each.id)),
+                )
+                for each in self.orders
+            ]
 
     def _excused(self, error: BaseException) -> bool:
         seen: BaseException | None = error

@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
@@ -71,6 +72,7 @@ from paydouble.stateful.troubles import (
     WEBHOOK_TROUBLES,
 )
 from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+from paydouble.testing.shop_time import unfrozen_session
 
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 MOST_ORDERS: Final = 4
@@ -161,6 +163,13 @@ class MerchantMachine(RuleBasedStateMachine):
         """
         merchant = cls._merchant()
         cls.coverage, cls.preferences, cls.misfits = Coverage(), Preferences(), []
+        with unfrozen_session() if merchant.follows_time else nullcontext():
+            cls._run_phases(merchant, hunt)
+        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
+        return cls.coverage
+
+    @classmethod
+    def _run_phases(cls, merchant: type[Merchant], hunt: settings) -> None:
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         if "catalogue" in cls.phases:
             run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
@@ -180,8 +189,6 @@ class MerchantMachine(RuleBasedStateMachine):
                 if shortest is bug:
                     raise
                 raise shortest from None
-        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
-        return cls.coverage
 
     @classmethod
     def _hunt(cls, hunt: settings) -> None:

@@ -103,6 +103,12 @@ class Merchant:
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""
 
+    follows_time: ClassVar[bool] = False
+    """Whether the merchant's code sees the play's time in `time`, `datetime` and the sleeps of `time` and `asyncio`.
+
+    Needs time-machine, or freezegun, which is slower.
+    """
+
     def __init__(self, service: ServiceLike) -> None:
         """Keep the service."""
         self.service = service
