@@ -11,12 +11,16 @@ import contextlib
 import importlib
 import json
 import logging
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from math import ceil
 from pathlib import Path
-from typing import Any, Final, Literal
+from statistics import median
+from typing import Any, Final, Literal, NamedTuple
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -29,7 +33,20 @@ PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
 # Those of guides/machine.
 EXAMPLES = 100
 STEPS = 12
-STALL_SECONDS = 120.0
+STALL_SECONDS = 600.0
+_END: Final = "<!-- end of the table -->"
+
+
+class Options(NamedTuple):
+    """What is run, and for how long."""
+
+    seeds: int
+    examples: int
+    stall: float
+    """Real seconds after which a run is ended."""
+    phases: tuple[PhaseName, ...]
+    jobs: int
+    """Runs at the same time."""
 
 
 def mistakes(shop: str) -> dict[str, str]:
@@ -66,60 +83,115 @@ def hunt(shop: str, mistake: str, seed: int, examples: int, phases: tuple[PhaseN
     print(json.dumps({"told": told, "seconds": time.process_time() - started}))
 
 
-def hunt_apart(
-    shop: str, mistake: str, seed: int, examples: int, stall: float, phases: tuple[PhaseName, ...]
-) -> dict[str, Any]:
+def hunt_apart(shop: str, mistake: str, seed: int, options: Options, phases: tuple[PhaseName, ...]) -> dict[str, Any]:
     """Run the machine in another process; return what it told, and the processor seconds until then."""
     command = [sys.executable, str(Path(__file__).parent), "--worker", "--shop", shop, "--only", mistake]
     command += ["--phases", *phases]
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
-                [*command, "--seeds", str(seed), "--examples", str(examples)],
+                [*command, "--seeds", str(seed), "--examples", str(options.examples)],
                 cwd=folder,
                 capture_output=True,
                 text=True,
-                timeout=stall,
+                timeout=options.stall,
                 check=True,
             )
         except subprocess.TimeoutExpired:
-            return {"told": "", "seconds": stall, "note": f"nothing within {stall:.0f} s"}
+            return {"told": "", "seconds": options.stall, "note": f"nothing within {options.stall:.0f} s"}
         except subprocess.CalledProcessError as error:
             return {"told": "", "seconds": 0.0, "note": "broke: " + error.stderr.strip().rpartition("\n")[2]}
     outcome: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
     return outcome
 
 
-def measure(
-    shops: list[str], only: str, seeds: int, examples: int, stall: float, phases: tuple[PhaseName, ...]
-) -> None:
-    """Print a table of what is caught."""
-    caught = dict.fromkeys(range(1, seeds + 1), 0)
-    count = 0
-    for shop in shops:
-        print(f"\n{shop}")
-        for mistake in mistakes(shop):
-            if only and mistake != only:
-                continue
-            count += 1
-            outcomes = {seed: hunt_apart(shop, mistake, seed, examples, stall, phases) for seed in caught}
-            for seed, outcome in outcomes.items():
-                caught[seed] += bool(outcome["told"])
-            marks = "".join("x" if outcome["told"] else "." for outcome in outcomes.values())
-            first = next((outcome for outcome in outcomes.values() if outcome["told"]), outcomes[1])
-            headline = first["told"].partition("\n")[0] or first.get("note", "not caught")
-            print(f"  {mistake:30} {marks} {first['seconds']:6.1f} s  {headline}", flush=True)
-    print()
-    for seed, number in caught.items():
-        print(f"seed {seed}: {number} of {count} caught, {number / count if count else 0:.0%}")
+class Result(NamedTuple):
+    """What became of one mistake: for each seed what told it, empty when nothing did, and the processor seconds."""
+
+    shop: str
+    mistake: str
+    told: tuple[str, ...]
+    seconds: tuple[float, ...]
+    note: str
+
+    def line(self) -> str:
+        """Return its line of the table."""
+        marks = "".join("x" if told else "." for told in self.told)
+        headline = next(filter(None, self.told), "").partition("\n")[0] or self.note or "not caught"
+        return f"  {self.mistake:30} {marks} {median(self.seconds):6.1f} s  {headline}"
 
 
-def alarm(shops: list[str], seeds: int, examples: int, stall: float, phases: tuple[PhaseName, ...]) -> None:
+def judge(shop: str, mistake: str, options: Options) -> Result:
+    """Run the machine on a shop with one mistake.
+
+    The catalogue is the same for every seed, so it is run once; hunts follow when it has found nothing.
+    """
+    first: dict[str, Any] = {"told": "", "seconds": 0.0}
+    if "catalogue" in options.phases:
+        first = hunt_apart(shop, mistake, 1, options, ("catalogue",))
+    seeds = range(1, options.seeds + 1)
+    if first["told"] or "hunt" not in options.phases:
+        outcomes = [first for _ in seeds]
+    else:
+        hunts = [hunt_apart(shop, mistake, seed, options, ("hunt",)) for seed in seeds]
+        outcomes = [{**each, "seconds": each["seconds"] + first["seconds"]} for each in hunts]
+    return Result(
+        shop,
+        mistake,
+        tuple(each["told"] for each in outcomes),
+        tuple(each["seconds"] for each in outcomes),
+        next((each["note"] for each in (first, *outcomes) if "note" in each), ""),
+    )
+
+
+def measure(shops: list[str], only: str, options: Options, page: Path | None) -> None:
+    """Print a table of what is caught, and write its summary into a page."""
+    chosen = [(shop, mistake) for shop in shops for mistake in mistakes(shop) if only in {"", mistake}]
+    results: list[Result] = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(lambda each: judge(each[0], each[1], options), chosen):
+            if not results or results[-1].shop != result.shop:
+                print(f"\n{result.shop}")
+            print(result.line(), flush=True)
+            results.append(result)
+    table = summary(results, options)
+    print(f"\n{table}")
+    if page is not None:
+        write_into(page, f"<!-- {' and '.join(options.phases)} -->", table)
+
+
+def write_into(page: Path, begin: str, table: str) -> None:
+    """Replace the table of a page that follows the line `begin`."""
+    before, found, rest = page.read_text().partition(begin)
+    _, ended, after = rest.partition(_END)
+    if not (found and ended):
+        sys.exit(f"{page} has no place for the table: a line {begin} and a line {_END}")
+    page.write_text(f"{before}{begin}\n{table}\n{_END}{after}")
+
+
+def summary(results: list[Result], options: Options) -> str:
+    """Return the share that was caught in each shop, as a table of Markdown."""
+    lines = [
+        "| shop | mistakes | caught, by seed | not caught by every seed | seconds to the report, median and p90 |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for shop in (*dict.fromkeys(each.shop for each in results), "all"):
+        these = [each for each in results if shop in {each.shop, "all"}]
+        caught = [sum(bool(each.told[seed]) for each in these) for seed in range(options.seeds)]
+        rates = ", ".join(f"{number} ({number / len(these):.0%})" for number in caught)
+        missed = ", ".join(f"`{each.mistake}`" for each in these if not all(each.told)) if shop != "all" else ""
+        times = sorted(seconds for each in these for told, seconds in zip(each.told, each.seconds, strict=True) if told)
+        spans = f"{median(times):.1f}, {times[ceil(0.9 * len(times)) - 1]:.1f}" if times else "–"
+        lines.append(f"| {shop} | {len(these)} | {rates} | {missed or '–'} | {spans} |")
+    return "\n".join(lines)
+
+
+def alarm(shops: list[str], options: Options) -> None:
     """Print what the machine says of the shops without mistakes."""
     for shop in shops:
-        for seed in range(1, seeds + 1):
-            outcome = hunt_apart(shop, "", seed, examples, stall, phases)
-            print(f"{shop}, seed {seed}: {examples} examples, {outcome['seconds']:.1f} s", end=": ")
+        for seed in range(1, options.seeds + 1):
+            outcome = hunt_apart(shop, "", seed, options, options.phases)
+            print(f"{shop}, seed {seed}: {options.examples} examples, {outcome['seconds']:.1f} s", end=": ")
             print(outcome["told"] or outcome.get("note", "no alarm"), flush=True)
 
 
@@ -131,6 +203,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from 1 on (default: 1)")
     parser.add_argument("--examples", type=int, default=EXAMPLES, help=f"for each run (default: {EXAMPLES})")
     parser.add_argument("--stall", type=float, default=STALL_SECONDS, help="seconds after which a run is ended")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: one a core)")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the summary into a page")
     parser.add_argument(
         "--correct", type=int, metavar="N", help="run the shops without mistakes for N examples instead"
     )
@@ -150,6 +224,8 @@ def main() -> None:
             for mistake, sentence in mistakes(shop).items():
                 print(f"{shop:8} {mistake:30} {sentence}")
     elif arguments.correct is not None:
-        alarm(shops, arguments.seeds, arguments.correct, max(arguments.stall, arguments.correct * 6.0), phases)
+        stall = max(arguments.stall, arguments.correct * 6.0)
+        alarm(shops, Options(arguments.seeds, arguments.correct, stall, phases, 1))
     else:
-        measure(shops, arguments.only, arguments.seeds, arguments.examples, arguments.stall, phases)
+        options = Options(arguments.seeds, arguments.examples, arguments.stall, phases, arguments.jobs)
+        measure(shops, arguments.only, options, arguments.write)
