@@ -124,10 +124,10 @@ class ShopTime:
         return _call.get() is self._current or threading.get_ident() not in self._older
 
     def _replaced(self) -> list[tuple[ModuleType, str, object, object]]:
-        newest = next(reversed(sys.modules))
+        newest = sys.modules[next(reversed(sys.modules))]
         return [
             (module, name, real, self._replacements[name, real])
-            for module, name, real in _uses(len(sys.modules), newest)
+            for module, name, real in _uses(len(sys.modules), newest, self._freeze)
             if (name, real) in self._replacements
         ]
 
@@ -233,10 +233,10 @@ _start_freezegun: Final[Callable[[int], _Frozen]] = _Freezegun
 
 
 @lru_cache(maxsize=1)
-def _uses(_loaded: int, _newest: str) -> list[tuple[ModuleType, str, object]]:
+def _uses(_loaded: int, _newest: ModuleType, _freeze: object) -> list[tuple[ModuleType, str, object]]:
     """Return the modules that hold a function that is replaced, under its own name: `from time import sleep`.
 
-    They are found again when other modules are loaded.
+    They are found again when other modules are loaded, or by another library: freezegun hides some of these functions.
     """
     reals = {
         "sleep": (_REAL_SLEEP, _REAL_ASYNC_SLEEP),
