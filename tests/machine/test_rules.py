@@ -18,8 +18,9 @@ from bugzoo.shop import Shop
 from bugzoo.store import Row
 
 from paydouble.stateful import MerchantBug, Play, Webhook, explore
+from paydouble.stateful.acknowledged import FAMILIES, Shows
+from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
-from paydouble.stateful.play import Shows, when_it_shows
 from paydouble.stateful.troubles import INJECTED
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.stateful.watchdog import is_over
@@ -77,9 +78,9 @@ class OnlyAsksLater(OnlyAsks):
     ("receiver", "shows"),
     [(Receiver, "at once"), (AnswersFirst, "after jobs"), (OnlyAsks, ""), (OnlyAsksLater, "")],
 )
-def test_when_a_payment_shows_is_found_out(receiver: type[Receiver], shows: Shows) -> None:
+def test_when_each_effect_shows_is_found_out(receiver: type[Receiver], shows: Shows) -> None:
     """In a play without any trouble; a merchant that asks for it, at once or later, is not held to anything."""
-    assert when_it_shows(shop(receiver_part=receiver)) == shows
+    assert when_it_shows(shop(receiver_part=receiver)) == dict.fromkeys(FAMILIES, shows)
 
 
 def test_an_adapter_that_fails_shows_nothing() -> None:
@@ -89,7 +90,7 @@ def test_an_adapter_that_fails_shows_nothing() -> None:
         def pay(self, order_id: str) -> None:
             raise KeyError(order_id)
 
-    assert when_it_shows(Raises) == ""
+    assert when_it_shows(Raises) == dict.fromkeys(FAMILIES, "")
 
 
 def test_an_event_that_was_acknowledged_and_lost_is_found() -> None:

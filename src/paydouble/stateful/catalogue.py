@@ -18,9 +18,10 @@ from functools import cache
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
+from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import Play, Shows
+from paydouble.stateful.play import Play
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
@@ -393,8 +394,8 @@ class CatalogueRun(NamedTuple):
     merchant: type[Merchant]
     seed: int = 0
     patience_seconds: float = 10.0
-    shows: Shows = ""
-    """When the merchant shows a payment of which the webhook has come; see `Play`."""
+    shows: Shows | ShowsEach = ""
+    """When the merchant shows what a webhook said; see `Play`."""
 
     def all(self, coverage: Coverage, progress: Callable[[int, int], None], seconds: float | None = None) -> None:
         """Run each play that the adapter allows; `MerchantBug` with the report of the first failure, shortened.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from paydouble.core.money import MINOR_DIGITS, write_amount
-from paydouble.payments.lifecycle import PAID, PAY_IN, REFUNDED, unfinished
+from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, unfinished
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 
@@ -32,6 +32,8 @@ class Order:
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False
     """Whether the customer has clicked on it before."""
+    disturbed: bool = False
+    """Whether a request about it met a trouble, so that the merchant may not know which object belongs to it."""
     disturbed_to_the_end: bool = False
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     status: str = "unpaid"
@@ -76,7 +78,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.pay_ins:
         return _UNPAID
     if not state.paid:
-        if any(each.status in unfinished(PAY_IN) for each in state.pay_ins):
+        if is_under_way(state):
             return frozenset({"pending"})
         return _UNPAID - {"pending"}
     if amount_differs(state):
@@ -85,28 +87,48 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     return _after_payment(state) | ({"review"} if order.paid_late else set())
 
 
+def is_under_way(state: ExpectedState) -> bool:
+    """Return whether nothing is paid yet, and a payment may still succeed."""
+    return not state.paid and any(each.status in unfinished(PAY_IN) for each in state.pay_ins)
+
+
 def _after_payment(state: ExpectedState) -> frozenset[str]:
-    refunded = _refunded(state)
-    charged_back = any(each.status in {"lost", "accepted"} for each in state.disputes)
+    charged_back = any(each.status in CHARGED_BACK for each in state.disputes)
     total = sum(each.amount for each in state.paid)
     statuses = set()
+    # A refund under way may count already. Refunds are never more than what was paid.
+    for refunded in {_refunded(state), _refunded(state) + _refunds_under_way(state)}:
+        if refunded and refunded >= total:
+            statuses.add("refunded")
+        elif not charged_back:
+            statuses.add("partly_refunded" if refunded else "paid")
     if charged_back:
         statuses.add("charged_back")
-    if refunded and refunded >= total:
-        statuses.add("refunded")
-    elif refunded and not charged_back:
-        statuses.add("partly_refunded")
-    if not statuses:
-        statuses.add("paid")
+    if _disputed(state):
+        statuses.add("review")  # somebody has to answer the dispute
     return frozenset(statuses)
 
 
-def expected_balance(order: Order, state: ExpectedState) -> Decimal:
-    """Return the money that is left of an order; at least 0, also when a refund and a dispute took it back twice."""
-    total = sum(each.amount for each in state.paid)
-    lost = sum(each.amount for each in state.disputes if each.status in {"lost", "accepted"})
-    return Decimal(max(0, total - _refunded(state) - lost)).scaleb(-MINOR_DIGITS[order.currency])
+def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
+    """Return the money that a merchant may have of an order.
+
+    It is what was paid, less refunds that have succeeded and disputes that were lost, and never below 0: a refund and a
+    dispute do not take the same money twice. The contract does not say when money moves, so refunds and disputes that
+    are under way may be taken off before, each kind as a whole.
+    """
+    rest = sum(each.amount for each in state.paid) - _refunded(state)
+    rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
+    amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in (0, _disputed(state))}
+    return frozenset(Decimal(max(0, amount)).scaleb(-MINOR_DIGITS[order.currency]) for amount in amounts)
 
 
 def _refunded(state: ExpectedState) -> int:
     return sum(each.amount for each in state.refunds if each.status == REFUNDED)
+
+
+def _refunds_under_way(state: ExpectedState) -> int:
+    return sum(each.amount for each in state.refunds if each.status in unfinished(REFUND))
+
+
+def _disputed(state: ExpectedState) -> int:
+    return sum(each.amount for each in state.disputes if each.status in unfinished(DISPUTE))

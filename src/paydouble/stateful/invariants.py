@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
@@ -136,13 +137,60 @@ def _is_the_same_again(entry: RequestEntry, key: str, body: bytes) -> bool:
     return entry.body == body and entry.key != key
 
 
-def of_acknowledged(merchant: Merchant, order: Order, status: str, event: str, answer: int) -> Iterator[Found]:
+class Answered(NamedTuple):
+    """An event that a merchant has acknowledged."""
+
+    event: str
+    """Its type."""
+    status: int
+
+    def described(self, order: Order) -> str:
+        """Return the beginning of a sentence about it."""
+        return f"answered {self.status} to the {self.event} of {order.id} and"
+
+
+def of_paid(merchant: Merchant, order: Order, answered: Answered) -> Iterator[Found]:
     """Yield what is missing after a merchant has acknowledged the event that says an order is paid."""
-    told = f"answered {answer} to the {event} of {order.id} and"
-    if status in _HAS_NONE:
-        yield Rule.LOST, f"{told} still calls it {status}"
-    elif merchant.shipments(order.id) == 0 and status == "paid":
-        yield Rule.LOST, f"{told} has not fulfilled it"
+    for text in _of_payment(merchant, order):
+        yield Rule.LOST, f"{answered.described(order)} {text}"
+
+
+def of_known(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+    """Yield what is wrong with what a merchant shows for an order of which it has acknowledged everything.
+
+    `answered` is the latest event.
+    """
+    for text in of_effects(merchant, order, state):
+        yield Rule.LOST, f"{answered.described(order)} {text}"
+
+
+def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+    """Yield what differs from the ledger in what a merchant shows; the text continues the sentence `It …`.
+
+    A payment under way has no effect yet, except that the order is not a failed one.
+    """
+    if expected.is_under_way(state):
+        if order.status in {"failed", "cancelled"}:
+            yield f"calls it {order.status}, though a payment is under way"
+        return
+    allowed = expected.allowed_statuses(order, state)
+    if order.status not in allowed:
+        yield f"calls it {order.status}; the service's ledger says {' or '.join(sorted(allowed))}"
+    if state.paid:
+        yield from _of_balance(merchant, order, state)
+    if _is_only_paid(order, state):
+        yield from _of_payment(merchant, order)
+
+
+def _of_payment(merchant: Merchant, order: Order) -> Iterator[str]:
+    if order.status in _HAS_NONE:
+        yield f"still calls it {order.status}"
+    elif merchant.shipments(order.id) == 0 and order.status == "paid":
+        yield "has not fulfilled it"
+
+
+def _is_only_paid(order: Order, state: ExpectedState) -> bool:
+    return bool(state.paid) and not state.refunds and not state.disputes and not order.paid_late
 
 
 def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -155,12 +203,17 @@ def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) 
         yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
     if expected.amount_differs(state):
         return
-    held, due = merchant.balance(name), expected.expected_balance(order, state)
-    if held is not None and held != due:
-        yield Rule.END, f"has a balance of {held} {order.currency} for {name}; it should be {due}"
-    only_paid = state.paid and not state.refunds and not state.disputes and not order.paid_late
-    if merchant.shipments(name) == 0 and only_paid:
+    for text in _of_balance(merchant, order, state):
+        yield Rule.END, text
+    if merchant.shipments(name) == 0 and _is_only_paid(order, state):
         yield Rule.END, f"never fulfilled {name}, which is paid"
+
+
+def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+    held, due = merchant.balance(order.id), expected.allowed_balances(order, state)
+    if held is not None and held not in due:
+        amounts = " or ".join(map(str, sorted(due)))
+        yield f"has a balance of {held} {order.currency} for {order.id}; it should be {amounts}"
 
 
 def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:

@@ -52,10 +52,12 @@ from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
+from paydouble.stateful.acknowledged import Shows, ShowsEach
+from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import PRICES, CataloguePlay, CatalogueRun, parsed
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import Play, Shows, when_it_shows
+from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PROVIDER_ACTS
@@ -132,7 +134,7 @@ class MerchantMachine(RuleBasedStateMachine):
     coverage: ClassVar[Coverage]
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
-    shows: ClassVar[Shows] = ""
+    shows: ClassVar[Shows | ShowsEach] = ""
     misfits: ClassVar[list[AdapterMisfit]]
     preferred: Callable[[str, str], str]
     play: Play

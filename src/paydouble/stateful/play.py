@@ -7,9 +7,9 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
@@ -20,6 +20,7 @@ from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
+from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
@@ -47,7 +48,7 @@ from paydouble.stateful.troubles import (
 from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
 
 _ROUNDS: Final = 6
-_PAID_EVENT: Final = "pay-in.succeeded"
+_A_SECOND: Final = 1000
 _HOUR: Final = 3_600_000
 _MOST_TIMERS: Final = 10_000
 _MOST_PAY_INS: Final = 20
@@ -55,7 +56,6 @@ _TIMERS_AT_ONCE: Final = 25
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
 _settings: dict[str, Settings] = {}
-Shows = Literal["", "at once", "after jobs"]
 
 
 class _Pending(NamedTuple):
@@ -76,12 +76,13 @@ class Play:
         dialect: str = "plain",
         seed: int = 0,
         patience_seconds: float = 10.0,
-        shows: Shows = "",
+        shows: Shows | ShowsEach = "",
     ) -> None:
         """Start with an empty shop. `patience_seconds` is the limit in real time of one call of the adapter.
 
-        `shows` is when the merchant shows a payment of which the webhook has come: `at once`, `after jobs` when a
-        background job works on it first, or nothing when it only asks the service, and cannot be held to it.
+        `shows` is when the merchant shows what a webhook said: `at once`, `after jobs` when a background job works on
+        it first, or nothing when it only asks the service, and cannot be held to it. A mapping says it for each of
+        `acknowledged.FAMILIES`.
 
         `UsageError` for an unknown dialect, `AdapterMisfit` for an adapter that cannot be used.
         """
@@ -90,7 +91,6 @@ class Play:
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
         self._shows = shows
-        self._acknowledged: dict[str, tuple[str, int]] = {}
         self.trials = [Trial("dialect", dialect, "none", "none")]
         """What has acted so far."""
         self._name = getattr(merchant, "__name__", "make_merchant")
@@ -98,6 +98,7 @@ class Play:
         self._driver.on_received = self._check_webhook
         self._double = self._driver.double
         self._box = self._double.sandbox
+        self._acknowledged = Acknowledged(self._box, shows)
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
@@ -133,6 +134,17 @@ class Play:
     def shipments(self, order: int = 1) -> int | None:
         """Return how often the merchant fulfilled an order; None when the adapter does not count."""
         return self._driver.merchant.shipments(self._order(order)[0].id)
+
+    def balance(self, order: int = 1) -> Decimal | None:
+        """Return the money that the merchant has of an order; None when the adapter keeps no balance."""
+        return self._driver.merchant.balance(self._order(order)[0].id)
+
+    def is_as_expected(self, order: int = 1) -> bool:
+        """Return whether the merchant shows for an order all that the ledger says about it now."""
+        target, _ = self._order(order)
+        target.status = self.status(order)
+        state = expected.expected_state(self._box, target)
+        return not any(invariants.of_effects(self._driver.merchant, target, state))
 
     @property
     def sandbox(self) -> Sandbox:
@@ -220,10 +232,8 @@ class Play:
             self._driver.call("tick")
             self._disarm(armed)
             self._left_to_jobs = False
-            # One that wanted to ask the service before it acted could not, while reads were disturbed.
-            if self._shows and not self._reads_disturbed:
-                self._check_view()
-                self._check_acknowledged()
+            self._check_view()
+            self._check_acknowledged(jobs_ran=True)
 
     def outage(self, time: str) -> None:
         """The merchant's receiver cannot be reached for a time."""
@@ -244,6 +254,7 @@ class Play:
         call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted)})"
         with self._step(f"{sentence}then a second click", call, documents_of(_DEAD)):
             self._note_click(target)
+            target.disturbed = True
             armed = self._arm(_DEAD)
             self._driver.down = True
             self._create_deposit("pay", target)
@@ -320,7 +331,9 @@ class Play:
         if words is not None:
             self.trials.append(Trial("provider", what, state, "none"))
             with self._step(f"{target.id}: {words}", f"play.provider({what!r}, {number})"):
-                pass
+                self._double.deliver()
+                # Nothing else that the provider does has the same time: a receiver could not order the two.
+                self._double.advance(by=_A_SECOND)
 
     # The end
 
@@ -384,25 +397,18 @@ class Play:
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         self._check_view()
-        event = webhook.delivery.event
-        if event.type != _PAID_EVENT or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
+        order = self._order_of(webhook)
+        if order is None or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
             return
-        for order in self.orders:
-            state = expected.expected_state(self._box, order)
-            if event.object_id in {each.id for each in state.paid} and not (
-                order.paid_late or expected.amount_differs(state)
-            ):
-                self._acknowledged[order.id] = (event.type, answer)
-        if outermost and self._shows == "at once" and not (self._left_to_jobs or self._reads_disturbed):
-            self._check_acknowledged()
+        self._acknowledged.note(order, webhook.delivery.event, answer)
+        if outermost and not self._left_to_jobs:
+            self._check_acknowledged(jobs_ran=False)
 
-    def _check_acknowledged(self) -> None:
-        for order in self.orders:
-            if order.id in self._acknowledged:
-                found = invariants.of_acknowledged(
-                    self._driver.merchant, order, order.status, *self._acknowledged.pop(order.id)
-                )
-                self._add_findings(found)
+    def _check_acknowledged(self, *, jobs_ran: bool) -> None:
+        # One that wanted to ask the service before it acted could not, while reads were disturbed.
+        if not self._reads_disturbed:
+            merchant = self._driver.merchant
+            self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
 
     def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
         for rule, text in found:
@@ -437,6 +443,7 @@ class Play:
         documents = documents_of(met, lasts, **match)
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
+            target.disturbed |= not trouble == meanwhile == "none"
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             pause = None if target.disturbed_to_the_end else met.retry_after_seconds
             has_ended = target.status in {"failed", "cancelled"}
@@ -495,6 +502,7 @@ class Play:
         clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
         with self._step("; ".join(filter(None, clauses)), call, documents_of(met, operation="refund-creation")):
             state, start = self._state(), self._box.journal.requests.total
+            target.disturbed |= not trouble == meanwhile == "none"
             armed = self._arm(met, operation="refund-creation")
             self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
             interrupted = bool(self._driver.service.interruptions)
@@ -536,6 +544,7 @@ class Play:
         order = self._order_of(webhook)
         if order is not None:
             self._note_click(order)
+            order.disturbed = True
             self._driver.call("retry", order.id)
 
     def _note_click(self, order: Order) -> None:
@@ -594,32 +603,6 @@ _FIRST: Final = Trouble(
     "",
     ({"on": "webhooks", "times": 1, "match": {"event_type": "pay-in.created"}, "effect": {"type": "before_response"}},),
 )
-
-
-def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Shows:
-    """Return when a merchant shows a payment of which the webhook has come, in a play without any trouble.
-
-    Nothing for one that asks the service about each webhook: it may wait until it gets an answer.
-    """
-    play = Play(merchant, seed=seed, patience_seconds=patience_seconds)
-    found: Shows = ""
-    with suppress(MerchantBug):  # the catalogue reports it
-        play.order()
-        play.pay()
-        start = play.sandbox.journal.requests.total
-        play.pass_time("10s")
-        asks = play.sandbox.journal.requests.total > start
-        if _is_shown(play):
-            found = "" if asks else "at once"
-        else:
-            play.work_off()
-            found = "after jobs" if _is_shown(play) else ""
-    play.close()
-    return found
-
-
-def _is_shown(play: Play) -> bool:
-    return play.status() == "paid" and play.shipments() != 0
 
 
 def _kill() -> None:

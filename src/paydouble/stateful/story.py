@@ -11,6 +11,7 @@ from typing import Any
 from paydouble.core.durations import format_duration
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
+from paydouble.stateful.acknowledged import Shows, ShowsEach
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class Story:
     sentences: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
-    shows: str = ""
+    shows: Shows | ShowsEach = ""
     """When the merchant shows what a webhook told, where the verdict depends on it."""
 
     def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
@@ -48,7 +49,10 @@ class Story:
     def _test(self, merchant: str) -> str:
         options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""
         options += f", seed={self.seed}" if self.seed else ""
-        options += f", shows={self.shows!r}" if self.shows else ""
+        times = {self.shows} if isinstance(self.shows, str) else set(self.shows.values())
+        if times != {""}:
+            shows = times.pop() if len(times) == 1 else self.shows
+            options += f", shows={shows!r}"
         lines = [
             "from paydouble.stateful import Play",
             "",

@@ -13,9 +13,9 @@ from bugzoo.registry import Variant
 from bugzoo.steady import steady
 from bugzoo.stories import play_story
 from paydouble.stateful import MerchantBug, MerchantMachine
+from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.coverage import Coverage
-from paydouble.stateful.play import when_it_shows
 
 STEPS = 12
 ROUND = 60

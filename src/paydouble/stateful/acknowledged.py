@@ -1,0 +1,117 @@
+"""What a merchant has acknowledged, and what it can be held to because of that.
+
+A merchant that answers an event with 2xx has taken it over: the service does not send it again. Its effect must be
+visible before a reconciliation or a later event repairs it. Which effects are visible, and when, depends on the
+merchant: one works on an event at once, one leaves it to a background job, one only asks the service about it. So each
+family of effects is tried once without any trouble (`calibration.py`), and a merchant is held to what it showed there.
+
+An order is *known* when the newest event of each of its objects was acknowledged. Then the merchant's view has to be
+what the ledger says, as in the end of a play. Where it may not have understood an event, it is not held to it: an
+event of a refund before any event of its payment, two events of one object with the same time, a request whose reply
+was lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal, get_args
+
+from paydouble.payments.events import Event
+from paydouble.payments.lifecycle import PAID
+from paydouble.payments.resources import Dispute, PayIn, Refund
+from paydouble.sandbox import Sandbox
+from paydouble.stateful import invariants
+from paydouble.stateful.expected import ExpectedState, Order, amount_differs, expected_state
+from paydouble.stateful.invariants import Answered, Found
+from paydouble.stateful.merchant import Merchant
+
+Shows = Literal["", "at once", "after jobs"]
+"""When an effect is visible: with the answer to the event, after a background job, or only after a question."""
+Family = Literal["payment", "failure", "refund", "dispute"]
+"""Effects that a merchant shows in the same way: of a payment that succeeded, of one that did not, and so on."""
+ShowsEach = Mapping[Family, Shows]
+FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
+PAID_EVENT: Final = f"pay-in.{PAID}"
+
+
+def of_each(shows: Shows | ShowsEach) -> ShowsEach:
+    """Return when each family shows; a single value is that of all."""
+    return dict.fromkeys(FAMILIES, shows) if isinstance(shows, str) else shows
+
+
+def families(state: ExpectedState) -> tuple[Family, ...]:
+    """Return the families whose effects an order shows."""
+    if not state.paid:
+        return ("failure",)
+    others: tuple[tuple[Family, bool], ...] = (("refund", bool(state.refunds)), ("dispute", bool(state.disputes)))
+    return ("payment", *(family for family, is_there in others if is_there))
+
+
+class Acknowledged:
+    """The events that a merchant has acknowledged in one play."""
+
+    def __init__(self, box: Sandbox, shows: Shows | ShowsEach) -> None:
+        """Start with none; `shows` is when the merchant shows the effects of each family."""
+        self._box = box
+        self._shows = of_each(shows)
+        self._answers: dict[tuple[str, str, int], int] = {}
+        """The object, type and time of an event, and the answer. A copy under another id is the same fact."""
+        self._latest: dict[str, Answered] = {}
+        """By order, what was acknowledged and has not been looked at."""
+
+    def note(self, order: Order, event: Event, answer: int) -> None:
+        """Note that an event about an order was answered with a 2xx."""
+        parent = getattr(self._box.ledger.find(event.object_id), "payin_id", None)
+        if parent is not None and not any(object_id == parent for object_id, _, _ in self._answers):
+            return  # the merchant may not know the payment yet
+        self._answers[event.object_id, event.type, event.created_at] = answer
+        self._latest[order.id] = Answered(event.type, answer)
+
+    def findings(self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool) -> Iterator[Found]:
+        """Yield what is missing after the latest acknowledged events; `jobs_ran` is whether background jobs did."""
+        for order in orders:
+            latest = self._latest.get(order.id)
+            if latest is None:
+                continue
+            state = expected_state(self._box, order)
+            is_held = all(self._is_held(family, jobs_ran=jobs_ran) for family in families(state))
+            if is_held or jobs_ran:
+                del self._latest[order.id]
+            # What nobody has decided about is not judged: another amount, or money after the end.
+            if order.paid_late or amount_differs(state):
+                continue
+            found = []
+            paid = self._paid(state)
+            if paid is not None and self._is_held("payment", jobs_ran=jobs_ran):
+                found = list(invariants.of_paid(merchant, order, paid))
+            if not found and is_held and self._knows(order, state):
+                found = list(invariants.of_known(merchant, order, state, latest))
+            yield from found
+
+    def _is_held(self, family: Family, *, jobs_ran: bool) -> bool:
+        shows = self._shows[family]
+        return shows == "at once" or (shows == "after jobs" and jobs_ran)
+
+    def _paid(self, state: ExpectedState) -> Answered | None:
+        ids = {each.id for each in state.paid}
+        found = [self._answers[fact] for fact in self._answers if fact[0] in ids and fact[1] == PAID_EVENT]
+        return Answered(PAID_EVENT, found[-1]) if found else None
+
+    def _knows(self, order: Order, state: ExpectedState) -> bool:
+        # A click whose deposit is not made yet may be under way, and a request that met a trouble may have no reply.
+        if order.disturbed or order.clicks > len(state.pay_ins):
+            return False
+        resources: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
+        return all(self._knows_newest(each.id) for each in resources)
+
+    def _knows_newest(self, object_id: str) -> bool:
+        *earlier, newest = [each for each in self._box.journal.events.entries if each.object_id == object_id]
+        if (newest.object_id, newest.type, newest.created_at) not in self._answers:
+            return False
+        # Which of two events with the same time is the later one is open, except that nothing follows a success.
+        return newest.type == PAID_EVENT or _time_of(newest) not in map(_time_of, earlier)
+
+
+def _time_of(event: Event) -> str:
+    return str(json.loads(event.body)["created_at"])

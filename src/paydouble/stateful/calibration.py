@@ -1,0 +1,83 @@
+"""Finds out when a merchant shows the effects of webhooks, in plays without any trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from paydouble.stateful.acknowledged import FAMILIES, Family, Shows, ShowsEach
+from paydouble.stateful.catalogue import Step, step
+from paydouble.stateful.driver import MakeMerchant
+from paydouble.stateful.play import Play
+from paydouble.stateful.verdicts import MerchantBug
+
+_BOUGHT: Final = (step("order"), step("pay"), step("wait", "10s"))
+
+
+class _Trial(NamedTuple):
+    before: tuple[Step, ...]
+    event: Step
+    """What brings the event; no background job runs in it."""
+
+
+_TRIALS: Final[Mapping[Family, tuple[_Trial, ...]]] = MappingProxyType(
+    {
+        "payment": (_Trial((step("order"), step("pay")), step("pass_time", "10s")),),
+        "failure": (_Trial((step("order"), step("pay", 1, scenario="card-declined")), step("pass_time", "10s")),),
+        # A merchant that calls a refund done when it is accepted may still work on the event of its failure.
+        "refund": (
+            _Trial((*_BOUGHT, step("refund", 1, "half")), step("pass_time", "10m")),
+            _Trial(
+                (
+                    step("order"),
+                    step("pay", 1, scenario="refund-fails"),
+                    step("wait", "10s"),
+                    step("refund", 1, "half"),
+                ),
+                step("pass_time", "10m"),
+            ),
+        ),
+        "dispute": (_Trial((*_BOUGHT, step("provider", "dispute")), step("provider", "dispute lost")),),
+    }
+)
+
+
+def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> ShowsEach:
+    """Return when a merchant shows the effects of each family.
+
+    Nothing for one that asks the service about each webhook, since it may wait until it gets an answer.
+    """
+    found: dict[Family, Shows] = {}
+    for family in FAMILIES:
+        each = (_try(trial, Play(merchant, seed=seed, patience_seconds=patience_seconds)) for trial in _TRIALS[family])
+        found[family] = next(filter(None, each), "")
+    return found
+
+
+def _try(trial: _Trial, play: Play) -> Shows:
+    found: Shows = ""
+    with suppress(MerchantBug):  # the catalogue reports it
+        for each in trial.before:
+            each.take(play)
+        before = _view(play)
+        start = play.sandbox.journal.requests.total
+        trial.event.take(play)
+        asks = play.sandbox.journal.requests.total > start
+        if _is_shown(play, before):
+            found = "" if asks else "at once"
+        else:
+            play.work_off()
+            found = "after jobs" if _is_shown(play, before) else ""
+    play.close()
+    return found
+
+
+def _view(play: Play) -> tuple[str, Decimal | None, int | None]:
+    return play.status(), play.balance(), play.shipments()
+
+
+def _is_shown(play: Play, before: tuple[str, Decimal | None, int | None]) -> bool:
+    return _view(play) != before and play.is_as_expected()
