@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from orjson import Fragment
 
+from paydouble.core.errors import PaydoubleError
 from paydouble.core.json_schema import (
     AMOUNT,
     NUMBER,
@@ -265,9 +266,19 @@ def written(kind: type[Any], members: dict[str, Any]) -> Document:
 
 
 def load(kind: type[R], document: Document) -> R:
-    """Return the record of a document that `dump` has made; unknown members are ignored."""
+    """Return the record of a document that `dump` has made; unknown members are ignored.
+
+    `PaydoubleError` when a member is missing, as in a document of a server of an older version.
+    """
     plan = _plan(kind)
-    members = dict(_read(document, plan.steps))
+    try:
+        members = dict(_read(document, plan.steps))
+    except KeyError as missing:
+        message = (
+            f"The server's {component(kind)} lacks the member {missing.args[0]!r}, so its version is another; "
+            "use the same version of paydouble on both sides"
+        )
+        raise PaydoubleError(message) from None
     if plan.whole is not None:
         members[plan.whole] = document
     return kind(**members)

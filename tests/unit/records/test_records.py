@@ -19,6 +19,7 @@ from paydouble import Sandbox
 from paydouble.core import json_text
 from paydouble.core.clock import ClockMode
 from paydouble.core.documents import dump, load, read_json, schema
+from paydouble.core.errors import PaydoubleError
 from paydouble.records import (
     ERROR_KINDS,
     STATES,
@@ -244,3 +245,15 @@ def test_bodies_are_read_as_json() -> None:
 def test_json_is_read_alike_from_text_and_bytes() -> None:
     """A number with a fraction is exact in both."""
     assert [read_json('{"a":0.1}'), read_json(b'{"a":0.1}')] == [{"a": Decimal("0.1")}] * 2
+
+
+def test_a_record_of_an_older_server_is_refused_in_a_sentence() -> None:
+    """The message names the record, the member that it lacks, and what to do."""
+    clock = dump(Sandbox().clock.read())
+    del clock["next_due_at"], clock["mode"]
+
+    with pytest.raises(
+        PaydoubleError,
+        match=r"^The server's Clock lacks the member 'mode', .* use the same version of paydouble on both sides$",
+    ):
+        load(ClockState, clock)
