@@ -185,7 +185,8 @@ Lists answer `{{"items": […], "next_cursor": null | "…", "evicted": 0}}`; pa
 Each request, event, attempt and fault has a `sequence`: its number in the order in which they happened in the sandbox.
 Requests are numbered when they arrive, attempts when they are sent. On a manual clock nothing else shows which was first.
 
-A request without a business key, or with one that no sandbox has, is unclaimed: it is in no sandbox's journal.
+A request without a business key, or with one that no sandbox has, is unclaimed: it is in no sandbox's journal. So are bytes
+that are not an HTTP request; they have an empty `method` and `target`.
 `GET /unclaimed-requests` shows the newest 100, as requests that also have a `business_key`: the first 16 KiB of the headers,
 the first 4 KiB of the body, and no credentials. `serve` logs a line for each.
 

@@ -87,6 +87,8 @@ class RequestEntry:
     """The object that the request named or created."""
     sequence: int = 0
     """Its place among the requests, events and attempts of its sandbox; see `Journal.next`."""
+    arrived: int = 0
+    """When it arrived in real time (milliseconds); 0 without a server."""
 
     @property
     def external_identifier(self) -> str | None:
@@ -147,14 +149,17 @@ class Journal:
 
 @dataclass(slots=True, eq=False)
 class UnclaimedEntry(RequestEntry):
-    """A request that belongs to no sandbox; `sequence` counts only such requests."""
+    """A request that belongs to no sandbox, or bytes that are not a request, without a method and a target.
+
+    `sequence` counts only such requests.
+    """
 
     business_key: str | None = None
     """The business key that it came with; None without one."""
 
 
 class Unclaimed:
-    """The newest requests that belong to no sandbox: without credentials, or with those of no business.
+    """The newest requests that belong to no sandbox: without credentials, with those of no business, or unreadable.
 
     Anybody can send them. So few are kept, and of each only what helps to find its sender: the beginning of its headers
     and of its body. Credentials are not kept, since a secret that was sent here may be a real one.
@@ -170,7 +175,7 @@ class Unclaimed:
 
     def add(self, entry: UnclaimedEntry) -> None:
         """Record a request that was refused."""
-        entry.at = self._now()
+        entry.at = entry.arrived = self._now()
         entry.sequence = self.log.total + 1
         self.log.add(entry)
         if self._listener is not None:

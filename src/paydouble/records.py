@@ -139,10 +139,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class UnclaimedRequest(Request):
-    """A request with no business key, or with one that no sandbox has.
+    """A request with no business key, or with one that no sandbox has; or bytes that are not an HTTP request.
 
-    Credentials are not kept, and of the body only the beginning. `business_key` is the one that it had, or None.
-    `sequence` counts unclaimed requests only.
+    Unreadable bytes have an empty `method` and `target`. Credentials are not kept, and of the body only the beginning.
+    `business_key` is the one that it had, or None. `sequence` counts unclaimed requests only.
     """
 
     business_key: str | None = field(metadata=member(TEXT, optional=True))

@@ -50,6 +50,8 @@ class ServerOptions:
     """Addresses and networks of proxies whose `X-Forwarded-Host`, `-Proto` and `-Port` are believed."""
     fast_path: bool = True
     """Answer the usual request while it is read, if this version of aiohttp allows it (`web/private_names.py`)."""
+    inspector: bool = True
+    """Serve the inspector's pages beside the control API."""
     watch: bool = False
     """Reload scenario files that change."""
     say: Callable[[str], None] | None = None
@@ -74,6 +76,8 @@ class Server:
         self.control_port = options.control_port
         self.host = Host(options.shared)
         self.default: Sandbox | None = None
+        self.home = ""
+        """The path of the first page for a person with a browser."""
         self._runners: list[web.ServerRunner] = []
         self._watching: asyncio.Task[None] | None = None
 
@@ -94,7 +98,9 @@ class Server:
             (options.say or _discard)(
                 f"This aiohttp has no {', '.join(names)}; requests are answered without the fast path."
             )
-        control = LazyControl(self.host, Access(options.control_token, self.addresses), self.addresses)
+        access = Access(options.control_token, self.addresses)
+        control = LazyControl(self.host, access, self.addresses, inspector=options.inspector)
+        self.home = control.home
         try:
             self.port = await self._bind(control if options.control_port is None else None, options.port, "--port")
             if options.control_port is not None:
@@ -132,12 +138,25 @@ class Server:
         """Stop."""
         await self.stop()
 
+    def _home_of(self, request: web.BaseRequest) -> str:
+        """Return where a browser is led to from `/`: the port of the control side may be another one."""
+        if self.control_port is None:
+            return self.home
+        reached = self.addresses.reached(request.headers, request.remote, at_control=False)
+        return f"{reached.control}{self.home}"
+
     def _checkout(self, request: Request) -> str:
         return self.addresses.reached(request.headers, request.remote, at_control=False).checkout
 
     async def _bind(self, control: LazyControl | None, port: int, option: str, *, with_api: bool = True) -> int:
         runner = web.ServerRunner(
-            HttpServer(self.host, control, with_api=with_api, fast=self.options.fast_path),
+            HttpServer(
+                self.host,
+                control,
+                home=self._home_of if with_api else lambda _: self.home,
+                with_api=with_api,
+                fast=self.options.fast_path,
+            ),
             shutdown_timeout=_GRACE_SECONDS,
         )
         await runner.setup()

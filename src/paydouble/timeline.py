@@ -90,7 +90,9 @@ def request_row(request: Request, find: Find, names: Iterable[str | None] = ()) 
 
 
 def unclaimed_row(request: UnclaimedRequest) -> Row:
-    """Return the row of a request that no sandbox claims."""
+    """Return the row of a request that no sandbox claims, or of bytes that are not a request."""
+    if not request.method:
+        return Row(_ms(request.at), CALL, "unreadable bytes", str(request.status), good=False, notes=_refusal(request))
     key = "no business key" if request.business_key is None else f"business key {request.business_key!r}"
     what = f"{request.method} {request.target.removeprefix(_PREFIX)}"
     notes = (f"no sandbox claims it ({key})", *_refusal(request))

@@ -144,6 +144,38 @@ async def test_the_banner_says_what_a_person_needs() -> None:
         assert text in served.banner
 
 
+async def test_the_banner_names_the_inspector() -> None:
+    """Its page is there, unless the server was started without it."""
+    async with _serving("--port", "0") as served:
+        assert f"{served.url}/_paydouble/\n" in served.banner
+        assert "inspector" in served.banner
+    async with _serving("--port", "0", env={"PAYDOUBLE_INSPECTOR": "no"}) as served:
+        assert "inspector" not in served.banner
+        async with aiohttp.ClientSession() as client, client.get(f"{served.url}/_paydouble/inspector/login") as answer:
+            assert answer.status == 404
+
+
+@pytest.mark.parametrize("control", [(), ("--control-port", "0")])
+async def test_the_inspector_is_opened_in_a_browser(tmp_path: Path, control: tuple[str, ...]) -> None:
+    """`--open` starts the user's browser with the address of the page."""
+    opened = tmp_path / "opened"
+    os.mkfifo(opened)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o755)
+    async with _serving("--port", "0", *control, "--open", env={"BROWSER": f"{browser} %s"}) as served:
+        url = await asyncio.to_thread(opened.read_text)
+        async with aiohttp.ClientSession() as client, client.get(url, headers={"Accept": "text/html"}) as page:
+            assert (page.status, page.content_type) == (200, "text/html")
+        assert url in served.banner
+
+
+async def test_a_machine_without_a_browser_is_no_reason_not_to_serve() -> None:
+    """The address is said instead."""
+    async with _serving("--port", "0", "--open", env={"BROWSER": "false"}) as served:
+        assert (await _get(f"{served.url}/_paydouble/health"))["status"] == "ok"
+
+
 async def _seeds(*arguments: str) -> tuple[int, int, int]:
     """Return the seed in the banner, that of the default sandbox, and that of a new one."""
     async with _serving("--port", "0", *arguments) as served:

@@ -287,7 +287,7 @@ async def test_a_client_that_vanishes_after_garbage_leaves_nothing(
     client: Client, caplog: pytest.LogCaptureFixture, name: str, turns: int
 ) -> None:
     """However soon a client disconnects after such bytes, nothing is logged."""
-    connection = HttpServer(client.server.host, None)()
+    connection = HttpServer(client.server.host, None, home=lambda _: "/")()
     transport = Mock(asyncio.Transport)
     transport.is_closing.return_value = False
     connection.connection_made(transport)

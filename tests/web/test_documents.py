@@ -44,9 +44,9 @@ async def test_a_page_has_its_type_and_may_load_nothing_from_elsewhere(path: str
         assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_a_browser_at_the_front_door_is_led_to_the_documentation() -> None:
+async def test_a_browser_at_the_front_door_is_led_to_the_documentation_without_the_inspector() -> None:
     """Whoever types the address into a browser sees the docs page; a program gets the service's 404 as before."""
-    async with Server(ServerOptions(port=0)) as server, aiohttp.ClientSession() as session:
+    async with Server(ServerOptions(port=0, inspector=False)) as server, aiohttp.ClientSession() as session:
         browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         async with session.get(server.base_url, headers=browser) as page:
             seen = (page.status, page.content_type, page.url.path)
@@ -59,14 +59,16 @@ async def test_a_browser_at_the_front_door_is_led_to_the_documentation() -> None
     assert (refused, other) == ((404, "not_found"), 404)
 
 
-async def test_without_its_control_side_a_port_has_no_front_door() -> None:
-    """With a port of its own for control calls the API's port is the service and nothing else."""
+async def test_the_front_door_leads_to_the_control_port() -> None:
+    """With a port of its own for control calls the documentation is there; a program gets the service's 404."""
     async with (
-        Server(ServerOptions(port=0, control_port=0)) as server,
+        Server(ServerOptions(port=0, control_port=0, inspector=False)) as server,
         aiohttp.ClientSession() as session,
-        session.get(f"{server.base_url}/", headers={"Accept": "text/html"}) as answer,
     ):
-        assert answer.status == 404
+        async with session.get(f"{server.base_url}/", headers={"Accept": "text/html"}) as page:
+            assert (page.status, page.url.port, page.url.path) == (200, server.control_port, "/_paydouble/docs")
+        async with session.get(f"{server.base_url}/", headers={"Accept": "*/*"}) as answer:
+            assert answer.status == 404
 
 
 async def test_the_served_document_names_the_server_and_is_valid() -> None:

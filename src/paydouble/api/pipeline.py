@@ -96,6 +96,7 @@ class Pipeline:
         it that is the sandbox's `checkout_base`.
         """
         self._wall = wall
+        self._arrival = wall or int  # without a wall clock, 0
         self._checkout_for = checkout_for
         self._registry = registry
         self._routes = Routes(operations, PREFIX)
@@ -131,6 +132,7 @@ class Pipeline:
             request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
+        entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
         call = Execution(request, sandbox, params, operation=operation, entry=entry)
         try:
@@ -219,8 +221,12 @@ class Pipeline:
         return self._refuse_at_edge(None, None, error)
 
     def unreadable(self, message: str) -> Reply:
-        """Return the 400 for bytes that are not an HTTP request."""
-        return self._refuse_at_edge(None, None, ApiError("INVALID_INPUT", message, edge=True))
+        """Return the 400 for bytes that are not an HTTP request, which are noted as an unclaimed request."""
+        reply = self._refuse_at_edge(None, None, ApiError("INVALID_INPUT", message, edge=True))
+        if self._unclaimed is not None:
+            entry = UnclaimedEntry(reply.request_id, 0, "", "", None, b"", b"", reply.status, reply.body)
+            self._unclaimed.add(entry)
+        return reply
 
     # The checks
 
@@ -367,6 +373,7 @@ class Pipeline:
             request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
+        entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
         settings = sandbox.settings
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder of scenario files beside the shipped ones; may be repeated, later ones win.",
 )
+@option(
+    "--inspector/--no-inspector",
+    default=True,
+    show_default=True,
+    help="Serve pages for a browser at /_paydouble/.",
+)
+@option("--open", "open_browser", is_flag=True, help="Open the inspector in a browser.")
 @option("--watch", is_flag=True, help="Read changed scenario files again.")
 @option(
     "--clock",
@@ -124,7 +131,7 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
         with _placed(config):
             options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_run(options, quiet=values["quiet"]))
+            runner.run(_run(options, quiet=values["quiet"], open_browser=values["open_browser"]))
         if log is not None and sys.stderr.isatty():
             log.say("stopped")
     finally:
@@ -215,6 +222,7 @@ def make_options(
         public_url=values["public_url"],
         trust_forwarded=values["trust_forwarded"],
         fast_path=values["fast_path"],
+        inspector=values["inspector"],
         watch=values["watch"],
         say=log.say if log is not None else None,
         default_sandbox=SandboxSpec(
@@ -253,7 +261,7 @@ def _check_url(url: str) -> None:
         raise UsageError(f"{url!r}: {explain(error)[1]}", member="--notification-url") from None
 
 
-async def _run(options: ServerOptions, *, quiet: bool) -> None:
+async def _run(options: ServerOptions, *, quiet: bool, open_browser: bool) -> None:
     import asyncio
     import gc
     import signal
@@ -269,6 +277,8 @@ async def _run(options: ServerOptions, *, quiet: bool) -> None:
         if not quiet:
             with contextlib.suppress(Unwritable):  # a full disk is no reason not to serve
                 say(*banner(server))
+        if open_browser:
+            await _open_browser(f"{_control_url(server)}{server.home}")
         # Imported modules stay until the process ends. Full collections over everything that is kept would make the
         # slowest answers (docs/performance.md); collections of young objects are quick while they are few.
         gc.freeze()
@@ -285,7 +295,7 @@ def banner(server: Server) -> list[str]:
     options = server.options
     box = options.default_sandbox
     api = server.base_url if options.public_url is None else server.addresses.own.api
-    control = api if server.control_port is None else f"http://127.0.0.1:{server.control_port}"
+    control = _control_url(server)
     target = (
         box.notification_url or "nobody yet; run `paydouble receive` and give --notification-url http://127.0.0.1:8081/"
     )
@@ -298,8 +308,26 @@ def banner(server: Server) -> list[str]:
         f"  clock               {options.shared.clock.mode}",
         f"  seed                {options.shared.seed} (--seed {options.shared.seed} makes the same ids again)",
         f"  control API         {control}/_paydouble",
+        *([f"  inspector           {control}/_paydouble/"] if options.inspector else []),
         f"  documentation       {control}/_paydouble/docs",
     ]
+
+
+def _control_url(server: Server) -> str:
+    """Return the URL of the control API's port, for a person on this machine."""
+    if server.control_port is not None:
+        return f"http://127.0.0.1:{server.control_port}"
+    return server.base_url if server.options.public_url is None else server.addresses.own.api
+
+
+async def _open_browser(url: str) -> None:
+    """Open a page in the user's browser, without waiting for it in the event loop."""
+    import asyncio
+    import webbrowser
+
+    if not await asyncio.to_thread(webbrowser.open, url):
+        with contextlib.suppress(Unwritable):
+            say(f"No browser was found; open {url}", err=True)
 
 
 def _loop_factory() -> Any:  # noqa: ANN401 - uvloop has no types of its own here

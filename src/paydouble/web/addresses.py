@@ -20,6 +20,10 @@ from paydouble.guards.credentials import address_allowed
 
 CONTROL_PREFIX: Final = "/_paydouble"
 """The prefix of all paths of the control API and the documents."""
+HOME: Final = f"{CONTROL_PREFIX}/"
+"""The inspector's first page."""
+PAGES: Final = f"{CONTROL_PREFIX}/inspector/"
+"""The prefix of the inspector's other pages."""
 # The form of a host name; an address literal has its own form.
 _NAME: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
 _PORTS: Final = {"http": 80, "https": 443}

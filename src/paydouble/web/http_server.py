@@ -7,6 +7,7 @@ follow the contract's order, so a router and middlewares would only cost time (d
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 from aiohttp import web
@@ -36,8 +37,20 @@ _OPTIONS: Final[dict[str, Any]] = {
 class HttpServer(web.Server):
     """Serves the API, the control API, or both. Protocol errors have the documented envelope."""
 
-    def __init__(self, host: Host, control: LazyControl | None, *, with_api: bool = True, fast: bool = True) -> None:
-        """Serve a host; `fast` uses the fast path if this version of aiohttp supports it."""
+    def __init__(
+        self,
+        host: Host,
+        control: LazyControl | None,
+        *,
+        home: Callable[[web.BaseRequest], str],
+        with_api: bool = True,
+        fast: bool = True,
+    ) -> None:
+        """Serve a host; `fast` uses the fast path if this version of aiohttp supports it.
+
+        `home` returns the URL to which a browser is led from `/`.
+        """
+        self.home = home
         self.host = host
         self.control = control
         # Targets with this prefix go to the control API: all with an empty prefix, none with a blank.
@@ -76,14 +89,12 @@ class HttpServer(web.Server):
             release_body(request, self.host.bodies)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if self.control is not None:
-            target = origin_form(request)
-            if target.startswith(self.control_prefix):
-                return await self.control.answer(request)
-            if target == "/" and request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("Accept", ""):
-                # A person with a browser; the API has nothing at this path.
-                location = f"{CONTROL_PREFIX}/docs"
-                return web.Response(status=302, headers={"Location": location, "Server": "paydouble"})
+        target = origin_form(request)
+        if target == "/" and request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("Accept", ""):
+            # A person with a browser; neither the API nor the control API has anything at this path.
+            return web.Response(status=302, headers={"Location": self.home(request), "Server": "paydouble"})
+        if self.control is not None and target.startswith(self.control_prefix):
+            return await self.control.answer(request)
         connection = request.protocol
         begun = connection.take_begun() if isinstance(connection, FastConnection) else None
         return await api.answer(self.host, request, begun)

@@ -1,4 +1,4 @@
-"""The control API and the documents, loaded with their first request; health is answered without them.
+"""The control API, the documents and the inspector, loaded with their first request; health is answered without them.
 
 The control API has more models than everything else together. A container that gets only health checks, and a test that
 only uses the API, start faster without them.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from paydouble.runtime.host import Host
-from paydouble.web.addresses import CONTROL_PREFIX, Addresses
+from paydouble.web.addresses import CONTROL_PREFIX, HOME, PAGES, Addresses
 from paydouble.web.control.access import Access
 from paydouble.web.control.health import health_of
 from paydouble.web.control.replies import ControlError, reply
@@ -19,6 +19,7 @@ from paydouble.web.targets import origin_form
 
 if TYPE_CHECKING:
     from paydouble.web.control.app import Control
+    from paydouble.web.inspector.app import Inspector
 
 HEALTH: Final = f"{CONTROL_PREFIX}/health"
 
@@ -26,12 +27,19 @@ HEALTH: Final = f"{CONTROL_PREFIX}/health"
 class LazyControl:
     """The control side of a server."""
 
-    def __init__(self, host: Host, access: Access, addresses: Addresses) -> None:
-        """Control a host, for the requests that the access rules allow."""
+    def __init__(self, host: Host, access: Access, addresses: Addresses, *, inspector: bool = True) -> None:
+        """Control a host, for the requests that the access rules allow; with or without the inspector's pages."""
         self._host = host
         self._access = access
         self._addresses = addresses
         self._control: Control | None = None
+        self._inspector: Inspector | None = None
+        self.with_inspector = inspector
+
+    @property
+    def home(self) -> str:
+        """Return the path of the first page for a person with a browser."""
+        return HOME if self.with_inspector else f"{CONTROL_PREFIX}/docs"
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Return the answer to a control call."""
@@ -41,7 +49,16 @@ class LazyControl:
             except ControlError as error:
                 return reply(error.status, error.document())
             return reply(200, health_of(self._host))
+        if self.with_inspector and _is_page(request):
+            return await self._pages().answer(request)
         return await self._loaded().answer(request)
+
+    def _pages(self) -> Inspector:
+        if self._inspector is None:
+            from paydouble.web.inspector.app import Inspector  # noqa: PLC0415 - see above
+
+            self._inspector = Inspector(self._host, self._access, self._addresses)
+        return self._inspector
 
     def _loaded(self) -> Control:
         if self._control is None:
@@ -55,6 +72,14 @@ class LazyControl:
                 self._host, self._access, documents.find, self._addresses, own_pages={PREFIX: payers.answer}
             )
         return self._control
+
+
+def _is_page(request: web.BaseRequest) -> bool:
+    """Return whether a request is for the inspector; at the prefix itself only a browser is, which asks for HTML."""
+    target = origin_form(request).partition("?")[0]
+    if target in {CONTROL_PREFIX, HOME}:
+        return "text/html" in request.headers.get("Accept", "")
+    return target.startswith(PAGES)
 
 
 def _control_openapi() -> dict[str, Any]:

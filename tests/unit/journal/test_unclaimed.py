@@ -81,12 +81,21 @@ def test_only_the_newest_are_kept_and_little_of_each() -> None:
 
 
 def test_a_failure_of_our_own_is_nobodys_request() -> None:
-    """Neither is a sequence of bytes that is no request."""
+    """Nobody has sent it."""
     double = InProcess()
     double.pipeline.internal_error()
-    double.pipeline.unreadable("No request.")
 
     assert not double.unclaimed.log.entries
+
+
+def test_bytes_that_are_no_request_are_noted() -> None:
+    """Without a method and a target, but with the answer that says what is wrong."""
+    double = InProcess()
+    double.pipeline.unreadable("No request.")
+    (entry,) = double.unclaimed.log.entries
+
+    assert (entry.method, entry.target, entry.status, entry.business_key) == ("", "", 400, None)
+    assert b"No request." in entry.response_body
 
 
 def test_each_is_told_of() -> None:

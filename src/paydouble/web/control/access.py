@@ -24,15 +24,14 @@ class Access:
         self._token = token
         self._addresses = addresses
 
+    @property
+    def token(self) -> str | None:
+        """Return the token that is required, or None."""
+        return self._token
+
     def check(self, request: web.BaseRequest, *, open_to_all: bool = False) -> None:
         """Raise `ControlError` for a call that is not allowed; with `open_to_all` no token is needed."""
-        host = self._addresses.host_of(request.headers, request.remote)
-        if not self._addresses.knows(host):
-            message = f"Host {host[:100]!r} is not one of this server's; allow it with --allowed-host NAME."
-            raise ControlError(403, "foreign_host", message)
-        origin = request.headers.get("Origin")
-        if origin is not None and _authority(origin) != host.lower():
-            raise ControlError(403, "foreign_origin", f"Origin {origin[:100]!r} may not make control calls here.")
+        self.check_origin(request)
         if self._token is None or open_to_all:
             return
         given = request.headers.get("Authorization", "")
@@ -40,6 +39,16 @@ class Access:
             what = "is missing" if not given else "is wrong"
             message = f"The control token {what}; send Authorization: Bearer with the token that serve was given."
             raise ControlError(401, "unauthorized", message)
+
+    def check_origin(self, request: web.BaseRequest) -> None:
+        """Raise `ControlError` for a request to another host, or from a page of another origin."""
+        host = self._addresses.host_of(request.headers, request.remote)
+        if not self._addresses.knows(host):
+            message = f"Host {host[:100]!r} is not one of this server's; allow it with --allowed-host NAME."
+            raise ControlError(403, "foreign_host", message)
+        origin = request.headers.get("Origin")
+        if origin is not None and _authority(origin) != host.lower():
+            raise ControlError(403, "foreign_origin", f"Origin {origin[:100]!r} may not make control calls here.")
 
 
 def _authority(origin: str) -> str:

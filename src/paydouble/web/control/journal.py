@@ -248,7 +248,8 @@ NOUN: Final = Noun(
         **components_of(Request, Event),
         "UnclaimedRequest": described(
             "As a request of a sandbox's journal, and the business key that it came with. Of its headers the first "
-            "16 KiB are kept, of its body the first 4 KiB, and nothing that authenticates.",
+            "16 KiB are kept, of its body the first 4 KiB, and nothing that authenticates. Bytes that are not an HTTP "
+            "request are listed too, with an empty `method` and `target`; the answer says what is wrong.",
             schema(UnclaimedRequest),
         ),
     },

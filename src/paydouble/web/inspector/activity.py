@@ -1,0 +1,160 @@
+"""What the journals of a sandbox hold about its payments. Both the inbox and the page of a payment are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from paydouble.faults import labels
+from paydouble.payments.lifecycle import finals
+from paydouble.payments.resources import Dispute, PayIn, Refund
+from paydouble.sandbox.publishing import pay_in_of
+from paydouble.timeline import faults_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from paydouble.journal import RequestEntry
+    from paydouble.payments.events import Event
+    from paydouble.sandbox import Sandbox
+    from paydouble.webhooks.deliveries import Attempt, Delivery
+
+Tone = Literal["good", "bad", "busy", "idle"]
+"""How a state is marked: as it should be, failed, still going on, or nothing to mark."""
+_BAD_STATES: Final = frozenset({"failed", "cancelled", "lost", "returned", "exhausted", "dropped"})
+_GOOD_STATES: Final = frozenset({"succeeded", "won", "accepted", "delivered"})
+_IDLE_STATES: Final = frozenset({"no_endpoint"})
+_FIRST_ERROR: Final = 400
+_SUCCESSES: Final = range(200, 300)
+
+
+@dataclass(slots=True)
+class Activity:
+    """The records about one payment, each kind oldest first."""
+
+    pay_in: PayIn
+    requests: list[RequestEntry] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+
+
+class Badge(NamedTuple):
+    """A fault that fired: its id, and what it did."""
+
+    fault: str
+    label: str
+
+
+def activities(box: Sandbox, wanted: Collection[str] | None = None) -> tuple[dict[str, Activity], list[RequestEntry]]:
+    """Return what the journals hold about each payment, by its id, and the requests that belong to none.
+
+    `wanted` are the ids of the payments to look for; all of them without it.
+    """
+    ledger = box.ledger
+    pay_ins = ledger.oldest_first(PayIn) if wanted is None else map(ledger.find, wanted)
+    found = {each.id: Activity(each) for each in pay_ins if isinstance(each, PayIn)}
+    owners = _Owners(box, found)
+    others = []
+    for entry in box.journal.requests.entries:
+        if (about := owners.of_request(entry)) is not None:
+            about.requests.append(entry)
+        elif wanted is None:
+            others.append(entry)
+    for event in box.journal.events.entries:
+        if (about := owners.of(event.object_id)) is not None:
+            about.events.append(event)
+    for delivery in box.outbox.deliveries.values():
+        if (about := owners.of(delivery.event.object_id)) is not None:
+            about.deliveries.append(delivery)
+    return found, others
+
+
+class _Owners:
+    """Finds the payment that a record is about."""
+
+    def __init__(self, box: Sandbox, found: Mapping[str, Activity]) -> None:
+        self._ledger = box.ledger
+        self._found = found
+        self._orders = {each.pay_in.external_identifier: each for each in found.values()}
+        self._known: dict[str, Activity | None] = {}
+
+    def of(self, object_id: str) -> Activity | None:
+        """Return the payment that an object is or belongs to."""
+        if object_id not in self._known:
+            pay_in = pay_in_of(self._ledger, object_id)
+            self._known[object_id] = None if pay_in is None else self._found.get(pay_in.id)
+        return self._known[object_id]
+
+    def of_request(self, entry: RequestEntry) -> Activity | None:
+        """Return the payment that a request is about; one that was refused may name its order only."""
+        if entry.object_id and self._ledger.find(entry.object_id):
+            return self.of(entry.object_id)
+        return None if entry.order is None else self._orders.get(entry.order)
+
+
+def last_attempt(deliveries: Iterable[Delivery]) -> tuple[Delivery, Attempt] | None:
+    """Return the attempt that was sent last."""
+    attempts = [(each, attempt) for each in deliveries for attempt in each.attempts[-1:]]
+    return max(attempts, key=lambda pair: pair[1].sequence, default=None)
+
+
+def next_due(deliveries: Iterable[Delivery]) -> int | None:
+    """Return when the next attempt is due, in milliseconds on the sandbox's clock."""
+    due = [each.next_due_at for each in deliveries if each.status == "waiting" and each.next_due_at is not None]
+    return min(due, default=None)
+
+
+def attempt_result(attempt: Attempt) -> tuple[str, Tone]:
+    """Return what became of an attempt: a status, a kind of error, or that it is in flight."""
+    outcome = attempt.outcome
+    if outcome is None:
+        return "in flight", "busy"
+    text = outcome.error.kind if outcome.error else str(outcome.status)
+    return text, "good" if outcome.succeeded else "bad"
+
+
+def status_tone(status: int | None) -> Tone:
+    """Return how the status of an answer is marked."""
+    if status is None:
+        return "busy"
+    return "bad" if status >= _FIRST_ERROR else "good"
+
+
+def state_tone(state: str) -> Tone:
+    """Return how the state of a payment, a refund, a dispute or a delivery is marked."""
+    if state in _GOOD_STATES:
+        return "good"
+    if state in _BAD_STATES:
+        return "bad"
+    return "idle" if state in _IDLE_STATES else "busy"
+
+
+def fired(
+    box: Sandbox, ids: Iterable[str], say: Callable[[labels.Declaration], str], known: dict[str, Badge] | None = None
+) -> tuple[Badge, ...]:
+    """Return the faults that fired; `say` is a function of `faults/labels.py`. `known` keeps those found before."""
+    find = faults_of(box)
+    badges = []
+    for fault_id in dict.fromkeys(ids):
+        badge = None if known is None else known.get(fault_id)
+        if badge is None:
+            fault = find(fault_id)
+            badge = Badge(fault_id, "fault fired" if fault is None else say(fault))
+            if known is not None:
+                known[fault_id] = badge
+        badges.append(badge)
+    return tuple(badges)
+
+
+def is_over(pay_in: PayIn) -> bool:
+    """Return whether a payment is in a final state."""
+    return pay_in.status in finals(pay_in.TABLE)
+
+
+OBJECTS: Final[Mapping[str, type[PayIn | Refund | Dispute]]] = {
+    "payment": PayIn,
+    "refund": Refund,
+    "dispute": Dispute,
+}
+"""What a payment's events are about, by the word for it."""

@@ -1,0 +1,330 @@
+"""The inbox: a row for each payment of all sandboxes, and for each request that led to none. The newest is first.
+
+What is shown is chosen by the query of the URL, so that a filter can be kept as a bookmark:
+
+    q         text in identifiers, keys or bodies
+    show      `failed`, `waiting`, `faults` or `refused`
+    sandbox   the id of a sandbox
+    type      the type of an event that the payment has had
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from paydouble.core.money import write_minor
+from paydouble.faults import labels
+from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.resources import PayIn
+from paydouble.timeline import document
+from paydouble.web.inspector.activity import (
+    Activity,
+    Badge,
+    Tone,
+    activities,
+    attempt_result,
+    fired,
+    last_attempt,
+    next_due,
+    state_tone,
+    status_tone,
+)
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url
+
+if TYPE_CHECKING:
+    from paydouble.journal import RequestEntry, UnclaimedEntry
+    from paydouble.runtime.host import Host
+    from paydouble.sandbox import Sandbox
+
+MOST_ROWS: Final = 500
+SHOWN: Final[Mapping[str, str]] = {
+    "": "All",
+    "failed": "Failed",
+    "waiting": "Waiting",
+    "faults": "Faults fired",
+    "refused": "Refused requests",
+}
+"""The values of `show`, and the labels of their chips."""
+
+
+class Filter(NamedTuple):
+    """Which rows are shown."""
+
+    q: str = ""
+    show: str = ""
+    sandbox: str = ""
+    type: str = ""
+
+    @staticmethod
+    def of(query: Mapping[str, str]) -> Filter:
+        """Return the filter of a URL's query; a value that is not known is left out."""
+        show, kind = query.get("show", ""), query.get("type", "")
+        return Filter(
+            query.get("q", "").strip(),
+            show if show in SHOWN else "",
+            query.get("sandbox", ""),
+            kind if kind in EVENT_TYPES else "",
+        )
+
+    def url(self, **changes: str) -> str:
+        """Return the URL of the inbox with this filter, or with some values of it changed."""
+        return home(**self._replace(**changes)._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When the next attempt is due."""
+
+    at: int
+    """In milliseconds on the sandbox's clock."""
+    milliseconds: int
+    """How far away it is on that clock."""
+    real_seconds: float | None
+    """How far away it is in real time; None on a clock that does not move by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row."""
+
+    key: str
+    """Its id among the rows."""
+    kind: str
+    """`payment`, `request` or `unclaimed`."""
+    at: int
+    """When it began, in milliseconds: on the sandbox's clock, or in real time if it is unclaimed."""
+    arrived: int
+    """The same in real time, as far as it is known; the order of the rows."""
+    title: str
+    sandbox: str = ""
+    url: str = ""
+    amount: str = ""
+    state: str = ""
+    tone: Tone = "idle"
+    sent: str = ""
+    """The event of the last attempt."""
+    attempt: int = 0
+    result: str = ""
+    """What became of the last attempt."""
+    result_tone: Tone = "idle"
+    due: Due | None = None
+    faults: tuple[Badge, ...] = ()
+    note: str = ""
+
+
+def show(visit: Visit) -> Page:
+    """Show the inbox."""
+    chosen = Filter.of(visit.query)
+    found = rows(visit.host, chosen)
+    sandboxes = [box.identity.id for box in visit.host.registry]
+    return Page(
+        "inbox.html",
+        {
+            "title": "Inbox",
+            "filter": chosen,
+            "chips": [(label, chosen.url(show=name), chosen.show == name) for name, label in SHOWN.items()],
+            "sandboxes": sandboxes,
+            "types": tuple(EVENT_TYPES),
+            "rows": found[:MOST_ROWS],
+            "more": len(found) - MOST_ROWS,
+            "cleared": home(),
+            "with_sandbox": len(sandboxes) > 1,
+            "api": visit.reached.api,
+            "keys": [(box.identity.id, box.identity.business_key) for box in visit.host.registry][:1],
+        },
+    )
+
+
+def rows(host: Host, chosen: Filter) -> list[Row]:
+    """Return the rows that a filter lets through, the newest first; without a filter at most `MOST_ROWS` a sandbox."""
+    found: list[Row] = []
+    for box in host.registry:
+        if chosen.sandbox in {"", box.identity.id}:
+            box.tick()
+            found.extend(_rows_of(box, chosen))
+    if not chosen.sandbox:
+        found.extend(filter(None, (_unclaimed_row(each, chosen) for each in host.unclaimed.log.entries)))
+    found.sort(key=lambda row: row.arrived, reverse=True)
+    return found
+
+
+def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row]:
+    wanted = None
+    if chosen == Filter(sandbox=chosen.sandbox):
+        newest = box.ledger.newest_first(PayIn)
+        wanted = [each.id for each, _ in zip(newest, range(MOST_ROWS), strict=False)]
+    payments, others = activities(box, wanted)
+    known: dict[str, Badge] = {}
+    for activity in reversed(payments.values()):
+        row = payment_row(box, activity, known)
+        if _lets_through(chosen, row, activity):
+            yield row
+    if not chosen.type:
+        for entry in others if wanted is None else _refused(box):
+            if entry.status is None or status_tone(entry.status) == "bad":
+                row = _request_row(box, entry, known)
+                if _kind_fits(chosen, row) and (not chosen.q or _in_request(entry, chosen.q.casefold())):
+                    yield row
+
+
+def _refused(box: Sandbox) -> Iterable[RequestEntry]:
+    """Return the requests that belong to no payment, among those that were refused or have no answer yet."""
+    ledger = box.ledger
+    orders = {each.external_identifier for each in ledger.oldest_first(PayIn)}
+    for entry in box.journal.requests.entries:
+        if entry.status is not None and status_tone(entry.status) != "bad":
+            continue
+        if entry.object_id and ledger.find(entry.object_id):
+            continue
+        if entry.order is None or entry.order not in orders:
+            yield entry
+
+
+# Rows
+
+
+def payment_row(box: Sandbox, activity: Activity, known: dict[str, Badge] | None = None) -> Row:
+    """Return the row of a payment."""
+    pay_in = activity.pay_in
+    last = last_attempt(activity.deliveries)
+    result, tone = attempt_result(last[1]) if last else _unsent(activity)
+    due = next_due(activity.deliveries)
+    first = activity.requests[0] if activity.requests else None
+    return Row(
+        key=f"{box.identity.id}/{pay_in.id}",
+        kind="payment",
+        at=pay_in.created_at,
+        arrived=first.arrived if first is not None and first.arrived else pay_in.created_at,
+        title=pay_in.external_identifier,
+        sandbox=box.identity.id,
+        url=payment_url(box.identity.id, pay_in.id),
+        amount=f"{write_minor(pay_in.amount, pay_in.digits)} {pay_in.currency}",
+        state=pay_in.status,
+        tone=state_tone(pay_in.status),
+        sent=last[0].event.type if last else "",
+        attempt=last[1].number if last else 0,
+        result=result,
+        result_tone=tone,
+        due=None if due is None else due_of(box, due),
+        faults=_faults_of(box, activity, known),
+    )
+
+
+def due_of(box: Sandbox, due: int) -> Due:
+    """Return when something is due."""
+    return Due(due, due - box.now, box.clock.real_seconds_until(due))
+
+
+def _unsent(activity: Activity) -> tuple[str, Tone]:
+    """Return why no attempt was sent."""
+    states = {each.status for each in activity.deliveries}
+    if "held" in states:
+        return "held", "busy"
+    if "dropped" in states:
+        return "dropped", "bad"
+    return ("no endpoint", "idle") if "no_endpoint" in states else ("", "idle")
+
+
+def _faults_of(box: Sandbox, activity: Activity, known: dict[str, Badge] | None) -> tuple[Badge, ...]:
+    requests = (fault for each in activity.requests for fault in each.faults)
+    deliveries = (fault for each in activity.deliveries for fault in each.faults)
+    attempts = (fault for each in activity.deliveries for one in each.attempts for fault in one.faults)
+    return (
+        *fired(box, requests, labels.to_request, known),
+        *fired(box, (*deliveries, *attempts), labels.to_event, known),
+    )
+
+
+def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> Row:
+    return Row(
+        key=f"{box.identity.id}/{entry.id}",
+        kind="request",
+        at=entry.at,
+        arrived=entry.arrived or entry.at,
+        title=f"{entry.method} {entry.target}",
+        sandbox=box.identity.id,
+        state="in flight" if entry.status is None else str(entry.status),
+        tone=status_tone(entry.status),
+        faults=fired(box, entry.faults, labels.to_request, known),
+        note=_message(entry),
+    )
+
+
+def _unclaimed_row(entry: UnclaimedEntry, chosen: Filter) -> Row | None:
+    key = "no business key" if entry.business_key is None else f"business key {entry.business_key}"
+    row = Row(
+        key=f"/{entry.id}",
+        kind="unclaimed",
+        at=entry.at,
+        arrived=entry.at,
+        title=f"{entry.method} {entry.target}".strip() or "Bytes that are not HTTP",
+        state=str(entry.status),
+        tone="bad",
+        note=f"No sandbox has these credentials ({key}). {_message(entry)}".strip()
+        if entry.method
+        else _message(entry),
+    )
+    if chosen.type or not _kind_fits(chosen, row):
+        return None
+    wanted = chosen.q.casefold()
+    if wanted and not (_in_request(entry, wanted) or wanted in (entry.business_key or "").casefold()):
+        return None
+    return row
+
+
+def _message(entry: RequestEntry) -> str:
+    """Return the message of the error that a request was answered with."""
+    error = document(entry.response_body).get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else ""
+
+
+# What a filter lets through
+
+
+def _lets_through(chosen: Filter, row: Row, activity: Activity) -> bool:
+    if not _kind_fits(chosen, row):
+        return False
+    if chosen.type and all(event.type != chosen.type for event in activity.events):
+        return False
+    return not chosen.q or _in_payment(activity, chosen.q.casefold())
+
+
+def _kind_fits(chosen: Filter, row: Row) -> bool:
+    match chosen.show:
+        case "failed":
+            return row.tone == "bad" or row.result_tone == "bad"
+        case "waiting":
+            return row.kind != "unclaimed" and (row.tone == "busy" or row.due is not None or row.result == "held")
+        case "faults":
+            return bool(row.faults)
+        case "refused":
+            return row.kind != "payment"
+        case _:
+            return True
+
+
+def _in_payment(activity: Activity, wanted: str) -> bool:
+    pay_in = activity.pay_in
+    names = (pay_in.external_identifier, pay_in.id, pay_in.reference)
+    if any(wanted in name.casefold() for name in names):
+        return True
+    if any(_in_request(entry, wanted) for entry in activity.requests):
+        return True
+    text = wanted.encode("utf-8", "replace")
+    if any(wanted in event.id.casefold() or text in event.body.lower() for event in activity.events):
+        return True
+    return any(wanted in each.id.casefold() or wanted in (each.target or "").casefold() for each in activity.deliveries)
+
+
+def _in_request(entry: RequestEntry, wanted: str) -> bool:
+    names = (entry.id, entry.target, entry.key or "", entry.operation or "")
+    if any(wanted in name.casefold() for name in names):
+        return True
+    text = wanted.encode("utf-8", "replace")
+    return text in entry.body.lower() or text in entry.response_body.lower()
+
+
+ROUTES: Final = (PageRoute("GET", "", show),)

@@ -1,0 +1,350 @@
+"""The page of a payment: its requests, events and attempts in the order in which they were sent.
+
+A request is placed where it arrived, an event where it was made, an attempt where it was sent (`Journal.next`). On a
+manual clock many of them have the same instant, and only this order says what came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from paydouble.core import json_text
+from paydouble.core.money import write_minor
+from paydouble.faults import labels
+from paydouble.payments.resources import Dispute, PayIn, Refund
+from paydouble.records import VERDICTS, attempt_of, event_of, request_of
+from paydouble.timeline import answered, resource_of
+from paydouble.web.control.objects import show_pay_in
+from paydouble.web.inspector.activity import (
+    Activity,
+    Badge,
+    Tone,
+    activities,
+    attempt_result,
+    fired,
+    is_over,
+    last_attempt,
+    next_due,
+    state_tone,
+    status_tone,
+)
+from paydouble.web.inspector.inbox import Due, due_of
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home
+
+if TYPE_CHECKING:
+    from paydouble.journal import RequestEntry
+    from paydouble.payments.events import Event
+    from paydouble.records import Attempt, Request
+    from paydouble.records import Event as EventRecord
+    from paydouble.sandbox import Sandbox
+    from paydouble.web.addresses import Reached
+    from paydouble.webhooks import deliveries
+
+_LONGEST_VALUE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One member that an event shows with another value than the object's event before it; None where it was absent."""
+
+    member: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestItem:
+    """A request about the payment, and its answer."""
+
+    kind: Literal["request"]
+    sequence: int
+    at: int
+    real: int | None
+    tone: Tone
+    record: Request
+    verdict: str
+    """What the idempotency key decided, as a sentence; empty without a key."""
+    faults: tuple[Badge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryLine:
+    """The delivery of an event, as it is now."""
+
+    id: str
+    status: str
+    tone: Tone
+    target: str
+    due: Due | None
+    copy: str
+    faults: tuple[Badge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventItem:
+    """An event of the payment, and where its deliveries are."""
+
+    kind: Literal["event"]
+    sequence: int
+    at: int
+    real: None
+    tone: Tone
+    record: EventRecord
+    about: str
+    """`payment`, `refund` or `dispute`."""
+    first: bool
+    """Whether it is the first event of its object, which has nothing to differ from."""
+    differences: tuple[Difference, ...]
+    previous: str
+    """The event's own `previous_attributes`, as JSON."""
+    deliveries: tuple[DeliveryLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptItem:
+    """One attempt to deliver an event."""
+
+    kind: Literal["attempt"]
+    sequence: int
+    at: int
+    real: int | None
+    tone: Tone
+    record: Attempt
+    result: str
+    event: str
+    """The type of the event."""
+    delivery: str
+    target: str
+    copy: str
+    faults: tuple[Badge, ...]
+
+
+Item = RequestItem | EventItem | AttemptItem
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A refund or a dispute of the payment."""
+
+    word: str
+    id: str
+    amount: str
+    state: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentView:
+    """Everything that the page shows."""
+
+    sandbox: str
+    id: str
+    order: str
+    reference: str
+    amount: str
+    state: str
+    tone: Tone
+    over: bool
+    scenario: str
+    created: int
+    now: int
+    clock: str
+    """The mode of the sandbox's clock."""
+    payment_url: str
+    method: str
+    customer: str
+    money: tuple[tuple[str, str], ...]
+    """The sums that were refunded or disputed, where they are not zero."""
+    failure: str
+    related: tuple[Related, ...]
+    due: Due | None
+    last: AttemptItem | None
+    document: bytes
+    """The payment as the API shows it."""
+    line: tuple[Item, ...]
+    evicted: int
+    """How many requests, events and deliveries the sandbox has evicted, so that some of these may be missing."""
+
+
+def show(visit: Visit) -> Page:
+    """Show a payment."""
+    box = visit.sandbox
+    box.tick()
+    pay_in = box.ledger.get(PayIn, visit.params["id"])
+    view = payment_view(box, pay_in, visit.reached)
+    return Page(
+        "payment.html",
+        {
+            "title": f"{view.order} · {view.amount}",
+            "view": view,
+            "inbox": home(),
+            "sandbox_url": home(sandbox=view.sandbox),
+        },
+    )
+
+
+def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
+    """Return what the page of a payment shows."""
+    found, _ = activities(box, (pay_in.id,))
+    activity = found[pay_in.id]
+    document = show_pay_in(box, pay_in, reached)
+    line = tuple(sorted(_items(box, activity), key=lambda item: item.sequence))
+    last = last_attempt(activity.deliveries)
+    due = next_due(activity.deliveries)
+    money = {name: text for name, text in box.ledger.money(pay_in).items() if json_text.dumps(text).strip(b"0.")}
+    customer = pay_in.customer
+    return PaymentView(
+        sandbox=box.identity.id,
+        id=pay_in.id,
+        order=pay_in.external_identifier,
+        reference=pay_in.reference,
+        amount=f"{write_minor(pay_in.amount, pay_in.digits)} {pay_in.currency}",
+        state=pay_in.status,
+        tone=state_tone(pay_in.status),
+        over=is_over(pay_in),
+        scenario=box.scenarios.of(pay_in).name,
+        created=pay_in.created_at,
+        now=box.now,
+        clock=box.clock.mode,
+        payment_url=reached.checkout + pay_in.id,
+        method=f"{pay_in.payment_method.name} ({pay_in.payment_method.code})",
+        customer=f"{customer.first_name} {customer.last_name} <{customer.email}>",
+        money=tuple(
+            (name.removesuffix("_amount").replace("_", " "), f"{json_text.dumps(text).decode()} {pay_in.currency}")
+            for name, text in money.items()
+        ),
+        failure="" if pay_in.failure is None else f"{pay_in.failure.code}: {pay_in.failure.message}",
+        related=tuple(_related(box, pay_in)),
+        due=None if due is None else due_of(box, due),
+        last=None if last is None else _attempt_item(box, *last),
+        document=json_text.dumps(document),
+        line=line,
+        evicted=box.journal.requests.evicted + box.journal.events.evicted + box.outbox.evicted,
+    )
+
+
+def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:
+    ledger = box.ledger
+    found: list[Refund | Dispute] = [*ledger.oldest_first(Refund), *ledger.oldest_first(Dispute)]
+    for each in found:
+        if each.payin_id == pay_in.id:
+            amount = f"{write_minor(each.amount, each.digits)} {each.currency}"
+            yield Related(each.OBJECT, each.id, amount, each.status, state_tone(each.status))
+
+
+# The line of time
+
+
+def _items(box: Sandbox, activity: Activity) -> Iterator[Item]:
+    for entry in activity.requests:
+        yield _request_item(box, entry)
+    by_event: dict[str, list[deliveries.Delivery]] = {}
+    for delivery in activity.deliveries:
+        by_event.setdefault(delivery.event.id, []).append(delivery)
+    shown: dict[str, dict[str, Any]] = {}
+    for event in activity.events:
+        yield _event_item(box, event, shown, by_event.get(event.id, []))
+    for delivery in activity.deliveries:
+        for attempt in delivery.attempts:
+            yield _attempt_item(box, delivery, attempt)
+
+
+def _request_item(box: Sandbox, entry: RequestEntry) -> RequestItem:
+    return RequestItem(
+        "request",
+        entry.sequence,
+        entry.at,
+        entry.arrived or None,
+        status_tone(entry.status),
+        request_of(entry),
+        "" if entry.verdict == "none" else VERDICTS[entry.verdict],
+        fired(box, entry.faults, labels.to_request),
+    )
+
+
+def _event_item(
+    box: Sandbox, event: Event, shown: dict[str, dict[str, Any]], sent: list[deliveries.Delivery]
+) -> EventItem:
+    """Return the item of an event; `shown` keeps the object as each event showed it last."""
+    resource = resource_of(event.body)
+    before = shown.get(event.object_id)
+    shown[event.object_id] = resource
+    about = {"refund": "refund", "dispute": "dispute"}.get(event.type.partition(".")[0], "payment")
+    return EventItem(
+        "event",
+        event.sequence,
+        event.created_at,
+        None,
+        state_tone(str(resource.get("status", ""))),
+        event_of(event),
+        about,
+        before is None,
+        () if before is None else tuple(differences(before, resource)),
+        _json(_previous(event.body)),
+        tuple(_delivery_line(box, each) for each in sent),
+    )
+
+
+def _delivery_line(box: Sandbox, delivery: deliveries.Delivery) -> DeliveryLine:
+    due = delivery.next_due_at if delivery.status == "waiting" else None
+    return DeliveryLine(
+        delivery.id,
+        delivery.status,
+        state_tone(delivery.status),
+        delivery.target or "",
+        None if due is None else due_of(box, due),
+        labels.copy(delivery.id).strip(),
+        fired(box, delivery.faults, labels.to_event),
+    )
+
+
+def _attempt_item(box: Sandbox, delivery: deliveries.Delivery, attempt: deliveries.Attempt) -> AttemptItem:
+    result, tone = attempt_result(attempt)
+    outcome = attempt.outcome
+    return AttemptItem(
+        "attempt",
+        attempt.sequence,
+        attempt.due_at,
+        None if outcome is None else outcome.sent_at,
+        tone,
+        attempt_of(attempt),
+        result,
+        delivery.event.type,
+        delivery.id,
+        attempt.url,
+        labels.copy(delivery.id).strip(),
+        fired(box, attempt.faults, labels.to_attempt),
+    )
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any], above: str = "") -> Iterator[Difference]:
+    """Yield the members that differ between two JSON objects, those of inner objects by their path."""
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from differences(old, new, f"{above}{name}.")
+        else:
+            yield Difference(f"{above}{name}", _value(old), _value(new))
+
+
+_ABSENT: Final = object()
+
+
+def _value(value: object) -> str | None:
+    return None if value is _ABSENT else _json(value)
+
+
+def _json(value: object) -> str:
+    text = json_text.dumps(value).decode("utf-8", "replace")
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _previous(body: bytes) -> object:
+    return answered(body).get("previous_attributes", {})
+
+
+ROUTES: Final = (PageRoute("GET", "inspector/sandboxes/{s}/payments/{id}", show),)

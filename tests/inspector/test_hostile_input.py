@@ -1,0 +1,74 @@
+"""Everything that a page shows may come from anybody: it is shown as text, on one page of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from drive import deposit_body, key
+from inspecting import HOME, Browser, Html
+from receivers import raw, receiving
+from servers import Box
+
+LARGE = "x" * 1_000_000
+MARKUP = "\"'></td><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"
+HOSTILE = [MARKUP, "javascript:alert(1)//", "\u202etxt.exe\u0000\x1b[31m", LARGE]
+MOST_CHARACTERS = 3_000_000
+
+
+def problems(html: Html) -> Iterator[str]:
+    """Yield what text from outside has done to a page."""
+    if html.tags.count("script") != 2 or "img" in html.tags:
+        yield "there is a tag that no template has"
+    for tag, name, value in html.attributes:
+        leads = name in {"href", "src", "action", "formaction"}
+        if name.startswith("on") or name == "style" or (leads and not value.startswith(("/", "http:", "#", "data:,"))):
+            yield f"<{tag} {name}={value[:80]!r}>"
+    for character in "\u202e\u0000\x1b":
+        if character in html.source:
+            yield f"the character {character!r} is shown as it is"
+    if len(html.source) > MOST_CHARACTERS:
+        yield f"the page has {len(html.source)} characters"
+
+
+async def fill(box: Box, text: str, target: str) -> dict[str, Any]:
+    """Send a text in everything that a shop, a receiver or a test can send; returns a payment that was accepted."""
+    short = text[:100]
+    await box.control("PATCH", "", {"notification_url": f"{target}?{quote(short)}"})
+    await box.control("POST", "/faults", {"on": "api", "name": short, "effect": {"type": "latency", "fixed": "1ms"}})
+    body = deposit_body(
+        external_identifier=short,
+        metadata={"note": text},
+        customer={"first_name": short, "last_name": short, "email": "ada@example.test"},
+        payment_method={"type": "CREDIT_CARD", "code": short},
+    )
+    await box.api("POST", "/pay-in/deposit-creation", body)
+    made = await box.deposit(external_identifier=short)
+    await box.api("POST", "/pay-in/deposit-creation", deposit_body(external_identifier=text, amount=1))
+    header = {"X-Text": quote(text)[:4000], "Idempotency-Key": key(99), **box.credentials}
+    await box.client.call("POST", f"/api/v1/{quote(short, safe='')}", {"a": text}, headers=header)
+    await box.client.call("POST", f"/api/v1/x?{quote(short)}", {"a": text})
+    transition = {"to": "failed", "failure": {"code": short[:64], "message": text[:500]}}
+    await box.control("POST", f"/pay-ins/{made['id']}/transition", transition)
+    return made
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["markup", "url", "controls", "large"])
+async def test_hostile_text_stays_text(browser: Browser, text: str) -> None:
+    """In orders, names, keys, paths, headers, bodies, answers of receivers, and in the query of the page itself."""
+    answer = text.encode()
+    head = f"HTTP/1.1 500 {text[:20]!a}\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
+    async with receiving(raw(head + answer)) as receiver:
+        box = await browser.client.sandbox(settings={"body_limit": 8_000_000})
+        made = await fill(box, text, receiver.url)
+        await box.advance(by="1s")
+        payment = f"/_paydouble/inspector/sandboxes/{box.id}/payments/{made['id']}"
+        query = quote(text[:2000])
+        paths = (HOME, f"{HOME}?show=refused", f"{HOME}?q={query}", f"{HOME}?sandbox={query}", payment, payment + query)
+        for path in paths:
+            seen = await browser.open(path)
+            assert seen.status == (404 if path == payment + query else 200)
+            assert list(problems(seen.html)) == []
+            assert seen.html.unclosed == []
