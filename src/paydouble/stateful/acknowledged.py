@@ -59,6 +59,8 @@ class Acknowledged:
         """The object, type and time of an event, and the answer. A copy under another id is the same fact."""
         self._latest: dict[str, Answered] = {}
         """By order, what was acknowledged and has not been looked at."""
+        self._judged: set[str] = set()
+        """Orders whose payment was looked at after its event."""
 
     def note(self, order: Order, event: Event, answer: int) -> None:
         """Note that an event about an order was answered with a 2xx."""
@@ -83,7 +85,8 @@ class Acknowledged:
                 continue
             found = []
             paid = self._paid(state)
-            if paid is not None and self._is_held("payment", jobs_ran=jobs_ran):
+            if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=jobs_ran):
+                self._judged.add(order.id)
                 found = list(invariants.of_paid(merchant, order, paid))
             if not found and is_held and self._knows(order, state):
                 found = list(invariants.of_known(merchant, order, state, latest))

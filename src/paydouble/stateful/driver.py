@@ -66,6 +66,8 @@ class Driver:
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
         """Called with each webhook that the merchant has answered, the status, and whether no call is running."""
+        self.was_taken = False
+        """Whether the latest call came back without a refusal or an exception."""
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
         self.expectation = ""
@@ -92,15 +94,18 @@ class Driver:
         asked = f"{name}({', '.join(map(str, arguments))})"
         self._activity += 1
         self._depth += 1
+        self.was_taken = False
         try:
             with (
                 self._alone(),
                 self._operation(retry_after_seconds),
                 self._watched(),
             ):
-                return getattr(self.merchant, name)(*arguments)
+                result = getattr(self.merchant, name)(*arguments)
+                self.was_taken = True
+                return result
         except Refused:
-            return None
+            pass
         except ProcessKilled:
             if self._depth > 1:
                 raise

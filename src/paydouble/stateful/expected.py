@@ -28,10 +28,18 @@ class Order:
     """Ids of pay-ins that the provider paid after they had ended."""
     deposit_due: str | None = None
     """Why a deposit must exist in the end; None when none has to."""
+    given_up: bool = False
+    """Whether no job ran for so long after a trouble that a merchant may have given up its attempt."""
+    limited: str | None = None
+    """The 429 that the last click met, when nothing else disturbed it."""
+    refunds_due: dict[str, str] = field(default_factory=dict)
+    """Refund id → why the refund must be made; only those that the merchant took."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False
     """Whether the customer has clicked on it before."""
+    was_clicked_again: bool = False
+    """Whether the customer has clicked on it more than once."""
     disturbed: bool = False
     """Whether a request about it met a trouble, so that the merchant may not know which object belongs to it."""
     disturbed_to_the_end: bool = False

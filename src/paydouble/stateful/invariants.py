@@ -70,6 +70,32 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
                 refused[intent] = entry.key, entry.body
 
 
+def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+    """Yield what is wrong with deposits that were refused for good, and that nobody has asked for again.
+
+    The requests that repeat one begin at a position of the journal.
+    """
+    waiting = {order.id for order in orders if not order.was_clicked_again}
+    refused: dict[str, RequestEntry] = {}
+    for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
+        order = _order_of(entry) if entry.operation == "deposit-creation" else None
+        if order is None or order not in waiting:
+            continue
+        earlier = refused.get(order)
+        if number >= start and earlier is not None and _is_the_same_again(entry, str(earlier.key), earlier.body):
+            yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
+        if entry.status == 422:  # noqa: PLR2004 - HTTP
+            refused[order] = entry
+
+
+def was_refused(box: Sandbox, order: Order) -> bool:
+    """Return whether a deposit of an order was refused for good, so that the merchant may close the order."""
+    return any(
+        entry.operation == "deposit-creation" and _is_refused(entry) and _order_of(entry) == order.id
+        for entry in box.journal.requests.entries
+    )
+
+
 def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     """Yield what is wrong with a click on an order that the merchant showed as failed.
 
@@ -193,7 +219,7 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
     return bool(state.paid) and not state.refunds and not state.disputes and not order.paid_late
 
 
-def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+def at_end(box: Sandbox, merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with what the merchant shows for an order when nothing more will happen."""
     name = order.id
     allowed = expected.allowed_statuses(order, state)
@@ -201,6 +227,9 @@ def at_end(merchant: Merchant, order: Order, status: str, state: ExpectedState) 
         yield Rule.END, f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
     if order.deposit_due and not state.pay_ins and merchant.retries_by_itself:
         yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
+    if order.limited and not state.pay_ins and status == "pending" and merchant.retries_by_itself:
+        yield Rule.END, f"calls {name} pending in the end and has made no deposit for it, long after {order.limited}"
+    yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         return
     for text in _of_balance(merchant, order, state):
@@ -252,6 +281,24 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
             Rule.REFUNDS,
             f"refunded {money} of {order.id} {made[amount]} times; that was requested {requested[amount]} times",
         )
+
+
+def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
+    # A refund that the service has refused is answered, and money under dispute is not refunded.
+    refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")
+    if state.disputes or any(map(_is_refused, refunds)):
+        return
+    made = Counter(each.amount for each in state.refunds)
+    for refund_id, reason in order.refunds_due.items():
+        amount = order.refunds_requested[refund_id]
+        made[amount] -= 1
+        if made[amount] < 0:
+            money = f"{write_amount(amount, order.currency)} {order.currency}"
+            yield Rule.END, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+
+
+def _is_refused(entry: RequestEntry) -> bool:
+    return entry.status is not None and 400 <= entry.status < 500 and entry.status != 429  # noqa: PLR2004 - HTTP
 
 
 def _named(entry: RequestEntry) -> str:

@@ -6,6 +6,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -217,12 +218,14 @@ class Play:
     def wait(self, time: str) -> None:
         """Let time pass; then the merchant's background jobs run."""
         with self._step(f"{time} pass", f"play.wait({time!r})"):
+            self._neglect(time)
             self._double.advance(by=parse_duration(time))
             self._driver.call("tick")
 
     def pass_time(self, time: str) -> None:
         """Let time pass without any background job."""
         with self._step(f"{time} pass, and no background job runs", f"play.pass_time({time!r})"):
+            self._neglect(time)
             self._double.advance(by=parse_duration(time))
 
     def work_off(self) -> None:
@@ -239,6 +242,7 @@ class Play:
         """The merchant's receiver cannot be reached for a time."""
         with self._step(f"The merchant's receiver is down for {time}", f"play.outage({time!r})"):
             self._driver.down = True
+            self._neglect(time)
             self._double.advance(by=parse_duration(time))
             self._driver.down = False
             self._driver.call("tick")
@@ -356,7 +360,7 @@ class Play:
             self._driver.call("tick")
         for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
             found = expected.expected_state(self._box, order)
-            self._add_findings(invariants.at_end(self._driver.merchant, order, status, found))
+            self._add_findings(invariants.at_end(self._box, self._driver.merchant, order, status, found))
         self._report()
 
     # Inside
@@ -384,6 +388,7 @@ class Play:
         yield
         self._double.deliver()
         self._add_findings(invariants.of_requests(self._box, self._seen))
+        self._add_findings(invariants.of_repeated_refusals(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
         self._check_view()
@@ -443,6 +448,7 @@ class Play:
         documents = documents_of(met, lasts, **match)
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
+            was_disturbed, was_refused = target.disturbed, invariants.was_refused(self._box, target)
             target.disturbed |= not trouble == meanwhile == "none"
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             pause = None if target.disturbed_to_the_end else met.retry_after_seconds
@@ -468,10 +474,13 @@ class Play:
             gets_through = (
                 (met.gets_through or trouble == "none") and lasts in _SHORT and not target.key_has_stored_error
             )
-            if gets_through and not target.disturbed_to_the_end and meanwhile != "dies" and not self._reads_disturbed:
+            may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
+            if gets_through and not may_be_closed and meanwhile != "dies":
                 target.deposit_due = (
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
+            is_limited = met.retry_after_seconds is not None and lasts in _SHORT and meanwhile == "none"
+            target.limited = met.description if is_limited and not may_be_closed and not was_disturbed else None
 
     def _create_deposit(
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
@@ -485,6 +494,7 @@ class Play:
         self._driver.service.interruptions.clear()
         # A key that an earlier click has made may never have been sent.
         clicked, target.was_clicked = clicked or target.was_clicked, True
+        target.was_clicked_again |= clicked
         self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
 
     def _sent(self, operation: str, start: int) -> bool:
@@ -502,16 +512,42 @@ class Play:
         clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
         with self._step("; ".join(filter(None, clauses)), call, documents_of(met, operation="refund-creation")):
             state, start = self._state(), self._box.journal.requests.total
+            may_refund = self._may_refund(target, refund_id)
             target.disturbed |= not trouble == meanwhile == "none"
             armed = self._arm(met, operation="refund-creation")
             self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
             interrupted = bool(self._driver.service.interruptions)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=met.retry_after_seconds)
+            by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
+            if may_refund and by_itself and meanwhile == "none" and self._driver.was_taken:
+                target.refunds_due[refund_id] = met.description or "nothing went wrong"
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, met.retry_after_seconds)
             self._driver.service.interruptions.clear()
             self._note_requests("refund", trouble, state, armed, start)
             self._disarm(armed)
+
+    def _may_refund(self, target: Order, refund_id: str) -> bool:
+        # Whether a refund can be made, as far as the ledger says and the merchant shows.
+        state = expected.expected_state(self._box, target)
+        wanted = Counter(target.refunds_requested[each] for each in {refund_id, *target.refunds_due})
+        made = Counter(each.amount for each in state.refunds if each.status != "failed")
+        return (
+            len(state.paid) == 1
+            and not (state.disputes or target.paid_late or expected.amount_differs(state) or self._reads_disturbed)
+            and target.status in {"paid", "partly_refunded"}
+            and sum((wanted | made).elements()) <= target.amount
+        )
+
+    def _neglect(self, time: str) -> None:
+        # After hours without a job an attempt whose outcome was unknown may be given up, and a key be too old.
+        if parse_duration(time) >= _HOUR:
+            for order in self.orders:
+                order.given_up |= order.disturbed
+                order.limited = None
+                if order.given_up:
+                    order.deposit_due = None
+                    order.refunds_due.clear()
 
     def _interrupt(self, meanwhile: str, at: int, click: Callable[[], Any]) -> None:
         acted = Trial("meanwhile", meanwhile, self._state(), "none")
@@ -544,7 +580,7 @@ class Play:
         order = self._order_of(webhook)
         if order is not None:
             self._note_click(order)
-            order.disturbed = True
+            order.disturbed = order.was_clicked_again = True
             self._driver.call("retry", order.id)
 
     def _note_click(self, order: Order) -> None:

@@ -1,0 +1,155 @@
+"""What has to have happened in the end: deposits, refunds, and no attempt that waits without end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small_shop import SmallOrder, SmallShop, Unknown, Wish
+
+from paydouble.stateful import Merchant, MerchantBug, Play
+
+
+def verdict(merchant: type[Merchant], *steps: str) -> str | None:
+    """Return what is said of a merchant after some steps; None when nothing is."""
+    play = Play(merchant)
+    try:
+        play.order()
+        for step in steps:
+            name, _, arguments = step.partition("(")
+            eval(f"play.{name}({arguments}", {"play": play})  # noqa: S307 - a call that this file writes
+        play.end()
+    except MerchantBug as bug:
+        return bug.verdict
+    finally:
+        play.close()
+    return None
+
+
+class RefundsByJob(SmallShop):
+    """Leaves refunds to its job."""
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        if "refund" not in path:
+            super().send_first(wish, path)
+
+
+class ForgetsRefunds(RefundsByJob):
+    """Keeps those in memory, so that a restart loses them."""
+
+    def tick(self) -> None:
+        """Run in time for other things."""
+
+    def restart(self) -> None:
+        for order in self.orders.values():
+            order.refunds.clear()
+
+
+@pytest.mark.parametrize("merchant", [SmallShop, RefundsByJob, ForgetsRefunds])
+def test_a_refund_that_was_taken_is_made(merchant: type[Merchant]) -> None:
+    """One that was queued and lost is found; one that the merchant declines, or the service refuses, is not."""
+    lost = "The merchant never refunded 24.95 EUR of order-1, though it took the request and nothing went wrong"
+    bought = ("pay()", "wait('10s')")
+
+    assert verdict(merchant, *bought, "refund(1, 'half')", "restart()") == (
+        lost if merchant is ForgetsRefunds else None
+    )
+    if merchant is not ForgetsRefunds:
+        for refunds in (("all", "half"), ("half", "half", "half"), ("most", "most")):
+            assert verdict(merchant, *bought, *(f"refund(1, {share!r})" for share in refunds)) is None
+        assert verdict(merchant, *bought, "refund(1, 'half')", "provider('dispute')") is None
+        assert verdict(merchant, *bought, "refund(1, 'half', 'reply lost')", "refund_again()", "wait('25h')") is None
+
+
+class WaitsTooLong(SmallShop):
+    """Keeps the reset of a 429 as the time of its next attempt, whatever its unit."""
+
+    pauses = ()
+    due = 0.0
+
+    def send(self, wish: Wish, path: str) -> None:
+        if self.service.now() >= self.due:
+            super().send(wish, path)
+
+    def until_reset(self, headers: Any) -> float:  # noqa: ANN401 - headers
+        self.due = float(headers["X-RateLimit-Reset"])
+        raise Unknown
+
+
+class WaitsAsAsked(WaitsTooLong):
+    """Divides by a thousand where it has to."""
+
+    def until_reset(self, headers: Any) -> float:  # noqa: ANN401 - headers
+        self.due = self.service.now() + SmallShop.until_reset(self, headers)
+        raise Unknown
+
+
+def test_an_attempt_does_not_wait_for_years() -> None:
+    """A due time in another unit leaves the order pending, and no call shows it."""
+    found = verdict(WaitsTooLong, "pay(1, '429 in milliseconds')", "wait('10m')")
+
+    assert found is not None
+    assert "calls order-1 pending in the end and has made no deposit for it, long after the service refuses" in found
+    assert verdict(WaitsAsAsked, "pay(1, '429 in milliseconds')", "wait('10m')") is None
+    assert verdict(WaitsTooLong, "pay(1, '429')", "wait('10m')") is None
+
+
+class TriesAgainByJob(SmallShop):
+    """Sends what was refused once more, under a new key, in each job."""
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            if order.wish is not None and order.wish.state == "refused":
+                order.wish = self.wish(order.id, order.wish.body.decode())
+        super().tick()
+
+
+def test_a_job_does_not_repeat_a_refused_request() -> None:
+    """Unless the customer has clicked again."""
+    found = verdict(TriesAgainByJob, "pay(1, 'unknown code')", "wait('10m')")
+
+    assert found is not None
+    assert "repeated a request that was refused for good, under a new key" in found
+    assert verdict(SmallShop, "pay(1, 'unknown code')", "wait('10m')", "retry()", "wait('10m')") is None
+
+
+class Closes(SmallShop):
+    """Takes no further click on an order whose deposit was refused."""
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return order.wish is None or order.wish.state == "open"
+
+
+class NeverAgain(SmallShop):
+    """Takes one click."""
+
+    pauses = ()
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return order.wish is None
+
+    def tick(self) -> None:
+        """Do nothing."""
+
+
+def test_an_order_may_be_closed_after_a_refusal() -> None:
+    """Not after a request that was only lost."""
+    lost = "The merchant never made a deposit for order-1, though the customer has pressed the button and"
+
+    for refusal in ("unknown code", "method gone", "401"):
+        assert verdict(Closes, f"pay(1, {refusal!r})", "retry()") is None
+    assert str(verdict(NeverAgain, "pay(1, 'request lost')", "retry()")).startswith(lost)
+    assert str(verdict(NeverAgain, "pay(1, 'request lost')")).startswith(lost)
+
+
+def test_an_attempt_may_be_given_up_when_no_job_has_run() -> None:
+    """Its key is too old after a day, and nothing has arrived; the customer may click again."""
+
+    class Gives(SmallShop):
+        pauses = ()
+
+        def send_first(self, wish: Wish, path: str) -> None:
+            """Leave it to the job."""
+
+    assert verdict(Gives, "pay(1, 'request lost')", "pass_time('25h')", "retry()") is None
+    assert verdict(Gives, "pay(1, 'request lost')", "wait('25h')") is None
