@@ -15,11 +15,12 @@ from bugzoo.table import VARIANTS
 from hypothesis import settings
 
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
-from paydouble.stateful.catalogue import CataloguePlay, CatalogueRun, step
+from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress
+from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import POST_TROUBLES, Trouble
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
@@ -41,7 +42,8 @@ def covered() -> Coverage:
 
 def test_the_correct_merchant_passes_the_catalogue(covered: Coverage) -> None:
     """Every play is run, and nothing is found."""
-    assert covered.plays == len(catalogue.catalogue()) > 500
+    assert covered.plays + covered.same.total() == len(catalogue.catalogue()) > 500
+    assert covered.plays < 0.6 * len(catalogue.catalogue())
 
 
 def test_every_entry_of_the_vocabulary_acts(covered: Coverage) -> None:

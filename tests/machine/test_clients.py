@@ -18,9 +18,10 @@ from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import Answer, MerchantBug, Play
-from paydouble.stateful.catalogue import CataloguePlay, CatalogueRun, step
+from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.requests_adapter import RequestsAdapter
 from paydouble.stateful.service import Response, Service
+from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import POST_TROUBLES, documents_of
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.testing.aiohttp_connector import SandboxConnector

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paydouble.stateful.acknowledged import FAMILIES, Family, Shows, ShowsEach
-from paydouble.stateful.catalogue import Step, step
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.play import Play
+from paydouble.stateful.steps import Step, step
 from paydouble.stateful.verdicts import MerchantBug
 
 _BOUGHT: Final = (step("order"), step("pay"), step("wait", "10s"))

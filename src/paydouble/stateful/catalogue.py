@@ -2,8 +2,11 @@
 
 Each entry of the vocabulary is played alone, in the shortest play in which it can matter: a trouble of a POST in one
 payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
-follow where one trouble hides what another does; each says why. Sections come in the order of what a mistake costs:
-double charges, forged payments, double or missing fulfilment, refunds and disputes, then everything else.
+follow where one trouble hides what another does; each says why. The shapes of plays are gone through in turns, so that
+each kind of mistake has its chance early; in a turn they come in the order of what a mistake costs: double charges,
+forged payments, double or missing fulfilment, refunds and disputes, then everything else.
+
+Not every play is run on every merchant: `equivalence.py` decides which would show nothing new.
 
 Nothing here names an entry of the vocabulary where all entries of its table are meant, so a new one is played without
 a change to this file.
@@ -11,18 +14,19 @@ a change to this file.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from paydouble.stateful.acknowledged import Shows, ShowsEach
-from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial
+from paydouble.stateful.coverage import Coverage, Trial
+from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
     DIALECTS,
     DURATIONS,
@@ -46,93 +50,8 @@ POINTS: Final = range(8)
 _EVENTS: Final = (None, "1s", "2500ms", "5s")
 
 
-class Step(NamedTuple):
-    """A call of one of `Play`'s commands."""
-
-    command: str
-    arguments: tuple[Any, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def take(self, play: Play) -> None:
-        """Take the step in a play."""
-        getattr(play, self.command)(*self.arguments, **dict(self.options))
-
-    def missing(self, merchant: type[Merchant]) -> str | None:
-        """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
-        method = _NEEDS.get(self.command)
-        if method is not None and getattr(merchant, method) is getattr(Merchant, method):
-            return f"no {method}"
-        if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
-            return "interleaves = False"
-        return None
-
-
-_NEEDS: Final = {
-    "refund": "refund",
-    "refund_again": "refund",
-    "restart": "restart",
-    "returns": "customer_returns",
-}
-"""Command → the method of the adapter without which it does nothing."""
-_TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
-"""Commands whose last argument after the order is optional."""
-_NESTED: Final = frozenset(
-    {"second click", "webhook first", *(name for name in WEBHOOK_INTERRUPTIONS if name.endswith("meanwhile"))}
-)
-"""What enters the merchant's code while a call is running."""
-
-
-class CataloguePlay(NamedTuple):
-    """One play of the catalogue."""
-
-    steps: tuple[Step, ...]
-    reason: str = ""
-    """Why its troubles are combined; empty when one is played alone."""
-    dialect: str = "plain"
-
-    def missing(self, merchant: type[Merchant]) -> str | None:
-        """Return what an adapter lacks for this play; None when it lacks nothing."""
-        return next(filter(None, (step.missing(merchant) for step in self.steps)), None)
-
-    def entries(self) -> set[tuple[str, str]]:
-        """Return the entries of the vocabulary that it uses, each with its table."""
-        used = {value for step in self.steps for value in (*step.arguments, *dict(step.options).values())}
-        used.add(self.dialect)
-        commands = {step.command for step in self.steps}
-        return {
-            (table, name)
-            for table, names in VOCABULARY.items()
-            for name in names
-            if name in used and COMMANDS[table] & commands
-        }
-
-    def shorter(self) -> Iterator[CataloguePlay]:
-        """Yield the plays with one step or one option less, and with the plain dialect."""
-        if self.dialect != "plain":
-            yield self._replace(dialect="plain")
-        for place in reversed(range(len(self.steps))):
-            yield self._replace(steps=self.steps[:place] + self.steps[place + 1 :])
-        for place, step in enumerate(self.steps):
-            for option in step.options:
-                options = tuple(each for each in step.options if each is not option)
-                plain = step._replace(options=options)
-                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
-            if step.command in _TROUBLE_LAST and len(step.arguments) > 1:
-                plain = step._replace(arguments=step.arguments[:-1])
-                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
-
-
-def parsed(call: str) -> Step:
-    """Return the step that a report writes as `play.command(…)`."""
-    tree: Any = ast.parse(call, mode="eval").body
-    arguments = tuple(ast.literal_eval(each) for each in tree.args)
-    return Step(tree.func.attr, arguments, tuple((each.arg, ast.literal_eval(each.value)) for each in tree.keywords))
-
-
-def step(command: str, *arguments: Any, **options: Any) -> Step:  # noqa: ANN401 - those of the command
-    """Return a step."""
-    return Step(command, arguments, tuple(options.items()))
-
+# In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
+_TURNS: Final = 12
 
 _ORDER: Final = step("order")
 _PAY: Final = step("pay")
@@ -145,7 +64,7 @@ _PAID: Final = (_ORDER, _PAY, _SETTLE)
 
 @cache
 def catalogue() -> tuple[CataloguePlay, ...]:
-    """Return all plays, none twice: what is played alone, then combinations, each in the order of the sections."""
+    """Return all plays, none twice: what is played alone, then combinations, both in turns."""
     sections = (
         _charges,
         _forgeries,
@@ -160,8 +79,29 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_orders,
         _pairs,
     )
-    plays = dict.fromkeys(play for section in sections for play in section())
-    return tuple(sorted(plays, key=lambda play: bool(play.reason)))
+    plays: dict[Hashable, CataloguePlay] = {}
+    for section in sections:
+        for play in section():
+            plays.setdefault((play.dialect, play.steps), play)
+    shapes: dict[Hashable, list[CataloguePlay]] = {}
+    for play in plays.values():
+        shapes.setdefault(_shape(play), []).append(play)
+    in_turn = [
+        play
+        for turn in range(_TURNS)
+        for alike in shapes.values()
+        for play in alike[_share(turn, alike) : _share(turn + 1, alike)]
+    ]
+    return tuple(sorted(in_turn, key=lambda play: bool(play.reason)))
+
+
+def _share(turn: int, plays: Sequence[CataloguePlay]) -> int:
+    # A shape with few plays has them in the first turns.
+    return min(len(plays), turn * (1 + len(plays) // _TURNS)) if turn < _TURNS else len(plays)
+
+
+def _shape(play: CataloguePlay) -> Hashable:
+    return play.reason, play.dialect == "plain", tuple((each.command, *dict(each.options)) for each in play.steps)
 
 
 def _charges() -> Iterator[CataloguePlay]:
@@ -187,7 +127,7 @@ def _durations() -> Iterator[CataloguePlay]:
         if any("times" in fault for fault in found.faults):
             for lasts in filter(None, DURATIONS):
                 long = step("pay", 1, trouble, lasts=lasts)
-                yield CataloguePlay((_ORDER, long, _SETTLE))
+                yield CataloguePlay((_ORDER, long, _SETTLE), "it lasts longer")
                 yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "the customer outlasts the trouble")
                 yield CataloguePlay((_ORDER, long, _RESTART, _RETRY, _SETTLE), "the key outlasts the process")
 
@@ -197,21 +137,31 @@ def _forgeries() -> Iterator[CataloguePlay]:
     for how in INJECTED:
         yield CataloguePlay((_ORDER, _PAY, step("inject", how)))
     for how in INJECTED:
-        yield CataloguePlay((_ORDER, step("pay", 1, scenario="card-declined"), _SETTLE, step("inject", how)))
+        yield CataloguePlay((*_PAID, step("inject", how)))
     for how in INJECTED:
-        for which in range(1, 5):
-            yield CataloguePlay((*_PAID, step("inject", how, which)))
+        declined = step("pay", 1, scenario="card-declined")
+        yield CataloguePlay((_ORDER, declined, _SETTLE, step("inject", how)), "the payment has failed")
+        for which in range(2, 5):
+            yield CataloguePlay((*_PAID, step("inject", how, which)), "it is like an older event")
 
 
 def _events() -> Iterator[CataloguePlay]:
     for trouble in WEBHOOK_TROUBLES:
-        for scenario in SCENARIOS:
-            yield CataloguePlay((_ORDER, step("webhooks", trouble), step("pay", 1, scenario=scenario), _SETTLE))
+        yield CataloguePlay((_ORDER, step("webhooks", trouble), _PAY, _SETTLE))
     for trouble in WEBHOOK_TROUBLES:
         # Only the success is disturbed, and no background job runs before it is looked at.
         later = (step("pass_time", "5s"), step("webhooks", trouble), step("pass_time", "5s"))
         yield CataloguePlay((_ORDER, _PAY, *later))
         yield CataloguePlay((_ORDER, _PAY, *later, _WORK_OFF))
+    for trouble in WEBHOOK_TROUBLES:
+        disturbed = step("webhooks", trouble)
+        for scenario in SCENARIOS[1:]:
+            paid = step("pay", 1, scenario=scenario)
+            yield CataloguePlay((_ORDER, disturbed, paid, _SETTLE), "the events of this scenario are disturbed")
+        failing = (_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE)
+        yield CataloguePlay(
+            (*failing, disturbed, step("refund", 1, "half"), _SETTLE), "the events of a refund that fails are disturbed"
+        )
 
 
 def _interruptions() -> Iterator[CataloguePlay]:
@@ -235,7 +185,7 @@ def _losses() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _WORK_OFF))
     yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _RESTART, _WORK_OFF))
     for trouble in POST_TROUBLES:
-        yield CataloguePlay((_ORDER, step("pay", 1, trouble), step("pass_time", "10s"), _WORK_OFF))
+        yield CataloguePlay((_ORDER, step("pay", 1, trouble), step("pass_time", "10s"), _WORK_OFF), "no read helps")
     yield CataloguePlay((_ORDER, _PAY, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), _RESTART, step("pass_time", "10m")))
 
@@ -294,10 +244,12 @@ def _forms() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, _ORDER, step("pay", 2), _SETTLE, step("refund", 1, "half"), _SETTLE))
     for dialect in DIALECTS:
         yield CataloguePlay((*_PAID, step("returns"), step("refund", 1, "half"), _SETTLE), dialect=dialect)
-        for trouble in ("reply lost", "unknown code", "429"):
-            yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE), dialect=dialect)
-        yield CataloguePlay((*_PAID, step("inject", "again")), dialect=dialect)
+        # An error and an event out of order have forms of their own in some dialects.
+        yield CataloguePlay((_ORDER, step("pay", 1, "unknown code"), _RETRY, _SETTLE), dialect=dialect)
         yield CataloguePlay((_ORDER, step("webhooks", "reverse"), _PAY, _SETTLE), dialect=dialect)
+        yield CataloguePlay((_ORDER, step("pay", 1, "reply lost"), _RETRY, _SETTLE), dialect=dialect)
+        yield CataloguePlay((_ORDER, step("pay", 1, "429"), _RETRY, _SETTLE), "in a dialect", dialect)
+        yield CataloguePlay((*_PAID, step("inject", "again")), "in a dialect", dialect)
 
 
 def _several_orders() -> Iterator[CataloguePlay]:
@@ -398,12 +350,14 @@ class CatalogueRun(NamedTuple):
     """When the merchant shows what a webhook said; see `Play`."""
 
     def all(self, coverage: Coverage, progress: Callable[[int, int], None], seconds: float | None = None) -> None:
-        """Run each play that the adapter allows; `MerchantBug` with the report of the first failure, shortened.
+        """Run each play that the adapter allows and that can show something new.
+
+        `MerchantBug` with the report of the first failure, shortened.
 
         `progress` is called before each play with its number, from 0, and the number of plays. After so many `seconds`
         of real time the rest is left out, and counted.
         """
-        plays = catalogue()
+        plays, known = catalogue(), Equivalence()
         until = None if seconds is None else monotonic() + seconds
         for number, play in enumerate(plays):
             progress(number, len(plays))
@@ -415,21 +369,35 @@ class CatalogueRun(NamedTuple):
                 coverage.skip(play.entries(), missing)
                 continue
             try:
+                same = known.reason(play)
+                if same is not None:
+                    coverage.same[same] += 1
+                    continue
                 coverage.played |= play.entries()
-                coverage.add(self.one(play))
+                coverage.add(self.one(play, known))
             except MerchantBug as bug:
                 raise self.shortest(play, bug) from None
             coverage.plays += 1
         progress(len(plays), len(plays))
 
-    def one(self, play: CataloguePlay) -> list[Trial]:
-        """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken."""
+    def one(self, play: CataloguePlay, known: Equivalence | None = None) -> list[Trial]:
+        """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken.
+
+        `known` takes what the play has shown.
+        """
         patience, shows = self.patience_seconds, self.shows
-        with Play(
-            self.merchant, dialect=play.dialect, seed=self.seed, patience_seconds=patience, shows=shows
-        ) as running:
+        running = Play(self.merchant, dialect=play.dialect, seed=self.seed, patience_seconds=patience, shows=shows)
+        try:
+            seen = PlaySeen(running)
             for each in play.steps:
                 each.take(running)
+                seen.note()
+            running.end()
+            seen.note()
+        finally:
+            running.close()
+        if known is not None:
+            known.learn(play, seen)
         return running.trials
 
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:

@@ -96,6 +96,8 @@ class Coverage:
         self.played: set[tuple[str, str]] = set()
         """Tables and entries of the plays that the adapter allowed."""
         self.plays = 0
+        self.same: Counter[str] = Counter()
+        """Why a play was not run, since it would have been the same as an earlier one → how many."""
         self.left_out = 0
         """Plays of the catalogue for which there was no time."""
         self.examples = 0
@@ -134,6 +136,9 @@ class Coverage:
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
         if self.left_out:
             lines.append(f"There was no time for {self.left_out} more plays of the catalogue.")
+        if self.same:
+            reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
+            lines.append(f"{self.same.total()} plays were left out as the same as earlier ones: {reasons_why}.")
         reasons: dict[str, list[str]] = {}
         for each in self.untried():
             reasons.setdefault(each.reason, []).append(f"{each.table} {each.name!r}")

@@ -16,7 +16,8 @@ from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Rule
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
-from paydouble.stateful.service import Interruption, Service
+from paydouble.stateful.service import Interruption, Points, Service
+from paydouble.stateful.shown import Shown
 from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -70,6 +71,11 @@ class Driver:
         """Whether the latest call came back without a refusal or an exception."""
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
+        self.answers: list[tuple[str, int | None, int]] = []
+        """The type of each event that was handed over, the status of the answer (None when there was none), and the
+        number of requests until then."""
+        self.interrupted_points = Points()
+        """How many points the merchant's code passed in the webhook that was to be interrupted last."""
         self.expectation = ""
         """What the receiver had to do with the latest webhook."""
         follows_time = getattr(make, "follows_time", False)
@@ -81,7 +87,12 @@ class Driver:
         self._watchdog = Watchdog(patience_seconds)
         self._depth = 0
         self._activity = 0
+        self._entered = 0
         self.merchant = self._make(make)
+        # One that is reached over a socket can change without a call.
+        is_apart = self.merchant.receiver_url is not None
+        self.shown = Shown(self.merchant, object if is_apart else lambda: (self._entered, self.double.sandbox.now))
+        """What the merchant shows."""
         own = type(self.merchant).receive is not Merchant.receive
         self._receiver = self.merchant.receive if own else receiving.poster(self.merchant.receiver_url or "")
 
@@ -93,6 +104,7 @@ class Driver:
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
         self._activity += 1
+        self._entered += 1
         self._depth += 1
         self.was_taken = False
         try:
@@ -147,7 +159,7 @@ class Driver:
         """Return the status that the merchant shows for each order; None when it raised or hung."""
         try:
             with self._watched():
-                return [self.merchant.order_status(order.id) for order in self.orders]
+                return [self.shown.order_status(order.id) for order in self.orders]
         except Hanging:
             self._hung("order_status")
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
@@ -164,7 +176,11 @@ class Driver:
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.service.failures, self._activity
         start = self.double.sandbox.tick()
+        points = self.service.points
         status = self._answer(webhook)
+        self.answers.append((webhook.delivery.event.type, status, self.double.sandbox.journal.requests.total))
+        if interruption is not None:
+            self.interrupted_points = self.service.points.since(points)
         self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
@@ -259,6 +275,7 @@ class Driver:
         """Return the status of the merchant's answer, or None when its process was killed."""
         self._activity += 1
         activity = self._activity
+        self._entered += 1
         self._depth += 1
         try:
             with self._operation(), self._watched():
@@ -317,7 +334,7 @@ class Driver:
         return replace(webhook, headers=headers, body=body)
 
     def _view(self) -> _View:
-        merchant = self.merchant
+        merchant = self.shown
         with self._shop_time.shown() if self._shop_time else nullcontext():
             return [
                 (

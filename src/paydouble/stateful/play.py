@@ -28,7 +28,7 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Rule, by_cause
 from paydouble.stateful.provider import PROVIDER_ACTS
-from paydouble.stateful.service import Interruption
+from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
     DIALECTS,
@@ -100,6 +100,10 @@ class Play:
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._acknowledged = Acknowledged(self._box, shows)
+        self.fired = 0
+        """How often the faults of the latest click fired."""
+        self.reached = Points()
+        """How many points the merchant's code passed in the latest click or refund."""
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
@@ -146,6 +150,21 @@ class Play:
         target.status = self.status(order)
         state = expected.expected_state(self._box, target)
         return not any(invariants.of_effects(self._driver.merchant, target, state))
+
+    @property
+    def answers(self) -> Sequence[tuple[str, int | None, int]]:
+        """The type of each event that was handed over, the status of the answer, and the number of requests then."""
+        return self._driver.answers
+
+    @property
+    def points(self) -> Points:
+        """How many points the merchant's code has passed."""
+        return self._driver.service.points
+
+    @property
+    def interrupted_points(self) -> Points:
+        """How many points the merchant's code passed in the webhook that was to be interrupted last."""
+        return self._driver.interrupted_points
 
     @property
     def sandbox(self) -> Sandbox:
@@ -397,7 +416,7 @@ class Play:
     def _check_view(self) -> None:
         for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
             found = expected.expected_state(self._box, order)
-            self._add_findings(invariants.of_view(self._driver.merchant, order, status, found))
+            self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
             order.status = status
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
@@ -412,7 +431,7 @@ class Play:
     def _check_acknowledged(self, *, jobs_ran: bool) -> None:
         # One that wanted to ask the service before it acted could not, while reads were disturbed.
         if not self._reads_disturbed:
-            merchant = self._driver.merchant
+            merchant = self._driver.shown
             self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
 
     def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
@@ -468,6 +487,7 @@ class Play:
                 self.trials.append(Trial("scenario", scenario, state, "new"))
             if has_ended and trouble == meanwhile == "none":
                 self._add_findings(invariants.of_new_wish(self._box, target, start))
+            self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm(first if lasts == TO_THE_END else armed + first)
             target.disturbed_to_the_end |= lasts == TO_THE_END
             target.key_has_stored_error |= trouble == "stored 500"
@@ -486,12 +506,13 @@ class Play:
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
     ) -> None:
         start = self._box.journal.requests.total
-        interrupted = bool(self._driver.service.interruptions)
+        interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
         if over and not self._sent("deposit-creation", start):
             self._run_the_job(interrupted, retry_after_seconds)
         self._driver.service.interruptions.clear()
+        self.reached = self._driver.service.points.since(points)
         # A key that an earlier click has made may never have been sent.
         clicked, target.was_clicked = clicked or target.was_clicked, True
         target.was_clicked_again |= clicked
@@ -516,7 +537,7 @@ class Play:
             target.disturbed |= not trouble == meanwhile == "none"
             armed = self._arm(met, operation="refund-creation")
             self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
-            interrupted = bool(self._driver.service.interruptions)
+            interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=met.retry_after_seconds)
             by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
             if may_refund and by_itself and meanwhile == "none" and self._driver.was_taken:
@@ -524,6 +545,7 @@ class Play:
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, met.retry_after_seconds)
             self._driver.service.interruptions.clear()
+            self.reached = self._driver.service.points.since(points)
             self._note_requests("refund", trouble, state, armed, start)
             self._disarm(armed)
 

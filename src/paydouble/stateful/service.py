@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -60,6 +60,18 @@ class Interruption:
     """Whether it acts at checkpoints only, not at requests."""
 
 
+class Points(NamedTuple):
+    """A number of points of the merchant's code."""
+
+    all: int = 0
+    checkpoints: int = 0
+    """Those at which a database can fail."""
+
+    def since(self, earlier: Points) -> Points:
+        """Return how many were passed after an earlier count."""
+        return Points(self.all - earlier.all, self.checkpoints - earlier.checkpoints)
+
+
 @dataclass(slots=True)
 class _Usage:
     """What one operation has used of its limits."""
@@ -94,6 +106,8 @@ class Service:
         self.business_secret = identity.business_secret
         self.webhook_secret = identity.webhook_secret
         self.interruptions: list[Interruption] = []
+        self.points = Points()
+        """How many points the merchant's code has passed at which an interruption can act."""
         self.failures = 0
         """How many answers did not arrive whole; an error that follows from one is excused."""
         self.killed = False
@@ -196,6 +210,7 @@ class Service:
     def _interruption_point(self, *, in_database: bool = False) -> None:
         if self.killed:
             raise ProcessKilled
+        self.points = Points(self.points.all + 1, self.points.checkpoints + in_database)
         for interruption in tuple(self.interruptions):
             if interruption.in_database and not in_database:
                 continue

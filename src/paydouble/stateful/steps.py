@@ -1,0 +1,100 @@
+"""A play as a value: its steps, what an adapter lacks for it, and shorter plays that leave something out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from paydouble.stateful.coverage import COMMANDS, VOCABULARY
+from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.play import Play
+from paydouble.stateful.troubles import WEBHOOK_INTERRUPTIONS
+
+
+class Step(NamedTuple):
+    """A call of one of `Play`'s commands."""
+
+    command: str
+    arguments: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def take(self, play: Play) -> None:
+        """Take the step in a play."""
+        getattr(play, self.command)(*self.arguments, **dict(self.options))
+
+    def missing(self, merchant: type[Merchant]) -> str | None:
+        """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
+        method = _NEEDS.get(self.command)
+        if method is not None and getattr(merchant, method) is getattr(Merchant, method):
+            return f"no {method}"
+        if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
+            return "interleaves = False"
+        return None
+
+
+_NEEDS: Final = {
+    "refund": "refund",
+    "refund_again": "refund",
+    "restart": "restart",
+    "returns": "customer_returns",
+}
+"""Command → the method of the adapter without which it does nothing."""
+_TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
+"""Commands whose last argument after the order is optional."""
+_NESTED: Final = frozenset(
+    {"second click", "webhook first", *(name for name in WEBHOOK_INTERRUPTIONS if name.endswith("meanwhile"))}
+)
+"""What enters the merchant's code while a call is running."""
+
+
+class CataloguePlay(NamedTuple):
+    """One play of the catalogue."""
+
+    steps: tuple[Step, ...]
+    reason: str = ""
+    """Why its troubles are combined; empty when one is played alone."""
+    dialect: str = "plain"
+
+    def missing(self, merchant: type[Merchant]) -> str | None:
+        """Return what an adapter lacks for this play; None when it lacks nothing."""
+        return next(filter(None, (step.missing(merchant) for step in self.steps)), None)
+
+    def entries(self) -> set[tuple[str, str]]:
+        """Return the entries of the vocabulary that it uses, each with its table."""
+        used = {value for step in self.steps for value in (*step.arguments, *dict(step.options).values())}
+        used.add(self.dialect)
+        commands = {step.command for step in self.steps}
+        return {
+            (table, name)
+            for table, names in VOCABULARY.items()
+            for name in names
+            if name in used and COMMANDS[table] & commands
+        }
+
+    def shorter(self) -> Iterator[CataloguePlay]:
+        """Yield the plays with one step or one option less, and with the plain dialect."""
+        if self.dialect != "plain":
+            yield self._replace(dialect="plain")
+        for place in reversed(range(len(self.steps))):
+            yield self._replace(steps=self.steps[:place] + self.steps[place + 1 :])
+        for place, step in enumerate(self.steps):
+            for option in step.options:
+                options = tuple(each for each in step.options if each is not option)
+                plain = step._replace(options=options)
+                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
+            if step.command in _TROUBLE_LAST and len(step.arguments) > 1:
+                plain = step._replace(arguments=step.arguments[:-1])
+                yield self._replace(steps=(*self.steps[:place], plain, *self.steps[place + 1 :]))
+
+
+def parsed(call: str) -> Step:
+    """Return the step that a report writes as `play.command(…)`."""
+    tree: Any = ast.parse(call, mode="eval").body
+    arguments = tuple(ast.literal_eval(each) for each in tree.args)
+    return Step(tree.func.attr, arguments, tuple((each.arg, ast.literal_eval(each.value)) for each in tree.keywords))
+
+
+def step(command: str, *arguments: Any, **options: Any) -> Step:  # noqa: ANN401 - those of the command
+    """Return a step."""
+    return Step(command, arguments, tuple(options.items()))
