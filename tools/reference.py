@@ -265,6 +265,12 @@ document as the lists show it (an attempt inside the summary of its delivery) an
 `Last-Event-ID` it continues after that number, and with 0 it sends everything that is kept. An event `gap` reports what is no longer kept,
 with `{{"evicted": n}}`. The stream ends with the sandbox.
 
+`GET /stream` sends the same for all sandboxes, each document with the member `sandbox` in front, under numbers of its own: one order
+for the whole server. Several sandboxes' events of the same moment are in no certain order. The stream looks for something new four
+times a second, so that requests cost no more while somebody watches. A browser's `EventSource` cannot send a header with its first
+request, so the number may also be the parameter `after`. The first event is `open` with `run`, which another start of the server
+changes, and `newest`; `deleted` names a sandbox that is no more.
+
 ## Metrics
 
 `GET /metrics` is Prometheus text, with the extra `paydouble[metrics]`: sandboxes, and for each of them requests, attempts,

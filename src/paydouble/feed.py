@@ -64,15 +64,16 @@ class Feed:
         for listener in self._listeners:
             listener()
 
-    def since(self, sequence: int) -> tuple[list[Note], int]:
-        """Return the notes after a number, and how many of them are no longer kept."""
+    def since(self, sequence: int, last: int | None = None) -> tuple[list[Note], int]:
+        """Return the notes after a number, up to the number `last`, and how many of them are no longer kept."""
         if sequence >= self.sequence:
             return [], 0
         wanted = self.sequence - max(0, sequence)
         kept = len(self._kept)
         first = max(0, kept - wanted)
         before = self.sequence - kept
-        notes = [Note(before + at + 1, *self._kept[at].noted()) for at in range(first, kept)]
+        end = kept if last is None else min(kept, last - before)
+        notes = [Note(before + at + 1, *self._kept[at].noted()) for at in range(first, end)]
         return notes, max(0, wanted - kept)
 
     def listen(self, listener: Callable[[], None]) -> None:

@@ -51,6 +51,7 @@ CASES = {
     "clock-advance": Case(body={"by": "1s"}, shows=("now", "fired", "attempts", "idle")),
     "metrics": Case(),
     "stream": Case(),
+    "stream-all": Case(),
     "fault-list": Case(shows=LISTING),
     "fault-add": Case(body={"effect": {"type": "latency", "fixed": "2s"}}, shows=FAULT),
     "fault-clear": Case(shows=("deleted",)),
@@ -162,7 +163,7 @@ async def shop(client: Client) -> Shop:
     return Shop(box, ids)
 
 
-@pytest.mark.parametrize("name", sorted(CASES.keys() - {"metrics", "stream"}))
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"metrics", "stream", "stream-all"}))
 async def test_a_call_answers_as_the_table_says(client: Client, shop: Shop, name: str) -> None:
     """A good call gets the status of its row and a document with the promised members."""
     route, case = BY_NAME[name], CASES[name]

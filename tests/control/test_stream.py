@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import pytest
 from receivers import receiving
 from servers import CONTROL, Box, Client, running
 
@@ -218,3 +219,94 @@ async def test_two_sandboxes_have_two_streams(client: Client) -> None:
 
     assert told is not None
     assert told.document["path"] == "/api/v1/pay-in"
+
+
+@asynccontextmanager
+async def following_all(client: Client, query: str = "", **headers: str) -> AsyncIterator[Stream]:
+    """Follow all sandboxes of a server."""
+    url = f"http://127.0.0.1:{client.server.port}{CONTROL}/stream{query}"
+    async with client.session.get(url, headers=headers) as response:
+        assert (response.status, response.content_type) == (200, "text/event-stream")
+        yield Stream(response)
+
+
+async def test_a_server_is_followed_as_a_whole(client: Client) -> None:
+    """Each sandbox's own documents come with its name, and with numbers in one order."""
+    first, second = [await client.sandbox() for _ in range(2)]
+    async with following_all(client) as stream:
+        opened = await stream.next()
+        await first.api("GET", "/pay-in")
+        (one,) = await stream.until("request")
+        await second.api("GET", "/refund")
+        (two,) = await stream.until("request")
+
+    assert opened is not None
+    assert (opened.kind, opened.number, opened.document["newest"]) == ("open", None, 0)
+    assert [(each.number, each.document["sandbox"], each.document["path"]) for each in (one, two)] == [
+        (1, first.id, "/api/v1/pay-in"),
+        (2, second.id, "/api/v1/refund"),
+    ]
+    (request,) = (await first.get("/requests"))["items"]
+    assert one.document == {"sandbox": first.id, **request}
+
+
+@pytest.mark.parametrize("header", [False, True])
+async def test_following_a_server_goes_on_after_what_was_seen(client: Client, header: bool) -> None:
+    """By `after`, since an `EventSource` cannot send a header first, or by `Last-Event-ID`, which is newer."""
+    box = await client.sandbox()
+    for path in ("/pay-in", "/refund", "/pay-in"):
+        await box.api("GET", path)
+    asked = following_all(client, "?after=0", **{"Last-Event-ID": "2"}) if header else following_all(client, "?after=2")
+    async with asked as stream:
+        told = [await stream.next() for _ in range(2)]
+
+    assert [each and each.number for each in told] == [None, 3]
+
+
+async def test_a_deleted_sandbox_is_told_and_its_notes_are_missed(client: Client) -> None:
+    """What can no longer be shown is counted."""
+    box = await client.sandbox()
+    await box.api("GET", "/pay-in")
+    await box.control("DELETE")
+    async with following_all(client, "?after=0") as stream:
+        told = [await stream.next() for _ in range(3)]
+
+    assert [each and each.kind for each in told] == ["open", "gap", "deleted"]
+    assert [each and each.document for each in told[1:]] == [{"evicted": 1}, {"sandbox": box.id}]
+
+
+async def test_a_number_from_before_a_restart_begins_anew() -> None:
+    """Another server has another `run`, and sends what it has."""
+    runs = []
+    for _ in range(2):
+        async with running() as client:
+            await (await client.sandbox()).api("GET", "/pay-in")
+            async with following_all(client, "?after=99") as stream:
+                opened, told = await stream.next(), await stream.next()
+            assert opened is not None
+            assert told is not None
+            assert told.number == 1
+            runs.append(opened.document["run"])
+
+    assert runs[0] != runs[1]
+
+
+@pytest.mark.parametrize("query", ["?after=-1", "?after=x", "?before=1"])
+async def test_what_is_no_number_of_the_stream_is_refused(client: Client, query: str) -> None:
+    """The answer names the parameter."""
+    answer = await client.control("GET", f"/stream{query}")
+
+    assert answer.error == (400, "invalid", query[1:].partition("=")[0])
+
+
+async def test_the_head_of_the_stream_has_no_end_to_wait_for(client: Client) -> None:
+    """HEAD answers at once."""
+    assert (await client.call("HEAD", f"{CONTROL}/stream")).headers["Content-Type"] == "text/event-stream"
+
+
+async def test_following_a_server_ends_with_it() -> None:
+    """The stream is closed cleanly."""
+    async with running() as client, following_all(client) as stream:
+        await stream.next()
+        await client.server.stop()
+        assert await stream.next() is None

@@ -41,6 +41,7 @@ from paydouble.core.seeded_random import MADE_UP_BELOW, SeededRandom, check_seed
 from paydouble.guards.idempotency import Claim
 from paydouble.journal import Unclaimed, UnclaimedEntry
 from paydouble.runtime.bodies import DEFAULT_MOST, Bodies
+from paydouble.runtime.everything import Everything
 from paydouble.runtime.pump import Pump
 from paydouble.runtime.sender import Sender
 from paydouble.runtime.signals import Signal
@@ -139,6 +140,8 @@ class Host:
             _ = self.operations  # an impossible path is refused at start, not at the first request
         self.unclaimed = Unclaimed(wall_ms, options.on_unclaimed)
         """The requests that belong to no sandbox."""
+        self.everything = Everything(self.registry)
+        """What happens in all sandboxes, for those who watch."""
         self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
         self._pumps: dict[Sandbox, Pump] = {}
         self._signals: dict[Sandbox, Signal] = {}
@@ -211,6 +214,7 @@ class Host:
     async def delete(self, sandbox: Sandbox) -> None:
         """Delete a sandbox and cancel what it has in flight."""
         self.registry.remove(sandbox)
+        self.everything.note_deletion(sandbox)
         self._signals.pop(sandbox).close()
         await self._pumps.pop(sandbox).close()
         sandbox.close()
@@ -311,6 +315,7 @@ class Host:
 
     async def close(self) -> None:
         """Cancel everything that is in flight, and close the connections."""
+        self.everything.closed = True
         for signal in self._signals.values():
             signal.close()
         for pump in tuple(self._pumps.values()):

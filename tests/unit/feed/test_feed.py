@@ -47,3 +47,14 @@ def test_what_came_after_a_number_is_there_or_counted(limit: int, made: int, see
     kept = missed[-limit:]
     assert [(note.sequence, note.record) for note in notes] == [(number, number) for number in kept]
     assert gone == len(missed) - len(kept)
+
+
+def test_notes_up_to_a_number() -> None:
+    """Those after one number and up to another, as far as they are kept."""
+    feed = Feed(3)
+    for number in range(1, 6):
+        feed.note("clock", number)
+
+    assert [note.sequence for note in feed.since(0, 4)[0]] == [3, 4]
+    assert [note.sequence for note in feed.since(3, 4)[0]] == [4]
+    assert feed.since(0, 1) == ([], 2)

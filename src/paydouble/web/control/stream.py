@@ -1,8 +1,9 @@
-"""Server-Sent Events: everything that happens in a sandbox, as it happens, with resume by `Last-Event-ID`."""
+"""Server-Sent Events: everything that happens in a sandbox, or in all of them, with resume by `Last-Event-ID`."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 from aiohttp import web
@@ -21,7 +22,10 @@ from paydouble.web.control.replies import ControlError
 
 # A comment line at this interval, so that a proxy does not close a quiet stream.
 PING_SECONDS = 15.0
+TICK_SECONDS: Final = 0.25
+"""How often a stream over all sandboxes looks for something new. Nothing tells it, so that requests cost no more."""
 _SERVER: Final = {"Server": "paydouble"}
+_MOST_AT_ONCE: Final = 1_000
 
 
 async def follow(call: ControlCall) -> web.StreamResponse:
@@ -31,7 +35,7 @@ async def follow(call: ControlCall) -> web.StreamResponse:
     seen = _start(call.http, box)
     if call.http.method == "HEAD":  # which ends where a stream begins
         return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
-    response = EventSourceResponse(headers=_SERVER, ping_interval=PING_SECONDS)
+    response = event_stream()
     await response.prepare(call.http)
     async with response:
         while response.is_connected():
@@ -47,6 +51,63 @@ async def follow(call: ControlCall) -> web.StreamResponse:
             finally:
                 changed.cancel()
     return response
+
+
+async def follow_all(call: ControlCall) -> web.StreamResponse:
+    """Send what happens in all sandboxes until the client closes the connection or the server stops."""
+    everything = call.host.everything
+    newest = everything.look()
+    seen = _number(call.http, call.queries, newest)
+    if call.http.method == "HEAD":
+        return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
+    response = event_stream()
+    await response.prepare(call.http)
+    async with response:
+        try:
+            await response.send(_text({"run": everything.run, "newest": newest}), event="open")
+            while is_open(call.http, response) and not everything.closed:
+                happenings, missed, deleted, seen = everything.since(seen, _MOST_AT_ONCE)
+                if missed + deleted:
+                    await response.send(_text({"evicted": missed + deleted}), event="gap")
+                for each in happenings:
+                    kind = "deleted" if each.note is None else each.note.kind
+                    made = {} if each.note is None else document(each.note)
+                    await response.send(_text({"sandbox": each.sandbox, **made}), id=str(each.number), event=kind)
+                if len(happenings) < _MOST_AT_ONCE:
+                    await asyncio.sleep(TICK_SECONDS)
+        except (ConnectionError, TimeoutError):
+            pass  # the client has closed, or does not read any more
+    return response
+
+
+def event_stream() -> EventSourceResponse:
+    """Return a response for Server-Sent Events."""
+    return EventSourceResponse(headers=_SERVER, ping_interval=PING_SECONDS)
+
+
+def is_open(request: web.BaseRequest, response: EventSourceResponse) -> bool:
+    """Return whether the client of a stream is still there."""
+    return response.is_connected() and request.transport is not None and not request.transport.is_closing()
+
+
+def _number(request: web.BaseRequest, queries: Mapping[str, str], newest: int) -> int:
+    """Return the number after which a stream over all sandboxes begins.
+
+    A reconnected `EventSource` sends `Last-Event-ID`, which is newer than the `after` of its URL.
+    """
+    header = request.headers.get("Last-Event-ID")
+    text = queries.get("after") if header is None else header
+    if text is None:
+        return newest
+    if not is_number(text):
+        member = "after" if header is None else "Last-Event-ID"
+        raise ControlError(400, "invalid", f"{member}: {text[:40]!r} is not a number of this stream.", member)
+    return int(text) if int(text) <= newest else 0
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text can be a number of a stream."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18  # noqa: PLR2004 - no feed is longer
 
 
 async def _send_after(seen: int, box: Sandbox, response: EventSourceResponse) -> tuple[int, int]:
@@ -65,7 +126,7 @@ def _start(request: web.BaseRequest, box: Sandbox) -> int:
     text = request.headers.get("Last-Event-ID")
     if text is None:
         return box.feed.sequence
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # noqa: PLR2004 - no feed is longer
+    if not is_number(text):
         message = f"Last-Event-ID: {text[:40]!r} is not a number of this stream."
         raise ControlError(400, "invalid", message, "Last-Event-ID")
     # The number is from before a restart, or of another sandbox: the client has seen no note of this one.
@@ -96,6 +157,25 @@ def document(note: Note) -> Document:
 
 NOUN: Final = Noun(
     routes=(
+        Row(
+            "stream-all",
+            "GET",
+            "/stream",
+            "What happens in all sandboxes, as Server-Sent Events.",
+            follow_all,
+            TEXT,
+            queries=("after",),
+            media="text/event-stream",
+            advice=(
+                "The events of every sandbox's own stream, with the member `sandbox` in front, and their own numbers "
+                f"in one order for the whole server. They come at most {round(1 / TICK_SECONDS)} times a second. The "
+                "first event is `open` with `run`, which is another one after each start of the server, and `newest`, "
+                "the latest number. `deleted` says that a sandbox was deleted. With `after` or `Last-Event-ID` the "
+                "stream goes on after that number (0: all that is kept); `gap` has the count of what is no longer "
+                "kept, which includes what happened in deleted sandboxes. A number that is higher than `newest` is "
+                "from before a start of the server, and means 0."
+            ),
+        ),
         Row(
             "stream",
             "GET",

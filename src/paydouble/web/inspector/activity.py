@@ -74,23 +74,28 @@ class _Owners:
     """Finds the payment that a record is about."""
 
     def __init__(self, box: Sandbox, found: Mapping[str, Activity]) -> None:
-        self._ledger = box.ledger
+        self._box = box
         self._found = found
-        self._orders = {each.pay_in.external_identifier: each for each in found.values()}
         self._known: dict[str, Activity | None] = {}
 
     def of(self, object_id: str) -> Activity | None:
         """Return the payment that an object is or belongs to."""
         if object_id not in self._known:
-            pay_in = pay_in_of(self._ledger, object_id)
+            pay_in = pay_in_of(self._box.ledger, object_id)
             self._known[object_id] = None if pay_in is None else self._found.get(pay_in.id)
         return self._known[object_id]
 
     def of_request(self, entry: RequestEntry) -> Activity | None:
-        """Return the payment that a request is about; one that was refused may name its order only."""
-        if entry.object_id and self._ledger.find(entry.object_id):
-            return self.of(entry.object_id)
-        return None if entry.order is None else self._orders.get(entry.order)
+        """Return the payment that a request is about."""
+        owner = owner_of(self._box, entry)
+        return None if owner is None else self.of(owner)
+
+
+def owner_of(box: Sandbox, entry: RequestEntry) -> str | None:
+    """Return the id of the object that a request is about; one that was refused may name only a payment's order."""
+    if entry.object_id and box.ledger.find(entry.object_id):
+        return entry.object_id
+    return None if entry.order is None else box.ledger.holder(PayIn, entry.order)
 
 
 def last_attempt(deliveries: Iterable[Delivery]) -> tuple[Delivery, Attempt] | None:

@@ -18,6 +18,7 @@ from paydouble.web.addresses import CONTROL_PREFIX, HOME, PAGES, Addresses
 from paydouble.web.bodies import read_body
 from paydouble.web.control.access import Access
 from paydouble.web.control.replies import ControlError
+from paydouble.web.inspector.live import Streams
 from paydouble.web.inspector.login import Login
 from paydouble.web.inspector.rendering import HEADERS, render, respond, static
 from paydouble.web.inspector.routes import NAVIGATION, ROUTES
@@ -46,10 +47,13 @@ class Inspector:
     @cached_property
     def _routes(self) -> Routes[PageRoute]:
         login = Login(self._sessions)
+        streams = Streams()
         own = (
             PageRoute("GET", LOGIN.removeprefix(HOME), login.show, open_to_all=True),
             PageRoute("POST", LOGIN.removeprefix(HOME), login.enter, open_to_all=True),
             PageRoute("POST", LOGOUT.removeprefix(HOME), login.leave, open_to_all=True),
+            PageRoute("GET", "inspector/inbox/stream", streams.follow_inbox),
+            PageRoute("GET", "inspector/sandboxes/{s}/payments/{id}/stream", streams.follow_payment),
         )
         return Routes((*ROUTES, *own), HOME)
 

@@ -28,10 +28,11 @@ from paydouble.web.inspector.activity import (
     fired,
     last_attempt,
     next_due,
+    owner_of,
     state_tone,
     status_tone,
 )
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, path, payment_url
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry, UnclaimedEntry
@@ -117,68 +118,63 @@ class Row:
 def show(visit: Visit) -> Page:
     """Show the inbox."""
     chosen = Filter.of(visit.query)
+    reached = position(visit.host)  # before the rows are made, so that nothing is missed in between
     found = rows(visit.host, chosen)
-    sandboxes = [box.identity.id for box in visit.host.registry]
+    host = visit.host
     return Page(
         "inbox.html",
         {
             "title": "Inbox",
             "filter": chosen,
             "chips": [(label, chosen.url(show=name), chosen.show == name) for name, label in SHOWN.items()],
-            "sandboxes": sandboxes,
+            "sandboxes": [box.identity.id for box in host.registry],
             "types": tuple(EVENT_TYPES),
             "rows": found[:MOST_ROWS],
+            "most": MOST_ROWS,
             "more": len(found) - MOST_ROWS,
             "cleared": home(),
-            "with_sandbox": len(sandboxes) > 1,
+            "stream": path("inbox", "stream", **{name: value for name, value in chosen._asdict().items() if value}),
+            "position": reached,
             "api": visit.reached.api,
-            "keys": [(box.identity.id, box.identity.business_key) for box in visit.host.registry][:1],
+            "keys": [(box.identity.id, box.identity.business_key) for box in host.registry][:1],
         },
     )
 
 
+def position(host: Host) -> str:
+    """Return up to where somebody has seen everything who sees the inbox now: `RUN.NUMBER.UNCLAIMED`."""
+    return f"{host.everything.run}.{host.everything.look()}.{host.unclaimed.log.total}"
+
+
 def rows(host: Host, chosen: Filter) -> list[Row]:
     """Return the rows that a filter lets through, the newest first; without a filter at most `MOST_ROWS` a sandbox."""
-    found: list[Row] = []
+    found: list[Row | None] = []
     for box in host.registry:
         if chosen.sandbox in {"", box.identity.id}:
             box.tick()
-            found.extend(_rows_of(box, chosen))
+            found += _rows_of(box, chosen)
     if not chosen.sandbox:
-        found.extend(filter(None, (_unclaimed_row(each, chosen) for each in host.unclaimed.log.entries)))
-    found.sort(key=lambda row: row.arrived, reverse=True)
-    return found
+        found += [chosen_unclaimed(each, chosen) for each in reversed(host.unclaimed.log.entries)]
+    return sorted((row for row in found if row is not None), key=lambda row: row.arrived, reverse=True)
 
 
-def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row]:
+def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row | None]:
     wanted = None
     if chosen == Filter(sandbox=chosen.sandbox):
         newest = box.ledger.newest_first(PayIn)
-        wanted = [each.id for each, _ in zip(newest, range(MOST_ROWS), strict=False)]
+        wanted = [each.id for each, _ in zip(newest, range(MOST_ROWS), strict=False)][::-1]
     payments, others = activities(box, wanted)
     known: dict[str, Badge] = {}
     for activity in reversed(payments.values()):
-        row = payment_row(box, activity, known)
-        if _lets_through(chosen, row, activity):
-            yield row
-    if not chosen.type:
-        for entry in others if wanted is None else _refused(box):
-            if entry.status is None or status_tone(entry.status) == "bad":
-                row = _request_row(box, entry, known)
-                if _kind_fits(chosen, row) and (not chosen.q or _in_request(entry, chosen.q.casefold())):
-                    yield row
+        yield chosen_payment(box, activity, chosen, known)
+    for entry in reversed(tuple(others if wanted is None else _refused(box))):
+        yield chosen_request(box, entry, chosen, known)
 
 
 def _refused(box: Sandbox) -> Iterable[RequestEntry]:
-    """Return the requests that belong to no payment, among those that were refused or have no answer yet."""
-    ledger = box.ledger
-    orders = {each.external_identifier for each in ledger.oldest_first(PayIn)}
+    """Return the requests that belong to no payment, and were refused or have no answer yet."""
     for entry in box.journal.requests.entries:
-        if entry.status is not None and status_tone(entry.status) != "bad":
-            continue
-        if entry.object_id and ledger.find(entry.object_id):
-            continue
-        if entry.order is None or entry.order not in orders:
+        if (entry.status is None or status_tone(entry.status) == "bad") and owner_of(box, entry) is None:
             yield entry
 
 
@@ -252,26 +248,19 @@ def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> 
     )
 
 
-def _unclaimed_row(entry: UnclaimedEntry, chosen: Filter) -> Row | None:
+def _unclaimed_row(entry: UnclaimedEntry) -> Row:
     key = "no business key" if entry.business_key is None else f"business key {entry.business_key}"
-    row = Row(
+    unclaimed = f"No sandbox has these credentials ({key}). " if entry.method else ""
+    return Row(
         key=f"/{entry.id}",
         kind="unclaimed",
         at=entry.at,
         arrived=entry.at,
-        title=f"{entry.method} {entry.target}".strip() or "Bytes that are not HTTP",
+        title=f"{entry.method} {entry.target}" if entry.method else "Bytes that are not HTTP",
         state=str(entry.status),
         tone="bad",
-        note=f"No sandbox has these credentials ({key}). {_message(entry)}".strip()
-        if entry.method
-        else _message(entry),
+        note=f"{unclaimed}{_message(entry)}",
     )
-    if chosen.type or not _kind_fits(chosen, row):
-        return None
-    wanted = chosen.q.casefold()
-    if wanted and not (_in_request(entry, wanted) or wanted in (entry.business_key or "").casefold()):
-        return None
-    return row
 
 
 def _message(entry: RequestEntry) -> str:
@@ -284,12 +273,37 @@ def _message(entry: RequestEntry) -> str:
 # What a filter lets through
 
 
-def _lets_through(chosen: Filter, row: Row, activity: Activity) -> bool:
+def chosen_payment(
+    box: Sandbox, activity: Activity, chosen: Filter, known: dict[str, Badge] | None = None
+) -> Row | None:
+    """Return the row of a payment if a filter lets it through."""
+    row = payment_row(box, activity, known)
     if not _kind_fits(chosen, row):
-        return False
+        return None
     if chosen.type and all(event.type != chosen.type for event in activity.events):
-        return False
-    return not chosen.q or _in_payment(activity, chosen.q.casefold())
+        return None
+    return row if not chosen.q or _in_payment(activity, chosen.q.casefold()) else None
+
+
+def chosen_request(
+    box: Sandbox, entry: RequestEntry, chosen: Filter, known: dict[str, Badge] | None = None
+) -> Row | None:
+    """Return the row of a request without a payment if it was refused or is in flight, and a filter lets it through."""
+    if chosen.type or (entry.status is not None and status_tone(entry.status) != "bad"):
+        return None
+    row = _request_row(box, entry, {} if known is None else known)
+    fits = _kind_fits(chosen, row) and (not chosen.q or _in_request(entry, chosen.q.casefold()))
+    return row if fits else None
+
+
+def chosen_unclaimed(entry: UnclaimedEntry, chosen: Filter) -> Row | None:
+    """Return the row of an unclaimed request if a filter lets it through."""
+    row = _unclaimed_row(entry)
+    if chosen.type or not _kind_fits(chosen, row):
+        return None
+    wanted = chosen.q.casefold()
+    found = not wanted or _in_request(entry, wanted) or wanted in (entry.business_key or "").casefold()
+    return row if found else None
 
 
 def _kind_fits(chosen: Filter, row: Row) -> bool:

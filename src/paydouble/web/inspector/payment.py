@@ -31,7 +31,7 @@ from paydouble.web.inspector.activity import (
     status_tone,
 )
 from paydouble.web.inspector.inbox import Due, due_of
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, home
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry
@@ -179,6 +179,7 @@ def show(visit: Visit) -> Page:
         {
             "title": f"{view.order} · {view.amount}",
             "view": view,
+            "stream": f"{payment_url(view.sandbox, view.id)}/stream",
             "inbox": home(),
             "sandbox_url": home(sandbox=view.sandbox),
         },

@@ -20,6 +20,9 @@ from paydouble.timeline import offset, took
 STATIC: Final[Mapping[str, str]] = {
     "inspector.css": "text/css",
     "inspector.js": "text/javascript",
+    "follow.js": "text/javascript",
+    "inbox.js": "text/javascript",
+    "payment.js": "text/javascript",
     "htmx.min.js": "text/javascript",
 }
 HEADERS: Final[Mapping[str, str]] = {
