@@ -45,7 +45,7 @@ def test_a_whole_file_plays_as_it_says(text: str, tmp_path: Path) -> None:
     reading = check_file(path)
 
     assert [finding.sentence for finding in reading.diagnostics] == []
-    scenario = reading.scenario
+    scenario = reading.value
     assert scenario is not None
     for case in (None, *scenario.cases):
         assert compare(scenario, rehearse(scenario, case=case), case) == []

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from paydouble.scenarios.diagnostics import render
 from paydouble.scenarios.reading import check_file
-from paydouble.scenarios.tree import LARGEST_TEXT
+from paydouble.yamlfile.diagnostics import render
+from paydouble.yamlfile.tree import LARGEST_TEXT
 
 FOLDER = Path(__file__).with_name("broken")
 FILES = sorted(FOLDER.glob("*.yaml"))

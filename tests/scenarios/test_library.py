@@ -37,8 +37,8 @@ each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def _scenario(path: Path) -> Scenario:
     reading = check_file(path)
     assert [finding.sentence for finding in reading.diagnostics] == []
-    assert reading.scenario is not None
-    return reading.scenario
+    assert reading.value is not None
+    return reading.value
 
 
 def _is_common(scenario: Scenario) -> bool:

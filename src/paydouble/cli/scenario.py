@@ -105,7 +105,7 @@ def check(paths: tuple[Path, ...], seed: int, style: str, *, play: bool, no_colo
     if play:
         from paydouble.cli.scenario_play import play_files
 
-        right = [(Path(each.path), each.scenario) for each in readings if each.scenario and not each.wrong]
+        right = [(Path(each.path), each.value) for each in readings if each.value and not each.wrong]
         wrong = bool(right and play_files(right, terminal, seed=seed)) or wrong
     return int(wrong)
 

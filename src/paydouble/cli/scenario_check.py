@@ -10,9 +10,11 @@ import click
 import orjson
 
 from paydouble.cli.terminal import Terminal, count
-from paydouble.scenarios.diagnostics import Diagnostic, render
-from paydouble.scenarios.explaining import MOST_DIAGNOSTICS
-from paydouble.scenarios.reading import Reading, check_file
+from paydouble.scenarios.model import Scenario
+from paydouble.scenarios.reading import check_file
+from paydouble.yamlfile.diagnostics import Diagnostic, render
+from paydouble.yamlfile.explaining import MOST_DIAGNOSTICS
+from paydouble.yamlfile.reading import Reading
 
 _ENDINGS: Final = (".yaml", ".yml")
 
@@ -30,14 +32,14 @@ def yaml_files(paths: Iterable[Path]) -> list[Path]:
     return list(files)
 
 
-def check_files(paths: Sequence[Path]) -> list[Reading]:
+def check_files(paths: Sequence[Path]) -> list[Reading[Scenario]]:
     """Return the result of checking each file, alone and with the others."""
     readings = [check_file(path) for path in paths]
-    first: dict[str, Reading] = {}
+    first: dict[str, Reading[Scenario]] = {}
     for path, reading in zip(paths, readings, strict=True):
-        if reading.scenario is None:
+        if reading.value is None:
             continue
-        other = first.setdefault(reading.scenario.name, reading)
+        other = first.setdefault(reading.value.name, reading)
         if other is not reading:
             reading.report(
                 [Diagnostic(("name",), f"{other.path} has the same name", advice="the later one would hide it")]
@@ -48,7 +50,7 @@ def check_files(paths: Sequence[Path]) -> list[Reading]:
     return readings
 
 
-def report(readings: Sequence[Reading], out: Terminal) -> None:
+def report(readings: Sequence[Reading[Scenario]], out: Terminal) -> None:
     """Print the findings, and a line that sums them up."""
     for reading in readings:
         for found in reading.diagnostics:
@@ -67,7 +69,7 @@ def report(readings: Sequence[Reading], out: Terminal) -> None:
         out.say(out.green(f"{out.good} {files}: no errors{noted}."))
 
 
-def as_json(readings: Sequence[Reading]) -> str:
+def as_json(readings: Sequence[Reading[Scenario]]) -> str:
     """Return the findings of all files as a JSON list; lines and columns count from 1."""
     every = [
         {

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from paydouble.core.globs import fits
-from paydouble.scenarios.base import FileModel
+from paydouble.yamlfile.places import FileModel
 
 
 def _number(value: object) -> Decimal:

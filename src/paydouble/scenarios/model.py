@@ -10,10 +10,10 @@ from pydantic import Field, PlainSerializer, PlainValidator, ValidationError
 
 from paydouble.core.errors import UsageError
 from paydouble.core.refusals import sentence
-from paydouble.scenarios.base import FileModel, PlacedError, PlacedErrors
 from paydouble.scenarios.matching import Match
 from paydouble.scenarios.play import Action, Answer, Case, Deposit, Expected
 from paydouble.scenarios.steps import BranchStep, Lifecycle, Moment, PayInStep, Step, walk
+from paydouble.yamlfile.places import FileModel, PlacedError, PlacedErrors
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -8,9 +8,10 @@ from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, mod
 
 from paydouble.config import Duration, Flag, Whole
 from paydouble.payments.declines import DECLINES
-from paydouble.scenarios.base import EventType, FileModel
+from paydouble.scenarios.event_types import EventType
 from paydouble.scenarios.matching import Exact
 from paydouble.scenarios.steps import FailureSpec, PayerChoice
+from paydouble.yamlfile.places import FileModel
 
 ACTIONS: Final = ("deposit", "retrieve", "cancel", "refund", "evidence", "accept", "payer")
 Text = Annotated[str, Field(min_length=1, max_length=500)]

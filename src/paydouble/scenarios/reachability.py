@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from paydouble.payments.lifecycle import PAID, TABLES, first, is_final
-from paydouble.scenarios.base import Place
-from paydouble.scenarios.diagnostics import Diagnostic, listed
 from paydouble.scenarios.steps import (
     AwaitPayer,
     Branch,
@@ -23,6 +21,8 @@ from paydouble.scenarios.steps import (
     Step,
     TransitionStep,
 )
+from paydouble.yamlfile.diagnostics import Diagnostic, listed
+from paydouble.yamlfile.places import Place
 
 _FORCE: Final = "force: true makes the transition anyway"
 

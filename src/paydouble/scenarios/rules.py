@@ -13,11 +13,11 @@ from typing import Final
 from paydouble.core.money import MINOR_DIGITS, to_minor
 from paydouble.payments.events import EVENT_TYPES, reported_state
 from paydouble.payments.lifecycle import DISPUTE, PAY_IN, REFUND, finals, first
-from paydouble.scenarios.base import Place
-from paydouble.scenarios.diagnostics import Diagnostic, listed
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Action, Answer, Deposit, Expected, ExpectedEvent
 from paydouble.scenarios.reachability import Reach
+from paydouble.yamlfile.diagnostics import Diagnostic, listed
+from paydouble.yamlfile.places import Place
 
 _CLOSED: Final = frozenset(finals(DISPUTE))
 _DEFAULT_AMOUNT: Final = Decimal("49.90")

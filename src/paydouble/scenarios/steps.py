@@ -29,8 +29,9 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from paydouble.config import Duration, Flag, Whole
 from paydouble.core.durations import parse_duration
 from paydouble.payments.lifecycle import PAID, DisputeState, PayInState, PayoutState, RefundState
-from paydouble.scenarios.base import EventType, FileModel
+from paydouble.scenarios.event_types import EventType
 from paydouble.scenarios.portions import Portion
+from paydouble.yamlfile.places import FileModel
 
 # Limit for the steps of a script with all its repetitions written out, so that every script ends.
 MOST_STEPS: Final = 1_000

@@ -9,7 +9,7 @@ import yaml
 
 from paydouble.core.json_text import Number
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.tree import PLAIN_WORDS
+from paydouble.yamlfile.tree import PLAIN_WORDS
 
 _WIDTH: Final = 110
 

@@ -10,16 +10,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from paydouble.core.errors import UsageError
 from paydouble.core.json_text import Number
-from paydouble.scenarios.explaining import diagnostics_of, named
+from paydouble.scenarios.explaining import OUTLINE, SCENARIO
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.outline import keys_at, required_at
 from paydouble.scenarios.reading import parse_scenario, validated
+from paydouble.yamlfile.explaining import diagnostics_of, named
 
 
 def _sentences(data: Any, model: Any = Scenario) -> list[str]:  # noqa: ANN401 - whatever a caller sends
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(model).validate_python(data)
-    return [each.sentence for each in diagnostics_of(caught.value, data)]
+    return [each.sentence for each in diagnostics_of(caught.value, data, SCENARIO)]
 
 
 def test_an_unknown_kind_of_error_is_reported_in_pydantics_words() -> None:
@@ -64,10 +64,12 @@ def test_a_value_is_named_as_in_a_file(value: object, name: str) -> None:
 
 def test_the_outline_has_the_keys_of_a_place() -> None:
     """The keys depend on the place and on its data; a place that does not exist has none."""
-    assert list(keys_at(("lifecycle", "pay_in", 0, "dispute"), {})) == ["amount", "reason"]
-    assert required_at(("merchant", 3), {}) == ["after"]
-    assert keys_at(("nowhere", "at", "all"), {}) == {}
-    assert "sigma" in keys_at(("faults", 0, "effect", "lognormal"), {"faults": [{"effect": {"type": "latency"}}]})
+    assert list(OUTLINE.keys_at(("lifecycle", "pay_in", 0, "dispute"), {})) == ["amount", "reason"]
+    assert OUTLINE.required_at(("merchant", 3), {}) == ["after"]
+    assert OUTLINE.keys_at(("nowhere", "at", "all"), {}) == {}
+    assert "sigma" in OUTLINE.keys_at(
+        ("faults", 0, "effect", "lognormal"), {"faults": [{"effect": {"type": "latency"}}]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_the_outline_has_the_keys_of_a_place() -> None:
 )
 def test_the_outline_knows_which_fault_is_meant(fault: dict[str, Any], has_phase: bool) -> None:
     """The keys of a fault depend on `on`, or on the type of its effect."""
-    assert ("phase" in keys_at(("faults", 0), {"faults": [fault]})) == has_phase
+    assert ("phase" in OUTLINE.keys_at(("faults", 0), {"faults": [fault]})) == has_phase
 
 
 def test_another_model_is_refused_at_its_member() -> None:

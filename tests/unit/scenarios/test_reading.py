@@ -7,9 +7,9 @@ import pytest
 
 from paydouble.core.errors import UsageError
 from paydouble.core.json_text import Number
-from paydouble.scenarios.diagnostics import render
 from paydouble.scenarios.reading import check_file, parse_scenario, parse_text, read_scenario, read_text
-from paydouble.scenarios.tree import LARGEST_TEXT
+from paydouble.yamlfile.diagnostics import render
+from paydouble.yamlfile.tree import LARGEST_TEXT
 
 GOOD = "name: mine\nsummary: My own.\nlifecycle: {}\n"
 
@@ -126,7 +126,7 @@ def test_a_file_is_checked_as_a_whole(tmp_path: Path) -> None:
         ],
     ]
     assert reading.wrong
-    assert reading.scenario is not None
+    assert reading.value is not None
 
 
 def test_a_warning_is_no_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from paydouble.scenarios.library import shipped_folder
 from paydouble.scenarios.schema import PATH, attribute_docs, build, committed, written
 from paydouble.scenarios.steps import PayInStep
-from paydouble.scenarios.tree import read_tree
+from paydouble.yamlfile.tree import read_tree
 
 BROKEN = Path(__file__).parents[2] / "scenarios" / "broken"
 VALIDATOR = Draft202012Validator(committed())
@@ -21,7 +21,7 @@ BEYOND = {"another-name.yaml", "duplicate-key.yaml", "anchor.yaml"}
 
 def _data(path: Path) -> Any:  # noqa: ANN401 - whatever a file holds
     """Return data with Python's own number types, which the validator knows."""
-    tree, _ = read_tree(path.read_text("utf-8"))
+    tree, _ = read_tree(path.read_text("utf-8"), "scenario", "a name")
     return tree and tree.value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paydouble.core.likeness import nearest
-from paydouble.scenarios.diagnostics import Diagnostic, Span, in_file, listed, of_text, render
+from paydouble.yamlfile.diagnostics import Diagnostic, Span, in_file, listed, of_text, render
 
 
 def test_a_diagnostic_is_printed_like_a_compilers() -> None:

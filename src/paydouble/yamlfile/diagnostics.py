@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from paydouble.scenarios.base import Place
+from paydouble.yamlfile.places import Place
 
 # The line ends of YAML; `str.splitlines` splits at more.
 _LINE_END: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")

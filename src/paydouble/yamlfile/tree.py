@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from paydouble.core.json_text import JsonTextError, Number
-from paydouble.scenarios.diagnostics import Diagnostic, Span, of_text
+from paydouble.yamlfile.diagnostics import Diagnostic, Span, of_text
 
 LARGEST_TEXT: Final = 2**20
 """Bytes of a YAML text."""
@@ -74,13 +74,16 @@ class _Unreadable(Exception):
         self.found = found
 
 
-def read_tree(text: str) -> tuple[Node | None, list[Diagnostic]]:
-    """Return the tree of a YAML text (None if there is none) and what is wrong with the text."""
+def read_tree(text: str, noun: str, beginning: str) -> tuple[Node | None, list[Diagnostic]]:
+    """Return the tree of a YAML text (None if there is none) and what is wrong with the text.
+
+    `noun` is what a file holds, and `beginning` how one begins; both are for messages.
+    """
     import yaml  # noqa: PLC0415 - a server that creates no deposit yet starts without it
 
-    from paydouble.scenarios.yaml_errors import translated  # noqa: PLC0415 - most texts are YAML
+    from paydouble.yamlfile.yaml_errors import translated  # noqa: PLC0415 - most texts are YAML
 
-    builder = _Builder(yaml)
+    builder = _Builder(yaml, noun, beginning)
     try:
         return builder.document(
             yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -94,8 +97,10 @@ def read_tree(text: str) -> tuple[Node | None, list[Diagnostic]]:
 class _Builder:
     """Builds the tree from the parser's events."""
 
-    def __init__(self, yaml: Any) -> None:  # noqa: ANN401 - the module
+    def __init__(self, yaml: Any, noun: str, beginning: str) -> None:  # noqa: ANN401 - the module
         self._yaml = yaml
+        self._noun = noun
+        self._beginning = beginning
         self.diagnostics: list[Diagnostic] = []
         self._depth = self._nodes = 0
 
@@ -106,15 +111,15 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
                     raise _Unreadable(
-                        of_text(_span(event), "a second document begins here", advice="a file has one scenario")
+                        of_text(_span(event), "a second document begins here", advice=f"a file has one {self._noun}")
                     )
                 root = self._node(next(events), events)
         if root is None:
             raise _Unreadable(
                 of_text(
                     Span(0, 0, 0),
-                    "there is no scenario in here",
-                    advice="a scenario begins with 'name: my-scenario' and 'summary: What happens.'",
+                    f"there is no {self._noun} in here",
+                    advice=f"a {self._noun} begins with {self._beginning}",
                 )
             )
         return root
@@ -125,7 +130,7 @@ class _Builder:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _Unreadable(
-                of_text(span, f"there are more than {MOST_NODES} values", advice="no scenario needs so many")
+                of_text(span, f"there are more than {MOST_NODES} values", advice=f"no {self._noun} needs so many")
             )
         if isinstance(event, yaml.AliasEvent):
             # A few lines of nested aliases can expand to more than fits into memory.

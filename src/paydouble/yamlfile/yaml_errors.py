@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from paydouble.scenarios.diagnostics import Diagnostic, Span, lines_of, of_text
+from paydouble.yamlfile.diagnostics import Diagnostic, Span, lines_of, of_text
 
 _CANNOT_BEGIN: Final = "found character that cannot start any token"
 _NO_VALUE: Final = "did not find expected node content"

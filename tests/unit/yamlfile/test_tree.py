@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from paydouble.core.json_text import Number
-from paydouble.scenarios.diagnostics import Span
-from paydouble.scenarios.tree import Node, read_tree
+from paydouble.yamlfile.diagnostics import Span
+from paydouble.yamlfile.tree import Node, read_tree
 
 
 def _read(text: str) -> Node:
-    tree, findings = read_tree(text)
+    tree, findings = read_tree(text, "list", "a dash")
     assert findings == []
     assert tree is not None
     return tree
@@ -81,7 +81,7 @@ def test_a_number_with_a_fraction_keeps_its_digits(word: str, lexeme: str) -> No
 @pytest.mark.parametrize("word", ["1e99999999999999999999", ".5e99999999999999999999", "1e41", "1e-41", "9" * 41])
 def test_a_number_out_of_range_is_refused(word: str) -> None:
     """A short text cannot make a number that fills the memory."""
-    _, findings = read_tree(f"a: {word}\n")
+    _, findings = read_tree(f"a: {word}\n", "list", "a dash")
 
     assert [finding.sentence for finding in findings] == ["this number is out of range; put a text in quotes"]
 

@@ -1,22 +1,21 @@
-"""Shared by the models of a scenario file: the base model, errors with a place, and event types."""
+"""Places in a file, errors that have one, and the base of the models of files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
-
-from paydouble.payments.events import EVENT_TYPES
+from pydantic import BaseModel, ConfigDict
 
 Place = tuple[int | str, ...]
+"""The keys and indexes that lead to a value."""
 
 
 class FileModel(BaseModel):
-    """A mapping of a scenario file: frozen, and unknown keys are refused."""
+    """A mapping of a file: frozen, and unknown keys are refused."""
 
-    # Deferred: a server that plays no scenario yet builds no validators for one.
+    # Deferred: a server that reads no file yet builds no validators for one.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_by_name=False)
 
 
@@ -39,13 +38,3 @@ class PlacedErrors(ValueError):
         place, message, *_ = errors[0]
         super().__init__(f"{'.'.join(map(str, place))}: {message}" if place else message)
         self.errors = tuple(errors)
-
-
-def _event_type(value: str) -> str:
-    if value not in EVENT_TYPES:
-        message = f"{value!r} is not an event type; there are: {', '.join(EVENT_TYPES)}"
-        raise ValueError(message)
-    return value
-
-
-EventType = Annotated[str, AfterValidator(_event_type), WithJsonSchema({"type": "string", "enum": list(EVENT_TYPES)})]
