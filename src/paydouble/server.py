@@ -149,27 +149,34 @@ class Server:
         return self.addresses.reached(request.headers, request.remote, at_control=False).checkout
 
     async def _bind(self, control: LazyControl | None, port: int, option: str, *, with_api: bool = True) -> int:
-        runner = web.ServerRunner(
-            HttpServer(
-                self.host,
-                control,
-                home=self._home_of if with_api else lambda _: self.home,
-                with_api=with_api,
-                fast=self.options.fast_path,
-            ),
-            shutdown_timeout=_GRACE_SECONDS,
+        server = HttpServer(
+            self.host,
+            control,
+            home=self._home_of if with_api else lambda _: self.home,
+            with_api=with_api,
+            fast=self.options.fast_path,
         )
-        await runner.setup()
+        runner, bound = await listen(server, self.options.host, port, option)
         self._runners.append(runner)
-        site = web.TCPSite(runner, self.options.host, port, backlog=1024)
-        try:
-            await site.start()
-        except OSError as error:
-            reason = os.strerror(error.errno).lower() if error.errno else str(error)
-            hint = "; choose another, or 0 for a free one" if port else ""
-            raise UsageError(f"{self.options.host}:{port} cannot be used ({reason}){hint}", member=option) from None
-        sockets = runner.addresses
-        return int(sockets[0][1]) if sockets else port
+        return bound
+
+
+async def listen(server: web.Server, host: str, port: int, option: str) -> tuple[web.ServerRunner, int]:
+    """Let a server listen; returns its runner, which must be cleaned up, and the port; 0 takes a free one.
+
+    `UsageError` names the `option` when the port cannot be bound.
+    """
+    runner = web.ServerRunner(server, shutdown_timeout=_GRACE_SECONDS)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+    except OSError as error:
+        await runner.cleanup()
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        hint = "; choose another, or 0 for a free one" if port else ""
+        raise UsageError(f"{host}:{port} cannot be used ({reason}){hint}", member=option) from None
+    sockets = runner.addresses
+    return runner, int(sockets[0][1]) if sockets else port
 
 
 def _discard(_: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
@@ -23,6 +23,9 @@ from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
 from paydouble.webhooks import signing
 from paydouble.webhooks.deliveries import Delivery
+
+if TYPE_CHECKING:
+    from paydouble.stateful.served_shop import ServedShop
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
@@ -78,23 +81,41 @@ class Driver:
         """How many points the merchant's code passed in the webhook that was to be interrupted last."""
         self.expectation = ""
         """What the receiver had to do with the latest webhook."""
-        follows_time = getattr(make, "follows_time", False)
-        wall = _wall if getattr(make, "receiver_url", None) and not follows_time else None
-        self.double = InProcess(settings, seed=seed, receiver=self.receive, wall=wall, shares_clock=True)
+        follows_time, served = getattr(make, "follows_time", False), getattr(make, "served", False)
+        # Whether the merchant knows the time of this computer only.
+        is_apart = not follows_time and bool(served or getattr(make, "receiver_url", None))
+        wall = _wall if is_apart else None
+        self.double = InProcess(
+            settings, seed=seed, receiver=self.receive, wall=wall, shares_clock=not (served and is_apart)
+        )
         self.now = wall or self.double.sandbox.tick
-        self.service = Service(self.double, self.add_finding)
-        self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time else None
-        self._watchdog = Watchdog(patience_seconds)
+        self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None
+        """The shop over sockets; None for one in process."""
+        self.service = Service(self.double, self.add_finding) if self.shop is None else self.shop.service
+        self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time and not served else None
+        self._watchdog = Watchdog(patience_seconds) if self.shop is None else self.shop.threads
         self._depth = 0
         self._activity = 0
         self._entered = 0
-        self.merchant = self._make(make)
-        # One that is reached over a socket can change without a call.
-        is_apart = self.merchant.receiver_url is not None
-        self.shown = Shown(self.merchant, object if is_apart else lambda: (self._entered, self.double.sandbox.now))
-        """What the merchant shows."""
-        own = type(self.merchant).receive is not Merchant.receive
-        self._receiver = self.merchant.receive if own else receiving.poster(self.merchant.receiver_url or "")
+        try:
+            made = self._make(make)
+            self.merchant = made if self.shop is None else self.shop.in_thread(made)
+            # One that is reached over a socket can change without a call.
+            can_change = self.shop is not None or made.receiver_url is not None
+            moment: Callable[[], object] = object if can_change else lambda: (self._entered, self.double.sandbox.now)
+            self.shown = Shown(self.merchant, moment)
+            """What the merchant shows."""
+            own = type(made).receive is not Merchant.receive
+            receive = made.receive if own else receiving.poster(self._receiver_url(made))
+            self._receiver = receive if self.shop is None else self.shop.calls(receive)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the threads of a shop that is served, and free its port."""
+        if self.shop is not None:
+            self.shop.close()
 
     def add_finding(self, rule: Rule, text: str) -> None:
         """Record a broken rule; `text` continues the sentence `The merchant …`."""
@@ -103,6 +124,7 @@ class Driver:
     def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
+        failures = self.service.failures
         self._activity += 1
         self._entered += 1
         self._depth += 1
@@ -124,11 +146,13 @@ class Driver:
             self.service.killed = True
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} ({asked})")
-        except Hanging:
-            self._hung(asked)
+            self._stop_shop(name)
+        except Hanging as hanging:
+            self._hung(asked, hanging)
+            self._stop_shop(name)
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
-            if not self._excused(error):
-                self._crashed(f"The merchant's {asked} raised {place_of(error)}")
+            if not self._excused(error, failures):
+                self._crashed(f"The merchant's {asked} raised {place_of(error)}{self._hint(error)}")
         finally:
             self._depth -= 1
             if self.service.killed and not self._depth:
@@ -158,12 +182,14 @@ class Driver:
     def statuses(self) -> list[str] | None:
         """Return the status that the merchant shows for each order; None when it raised or hung."""
         try:
-            with self._watched():
+            with self._operation(), self._watched():
                 return [self.shown.order_status(order.id) for order in self.orders]
-        except Hanging:
-            self._hung("order_status")
+        except Runaway as runaway:
+            self.add_finding(Rule.ENDLESS, f"{runaway} (order_status)")
+        except Hanging as hanging:
+            self._hung("order_status", hanging)
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
-            self._crashed(f"The merchant's order_status raised {place_of(error)}")
+            self._crashed(f"The merchant's order_status raised {place_of(error)}{self._hint(error)}")
         return None
 
     def receive(self, webhook: Webhook) -> int:
@@ -206,13 +232,14 @@ class Driver:
             for name, text in NEEDED.items()
             if isinstance(make, type) and getattr(make, name, None) is getattr(Merchant, name)
         ]
-        if isinstance(make, type) and make.receive is Merchant.receive and not make.receiver_url:  # type: ignore[attr-defined]
+        # A shop that is served may know the address of its receiver only when it has started.
+        if isinstance(make, type) and make.receive is Merchant.receive and not (make.receiver_url or self.shop):  # type: ignore[attr-defined]
             lacking.append("receive(webhook), or receiver_url for a receiver that listens")
         if lacking:
             raise AdapterMisfit(f"The adapter {make.__name__} lacks " + "; ".join(lacking))
         try:
             with self._watched():
-                made = make(self.service)
+                made = make(self.service) if self.shop is None else self.shop.start(make)
         except Hanging:
             raise AdapterMisfit(f"The adapter {_name_of(make)} hangs while it is being made") from None
         except Exception as error:
@@ -222,6 +249,35 @@ class Driver:
             raise AdapterMisfit(f"The adapter is a {type(made).__name__}; derive it from paydouble.stateful.Merchant")
         return made
 
+    def never_reached(self) -> Iterator[tuple[Rule, str]]:
+        """Yield that a shop over sockets has not called the service, though a customer wanted to pay."""
+        box = self.double.sandbox
+        if self.shop is None or box.journal.requests.total or not any(order.deposit_due for order in self.orders):
+            return
+        others = self.double.unclaimed.log.entries
+        if others:
+            last = f"{others[-1].method} {others[-1].target} was answered {others[-1].status}"
+            key = self.double.identity.business_key
+            yield Rule.CRASH, f"has sent no request with the business key {key!r} ({last}); check its credentials"
+        else:
+            yield Rule.CRASH, f"has sent no request to {self.service.base_url}; check its base URL"
+
+    def _receiver_url(self, made: Merchant) -> str:
+        if not made.receiver_url:
+            lacking = f"The adapter {type(made).__name__} lacks receive(webhook), and has no receiver_url"
+            raise AdapterMisfit(f"{lacking} once it is made")
+        return made.receiver_url
+
+    @property
+    def lives_through_days(self) -> bool:
+        """Whether the merchant knows it when a day passes."""
+        return self.shop is None or self.shop.follows_time
+
+    @property
+    def can_be_killed(self) -> bool:
+        """Whether the merchant's process can be killed: one over sockets is, by `restart`."""
+        return self.shop is None or self.shop.has_restart
+
     def _prepare(self, webhook: Webhook) -> str | None:
         interruption, self.interruption = self.interruption, None
         if interruption is None:
@@ -230,6 +286,8 @@ class Driver:
         if name == "answer lost":
             interruption.note()
         if name.endswith("meanwhile") and not self.merchant.interleaves:
+            return name
+        if name == "dies" and not self.can_be_killed:
             return name
         acts: dict[str, Callable[[], None]] = {
             "dies": _kill,
@@ -274,7 +332,7 @@ class Driver:
     def _answer(self, webhook: Webhook) -> int | None:  # noqa: PLR0911 - one for each way to fail
         """Return the status of the merchant's answer, or None when its process was killed."""
         self._activity += 1
-        activity = self._activity
+        activity, failures = self._activity, self.service.failures
         self._entered += 1
         self._depth += 1
         try:
@@ -285,16 +343,18 @@ class Driver:
             return None
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} (receive)")
+            self._stop_shop("receive")
             return 500
-        except Hanging:
-            self._hung("receive(webhook)")
+        except Hanging as hanging:
+            self._hung("receive(webhook)", hanging)
+            self._stop_shop("receive")
             return 500
         except Unreachable as unreachable:
-            self._crashed(f"The merchant's receiver gave no answer: {unreachable}")
+            self._crashed(f"The merchant's receiver gave no answer: {unreachable}{self._busy_hint(unreachable)}")
             return 500
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is an answer of 500
-            if not self._excused(error):
-                self._crashed(f"The merchant's receive raised {place_of(error)}")
+            if not self._excused(error, failures):
+                self._crashed(f"The merchant's receive raised {place_of(error)}{self._hint(error)}")
             return 500
         finally:
             self._depth -= 1
@@ -346,7 +406,9 @@ class Driver:
                 for each in self.orders
             ]
 
-    def _excused(self, error: BaseException) -> bool:
+    def _excused(self, error: BaseException, failures: int) -> bool:
+        if self.shop is not None and self.service.failures > failures:
+            return True  # what a shop elsewhere makes of a lost answer cannot be traced back to it
         seen: BaseException | None = error
         while seen is not None:
             if isinstance(seen, DatabaseDown):
@@ -354,8 +416,25 @@ class Driver:
             seen = seen.__cause__ or seen.__context__
         return self.service.is_own(error)
 
-    def _hung(self, call: str) -> None:
+    def _hung(self, call: str, hanging: Hanging) -> None:
+        if str(hanging):
+            self.add_finding(Rule.CRASH, f"hangs: {call} has not come back; {hanging}")
+            return
         self.add_finding(Rule.CRASH, f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
+
+    def _hint(self, error: BaseException) -> str:
+        # An HTTP client wraps what it meets.
+        is_gone = self.shop is not None and "Connection" in f"{error!r} {error.__cause__!r} {error.__context__!r}"
+        return "; nobody listens at its address, so the shop has ended, or not started" if is_gone else ""
+
+    def _busy_hint(self, unreachable: Unreachable) -> str:
+        is_entered_twice = unreachable.kind == "timeout" and self._depth > 1
+        return ", while another call was running; does it need interleaves = False?" if is_entered_twice else ""
+
+    def _stop_shop(self, name: str) -> None:
+        # A shop elsewhere goes on until its process ends; in process the exception has ended the call.
+        if self.shop is not None and name not in {"restart", "close"}:
+            self.service.killed = True
 
     def _crashed(self, sentence: str) -> None:
         self.findings.append(Finding(Rule.CRASH, sentence))
@@ -364,10 +443,20 @@ class Driver:
         self.service.killed = False
         self.service.interruptions.clear()
         self.call("restart")
+        if self.shop is not None:
+            self.shop.threads.release()
 
 
 def _name_of(make: MakeMerchant) -> str:
     return getattr(make, "__name__", repr(make))
+
+
+def _serve(
+    make: MakeMerchant, double: InProcess, add_finding: Callable[[Rule, str], None], patience_seconds: float
+) -> ServedShop:
+    from paydouble.stateful.served_shop import ServedShop  # noqa: PLC0415 - most plays need no server
+
+    return ServedShop(make, double, add_finding, patience_seconds)
 
 
 def _kill() -> None:

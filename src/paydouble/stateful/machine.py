@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
@@ -166,7 +166,8 @@ class MerchantMachine(RuleBasedStateMachine):
         """
         merchant = cls._merchant()
         cls.coverage, cls.preferences, cls.misfits = Coverage(), Preferences(), []
-        with unfrozen_session() if merchant.follows_time else nullcontext():
+        is_patched = merchant.follows_time and not merchant.served
+        with unfrozen_session() if is_patched else nullcontext(), _serving(merchant):
             cls._run_phases(merchant, hunt)
         summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
         return cls.coverage
@@ -391,6 +392,14 @@ class MerchantMachine(RuleBasedStateMachine):
             self.coverage.examples += 1
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
+
+
+def _serving(merchant: type[Merchant]) -> AbstractContextManager[None]:
+    if not merchant.served:
+        return nullcontext()
+    from paydouble.stateful.play_server import serving  # noqa: PLC0415 - most machines need no server
+
+    return serving(merchant.service_port)
 
 
 def explore(

@@ -63,6 +63,8 @@ class ServiceLike(Protocol):
 
     base_url: str
     """The URL of the API, which ends with `/api/v1`."""
+    clock_url: str
+    """The play's clock, for a shop that is `served`: GET it to read the time, POST to `/advance` below it to sleep."""
     business_key: str
     business_secret: str
     webhook_secret: str
@@ -96,7 +98,7 @@ class Merchant:
     `service` is the payment service; the order's id has to be sent as `external_identifier`.
     """
 
-    receiver_url: ClassVar[str | None] = None
+    receiver_url: str | None = None
     """Where webhooks are posted over real sockets, when `receive` is not written. Signed by the machine's time."""
     retries_by_itself: ClassVar[bool] = True
     """Whether a request that was lost once is sent again without the customer (contract section 7)."""
@@ -106,8 +108,17 @@ class Merchant:
     follows_time: ClassVar[bool] = False
     """Whether the merchant's code sees the play's time in `time`, `datetime` and the sleeps of `time` and `asyncio`.
 
-    Needs time-machine, or freezegun, which is slower.
+    Needs time-machine, or freezegun, which is slower. For a shop that is `served` it says that the shop asks for the
+    time and sleeps at `service.clock_url`. Without it, such a shop gets webhooks that are signed by the clock of this
+    computer, its pauses are measured in real time, and what takes a day or longer is not played.
     """
+    served: ClassVar[bool] = False
+    """Whether the shop reaches the service over sockets, at `service.base_url`: one in another process or language.
+
+    The adapter's methods then run in another thread than the test's.
+    """
+    service_port: ClassVar[int] = 0
+    """The port on 127.0.0.1 at which the service listens for a shop that is `served`; 0 takes a free one."""
 
     def __init__(self, service: ServiceLike) -> None:
         """Keep the service."""

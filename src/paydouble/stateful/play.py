@@ -51,6 +51,7 @@ from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
 _ROUNDS: Final = 6
 _A_SECOND: Final = 1000
 _HOUR: Final = 3_600_000
+_DAY: Final = 24 * _HOUR
 _MOST_TIMERS: Final = 10_000
 _MOST_PAY_INS: Final = 20
 _TIMERS_AT_ONCE: Final = 25
@@ -126,6 +127,7 @@ class Play:
     def close(self) -> None:
         """Close the merchant."""
         self._driver.call("close")
+        self._driver.close()
 
     @property
     def failed(self) -> bool:
@@ -236,6 +238,8 @@ class Play:
 
     def wait(self, time: str) -> None:
         """Let time pass; then the merchant's background jobs run."""
+        if not self._driver.lives_through_days and is_a_day(time):
+            return
         with self._step(f"{time} pass", f"play.wait({time!r})"):
             self._neglect(time)
             self._double.advance(by=parse_duration(time))
@@ -243,6 +247,8 @@ class Play:
 
     def pass_time(self, time: str) -> None:
         """Let time pass without any background job."""
+        if not self._driver.lives_through_days and is_a_day(time):
+            return
         with self._step(f"{time} pass, and no background job runs", f"play.pass_time({time!r})"):
             self._neglect(time)
             self._double.advance(by=parse_duration(time))
@@ -259,6 +265,8 @@ class Play:
 
     def outage(self, time: str) -> None:
         """The merchant's receiver cannot be reached for a time."""
+        if not self._driver.lives_through_days and is_a_day(time):
+            return
         with self._step(f"The merchant's receiver is down for {time}", f"play.outage({time!r})"):
             self._driver.down = True
             self._neglect(time)
@@ -271,6 +279,8 @@ class Play:
 
         The merchant may be `restarted` meanwhile. Then the customer clicks again.
         """
+        if not self._driver.lives_through_days and is_a_day(time):
+            return
         target, number = self._order(order)
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
@@ -377,6 +387,7 @@ class Play:
                 if self._runs_away() or (round_number and self._box.idle and before == after):
                     break
             self._driver.call("tick")
+        self._add_findings(self._driver.never_reached())
         for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
             found = expected.expected_state(self._box, order)
             self._add_findings(invariants.at_end(self._box, self._driver.merchant, order, status, found))
@@ -584,7 +595,7 @@ class Play:
         interruptions = self._driver.service.interruptions
         if meanwhile == "second click" and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(click)))
-        elif meanwhile == "dies":
+        elif meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
 
     def _order_of(self, webhook: Webhook) -> Order | None:
@@ -661,6 +672,14 @@ _FIRST: Final = Trouble(
     "",
     ({"on": "webhooks", "times": 1, "match": {"event_type": "pay-in.created"}, "effect": {"type": "before_response"}},),
 )
+
+
+def is_a_day(time: Any) -> bool:  # noqa: ANN401 - an argument of any command
+    """Return whether an argument is a duration of a day or longer."""
+    try:
+        return parse_duration(time) >= _DAY
+    except ValueError:
+        return False
 
 
 def _kill() -> None:

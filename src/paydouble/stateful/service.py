@@ -21,6 +21,7 @@ from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, clien
 from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
+from paydouble.web.addresses import CONTROL_PREFIX
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 # The contract asks for at most five attempts (section 7); the rest leaves room for look-ups.
@@ -102,6 +103,7 @@ class Service:
         """
         identity = double.identity
         self.base_url = server_url + PREFIX
+        self.clock_url = f"{server_url}{CONTROL_PREFIX}/sandboxes/{identity.id}/clock"
         self.business_key = identity.business_key
         self.business_secret = identity.business_secret
         self.webhook_secret = identity.webhook_secret
@@ -110,11 +112,16 @@ class Service:
         """How many points the merchant's code has passed at which an interruption can act."""
         self.failures = 0
         """How many answers did not arrive whole; an error that follows from one is excused."""
+        self.counts_real_pauses = False
+        """Whether the merchant waits in real time, and its pauses are measured so."""
+        self.answered_at = 0.0
+        """When the latest answer was sent, on the computer's monotonic clock; for a merchant over sockets."""
         self.killed = False
         """Whether the process was killed inside a nested call; the outer call ends at its next point."""
         self._double = double
         self._add_finding = add_finding
         self._usage = _Usage()
+        self._real_pauses = 0.0
         self._raised: list[BaseException] = []
 
     @contextmanager
@@ -181,12 +188,17 @@ class Service:
         received["X-Request-Id"] = reply.request_id
         return Response(reply.status, CIMultiDictProxy(received), b"" if method == "HEAD" else outcome.body)
 
-    def exchange(self, request: Request, timeout: float | None) -> tuple[Reply, Outcome]:
+    def exchange(
+        self, request: Request, timeout: float | None, arrived_at: float | None = None
+    ) -> tuple[Reply, Outcome]:
         """Carry out a request and let the time of its answer pass.
 
-        Returns the reply, and what a client gets of it that waits `timeout` seconds.
+        `arrived_at` is when it came over a socket, on the computer's monotonic clock. Returns the reply, and what a
+        client gets of it that waits `timeout` seconds.
         """
         self._interruption_point()
+        if arrived_at is not None and self.counts_real_pauses and arrived_at - self.answered_at >= _LEAST_PAUSE:
+            self._real_pauses += arrived_at - self.answered_at
         if request.target.startswith(f"{PREFIX}{PREFIX}/"):
             # A client that writes the prefix before each path itself can be given the same base URL.
             request.target = request.target.removeprefix(PREFIX)
@@ -200,10 +212,10 @@ class Service:
         if has_failed or (isinstance(outcome, Received) and len(outcome.body) < len(reply.body)):
             self.failures += 1
         if method == "POST":
-            self._usage.failed_at = self.now() if has_failed else None
+            self._usage.failed_at = self._moment() if has_failed else None
         if isinstance(outcome, Received):
             if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
-                self._usage.limited_at = self.now()
+                self._usage.limited_at = self._moment()
             self._interruption_point()
         return reply, outcome
 
@@ -227,7 +239,7 @@ class Service:
             raise Runaway(f"sends more than {usage.most_calls} requests in one operation, the last {method} {target}")
         if method != "POST":
             return
-        now = self.now()
+        now = self._moment()
         self._count_attempt(method, target, key, now)
         same = (now, method, target, key)
         usage.at_once = usage.at_once + 1 if same == usage.last else 1
@@ -240,6 +252,10 @@ class Service:
             if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
                 asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
                 self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
+
+    def _moment(self) -> float:
+        # What pauses are measured by: a merchant that does not follow the play's time also waits in real time.
+        return self.now() + self._real_pauses
 
     def _count_attempt(self, method: str, target: str, key: str | None, now: float) -> None:
         usage = self._usage

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.play import Play
+from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.troubles import WEBHOOK_INTERRUPTIONS
 
 
@@ -28,11 +28,21 @@ class Step(NamedTuple):
         method = _NEEDS.get(self.command)
         if method is not None and getattr(merchant, method) is getattr(Merchant, method):
             return f"no {method}"
+        is_killed = "dies" in (*self.arguments, *dict(self.options).values())
+        if is_killed and merchant.served and merchant.restart is Merchant.restart:
+            return "no restart"
+        if merchant.served and not merchant.follows_time and self._takes_a_day():
+            return "follows_time = False"
         if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
             return "interleaves = False"
         return None
 
+    def _takes_a_day(self) -> bool:
+        return any(is_a_day(each) for each in self.arguments if self.command in _WAITS)
 
+
+_WAITS: Final = frozenset({"wait", "pass_time", "outage", "dead_line"})
+"""Commands that let time pass."""
 _NEEDS: Final = {
     "refund": "refund",
     "refund_again": "refund",

@@ -40,7 +40,7 @@ class Runaway(BaseException):
 
 
 class Hanging(BaseException):
-    """A call of the adapter took longer than the limit in real time."""
+    """A call of the adapter took longer than the limit in real time; its text says more, if more is known."""
 
 
 class ProcessKilled(BaseException):

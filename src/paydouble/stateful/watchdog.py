@@ -10,6 +10,7 @@ want of processor time has used some, which one that waits has not.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -71,3 +72,15 @@ def is_over(slices: int, processor_seconds: float, limit_seconds: float) -> bool
         return False
     is_waiting = processor_seconds < limit_seconds * slices / _SLICES * _WAITING
     return is_waiting or processor_seconds >= limit_seconds or slices >= _SLICES * _MOST_LIMITS
+
+
+def load_factor() -> float:
+    """Return how many times as long as on an idle computer a process may take here, from the system's load average.
+
+    1 on a computer that has a processor to spare, and where the system does not tell.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):  # Windows; a system that does not show it
+        return 1.0
+    return min(max(load / (os.cpu_count() or 1), 1.0), float(_MOST_LIMITS))

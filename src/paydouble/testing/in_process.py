@@ -75,7 +75,7 @@ class LocalExecutor:
                 body=b"" if exchange.body is None else _body(exchange.body),
                 reached=Reached(SERVER_URL, _CHECKOUT),
             )
-            return route.status, as_read(_finished(work))
+            return route.status, as_read(finished(work))
         except ControlError as error:
             return error.status, error.document()
 
@@ -129,7 +129,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - JSON is any
     raise NotPlain
 
 
-def _finished(work: Awaitable[T]) -> T:
+def finished(work: Awaitable[T]) -> T:
     """Return the result of a coroutine that never suspends."""
     try:
         work.__await__().send(None)

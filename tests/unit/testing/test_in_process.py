@@ -15,7 +15,7 @@ from paydouble import Sandbox
 from paydouble.core import json_text
 from paydouble.core.documents import read_json
 from paydouble.testing.calls import encode
-from paydouble.testing.in_process import NotPlain, _finished, _Shell, as_read, plain
+from paydouble.testing.in_process import NotPlain, _Shell, as_read, finished, plain
 from paydouble.web.control.app import DEEPEST, MOST_VALUES, _parsed
 
 TEXT = st.text("aé\ud800", max_size=2)
@@ -107,4 +107,4 @@ def test_a_wait_delivers_what_became_due_while_it_looked() -> None:
 
     waiting = _Shell(box.core).until(box.core.sandbox, holds, 0.0)
 
-    assert (_finished(waiting), len(looks)) == (True, 2)
+    assert (finished(waiting), len(looks)) == (True, 2)

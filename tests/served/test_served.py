@@ -1,0 +1,600 @@
+"""A shop that reaches the service of a play over sockets: in this process, in another one, and in another language."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.client import Client
+from bugzoo.store import Store
+from bugzoo.table import VARIANTS
+from elsewhere import NodeShop, PythonShop, ShopElsewhere
+from hypothesis import settings
+
+from paydouble.core.errors import UsageError
+from paydouble.payments.resources import PayIn
+from paydouble.stateful import (
+    AdapterMisfit,
+    Answer,
+    Merchant,
+    MerchantBug,
+    MerchantMachine,
+    Play,
+    Unreachable,
+    Webhook,
+    explore,
+)
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.play_server import PlayServer, serving
+from paydouble.stateful.service import Response
+from paydouble.stateful.steps import CataloguePlay, Step, step
+
+TIMEOUT_SECONDS = 0.3
+# Every so-manieth play of the catalogue, which is about forty.
+EVERY = 47
+POINTS_OF_A_REQUEST = 2
+SENDER = httpx.Client(timeout=TIMEOUT_SECONDS)
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here, and the shop is in Node")
+
+
+class Sockets(Client):
+    """The client of the correct merchant, over real sockets."""
+
+    def send(self, method: str, path: str, key: str | None = None, body: bytes = b"") -> Answer:
+        headers = {"Authorization": self.authorization}
+        if key is not None:
+            headers |= {"Idempotency-Key": key, "Content-Type": "application/json"}
+        try:
+            answer = SENDER.request(method, self.service.base_url + path, headers=headers, content=body)
+        except httpx.TimeoutException as error:
+            raise TimeoutError from error
+        except httpx.TransportError as error:
+            raise ConnectionError from error
+        return Response(answer.status_code, answer.headers, answer.content)  # type: ignore[arg-type] # as case-blind
+
+
+def over_sockets(merchant: type[ZooMerchant], **members: Any) -> type[ZooMerchant]:
+    """Return a merchant of the zoo whose client only takes a base URL."""
+    part = merchant.client_part
+    client = Sockets if part is Client else type("Client", (part, Sockets), {})
+    return type(merchant.__name__, (merchant,), {"served": True, "follows_time": True, "client_part": client} | members)
+
+
+Served = over_sockets(ZooMerchant)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    SENDER.close()
+    for process in ShopElsewhere.running.values():
+        process.close()
+    ShopElsewhere.running.clear()
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """Compare the threads before and after a test."""
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) == before
+
+
+def take(merchant: type[Merchant], *steps: Step) -> Play:
+    """Take the steps of a play, to its end."""
+    with Play(merchant) as play:
+        for each in steps:
+            each.take(play)
+    return play
+
+
+PAID = (step("order"), step("pay"), step("wait", "10s"))
+
+
+# What a client gets
+
+
+def test_a_client_that_takes_a_base_url_is_enough(nothing_left: None) -> None:
+    """It is answered at a port on loopback, which is free again after the play."""
+    with Play(Served) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        url = play._driver.service.base_url
+        assert play.status() == "paid"
+
+    assert url.startswith("http://127.0.0.1:")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "requests"),
+    [
+        ("reply lost", 2),
+        ("request lost", 2),
+        ("reply too late", 2),
+        ("reply cut", 2),
+        ("reply in drips", 2),
+        ("503", 3),
+    ],
+)
+def test_a_trouble_is_that_of_a_server(trouble: str, requests: int) -> None:
+    """The connection is reset, cut or silent, and a merchant that repeats its request under its key survives."""
+    play = take(Served, step("order"), step("pay", 1, trouble), step("wait", "10s"))
+
+    sent = [each for each in play.sandbox.journal.requests.entries if each.method == "POST"]
+    assert (len(sent), play.sandbox.ledger.count(PayIn)) == (requests, 1)
+
+
+def test_malformed_bytes_are_answered_as_by_a_server() -> None:
+    """In the form of the contract."""
+
+    class Malformed(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            port = int(self.service.base_url.split(":")[2].partition("/")[0])
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(b"no HTTP\r\n\r\n")
+                assert b"The request cannot be read" in connection.recv(10_000)
+            super().pay(order_id)
+
+    take(Malformed, *PAID)
+
+
+def test_a_mistake_is_found_over_sockets() -> None:
+    """The report is the same as in process, except for the class of the adapter."""
+    (variant,) = (each.merchant for each in VARIANTS if each.name == "NewKeyWhenTheReplyIsLost")
+    reports = []
+    for merchant in (variant, over_sockets(variant)):
+        with pytest.raises(MerchantBug) as caught:
+            CatalogueRun(merchant).one(CataloguePlay((step("order"), step("pay", 1, "reply lost"))))
+        reports.append(str(caught.value))
+
+    assert reports[0] == reports[1]
+
+
+# The time of the play
+
+
+def test_the_clock_is_read_and_moved_over_http() -> None:
+    """A shop in any language asks for the time, and sleeps, with one call each."""
+    seen: list[Any] = []
+
+    class Sleeps(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            body = json.dumps({"by": "90s"}).encode()
+            headers = {"Content-Type": "application/json"}
+            for url, sent in ((self.service.clock_url, None), (f"{self.service.clock_url}/advance", body)):
+                with urllib.request.urlopen(urllib.request.Request(url, sent, headers)) as answer:
+                    seen.append(json.load(answer)["now"])
+            seen.append(self.service.now())
+            super().pay(order_id)
+
+    take(Sleeps, *PAID)
+
+    assert seen == ["2026-01-01T00:00:00.000Z", "2026-01-01T00:01:30.000Z", 1_767_225_690.0]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "says"),
+    [
+        ("", {"mode": "real"}, 403, "A play offers its clock alone"),
+        ("/advance", {"until_idle": True}, 400, "until_idle: a shop sleeps for a time; give by."),
+        ("/advance", {"by": "-1s"}, 400, "by"),
+        ("/nothing", {}, 404, "There is no control call"),
+    ],
+)
+def test_another_control_call_is_refused(path: str, body: object, status: int, says: str) -> None:
+    """A play is judged by its rules, so the shop cannot change more than the time."""
+    seen: list[Any] = []
+
+    class Asks(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            method = "POST" if path else "PUT"
+            answer = httpx.request(method, self.service.clock_url + path, json=body)
+            seen.append((answer.status_code, says in answer.json()["error"]["message"]))
+            super().pay(order_id)
+
+    take(Asks, *PAID)
+
+    assert seen == [(status, True)]
+
+
+def test_an_instant_can_be_slept_to() -> None:
+    """With `to`, as on a server."""
+
+    class Sleeps(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            httpx.post(f"{self.service.clock_url}/advance", json={"to": "2026-01-01T00:00:05Z"})
+            assert self.service.now() == 1_767_225_605
+            super().pay(order_id)
+
+    take(Sleeps, *PAID)
+
+
+def test_an_endless_sleep_is_cut_short() -> None:
+    """As in process."""
+
+    class Sleeps(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            httpx.post(f"{self.service.clock_url}/advance", json={"by": "900d"}, timeout=30)
+
+    with pytest.raises(MerchantBug, match=r"waits for 2 years in the middle of one operation \(pay\(order-1\)\)"):
+        take(Sleeps, *PAID)
+
+
+class RealTime:
+    """A service whose clock is that of the computer."""
+
+    def __init__(self, service: Any) -> None:
+        self._service = service
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
+
+    def now(self) -> float:
+        """Return the computer's time."""
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """Let real time pass, a tenth of what was meant."""
+        time.sleep(seconds / 10)
+
+
+def test_pauses_in_real_time_count() -> None:
+    """A shop that does not follow the play's time is not blamed for retries without a pause."""
+    merchant = over_sockets(ZooMerchant, follows_time=False)
+
+    class OwnClock(merchant):  # type: ignore[misc, valid-type] # made above
+        def __init__(self, service: Any) -> None:
+            super().__init__(RealTime(service))
+
+    play = take(OwnClock, step("order"), step("pay", 1, "503", lasts=6), step("wait", "10s"))
+
+    assert not play.failed
+
+
+def test_a_shop_without_the_plays_time_lives_through_no_day() -> None:
+    """It cannot know that its key is a day old, so such plays and steps are left out."""
+    merchant = over_sockets(ZooMerchant, follows_time=False)
+    plays = [CataloguePlay((step("order"), step("wait", time))) for time in ("1h", "25h")]
+
+    assert [each.missing(merchant) for each in plays] == [None, "follows_time = False"]
+    assert [each.missing(Served) for each in plays] == [None, None]
+
+
+# Interruptions
+
+
+class Unmarked(Store):
+    """A database without checkpoints, as that of a shop in another process."""
+
+    def __init__(self, _: object) -> None:
+        super().__init__(lambda: None)
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_each_request_is_a_point(at: int) -> None:
+    """The process is killed there, and started again; so is a second click made there."""
+    merchant = over_sockets(ZooMerchant, store_part=Unmarked)
+    for what in ("dies", "second click"):
+        play = take(merchant, step("order"), step("pay", meanwhile=what, at=at), step("retry"), step("wait", "10s"))
+
+        acted = [each.name for each in play.trials if each.table == "meanwhile" and each.name != "none"]
+        assert acted == ([what] if at < POINTS_OF_A_REQUEST else [])
+
+
+def test_a_shop_that_cannot_be_killed_is_not() -> None:
+    """Without `restart` there is nothing that ends its process."""
+
+    class Lasting(Served):  # type: ignore[misc, valid-type] # made above
+        restart = Merchant.restart
+
+    killed = CataloguePlay((step("order"), step("pay", meanwhile="dies")))
+
+    assert (killed.missing(Lasting), killed.missing(Served)) == ("no restart", None)
+    assert [each.name for each in take(Lasting, *killed.steps).trials] == ["plain", "none", "happy-path"]
+    take(Lasting, step("order"), step("interrupt_webhook", "dies"), *PAID)
+
+
+def test_webhooks_wait_for_a_shop_that_must_not_be_entered_twice() -> None:
+    """As in process, also when it sleeps over HTTP."""
+    inside: list[bool] = []
+
+    class Alone(Served):  # type: ignore[misc, valid-type] # made above
+        interleaves = False
+        is_paying = False
+
+        def pay(self, order_id: str) -> None:
+            self.is_paying = True
+            super().pay(order_id)
+            self.service.sleep(10)
+            self.is_paying = False
+
+        def receive(self, webhook: Webhook) -> int:
+            inside.append(self.is_paying)
+            return int(super().receive(webhook))
+
+    take(Alone, *PAID)
+
+    assert set(inside) == {False}
+
+
+# What is wrong with a shop
+
+
+def verdict(merchant: type[Merchant], *steps: Step, **options: Any) -> str:
+    """Return what is said of a merchant."""
+    with pytest.raises(MerchantBug) as caught, Play(merchant, **options) as play:
+        for each in steps or PAID:
+            each.take(play)
+    return caught.value.verdict
+
+
+def test_a_shop_that_never_calls_is_asked_for_its_base_url() -> None:
+    """The first sentence names the address."""
+
+    class Silent(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            """Do nothing."""
+
+    assert verdict(Silent).startswith("The merchant has sent no request to http://127.0.0.1:")
+
+
+def test_a_shop_with_other_credentials_is_asked_for_them() -> None:
+    """The first sentence names the key that was expected, and what was answered."""
+
+    class Stranger(Served):  # type: ignore[misc, valid-type] # made above
+        def start(self) -> None:
+            super().start()
+            self.client.authorization = "Basic eDp5"
+
+    assert verdict(Stranger).startswith(
+        "The merchant has sent no request with the business key 'sandbox_key' "
+        "(GET /api/v1/pay-in?external_identifier=order-1&limit=100 was answered 401); check its credentials"
+    ) or verdict(Stranger).startswith("The merchant has sent no request with the business key 'sandbox_key' (POST")
+
+
+def test_a_shop_that_hangs_is_named(nothing_left: None) -> None:
+    """With the limit; its thread ends with the shop."""
+    released = threading.Event()
+
+    class Hangs(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            released.wait(60)
+
+        def close(self) -> None:
+            released.set()
+
+    assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+
+
+def test_a_shop_without_a_timeout_is_named() -> None:
+    """Its wait for an answer that a fault holds back is no hang at first."""
+
+    class Patient(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            httpx.post(
+                f"{self.service.base_url}/pay-in/deposit-creation", auth=("sandbox_key", "sandbox_secret"), timeout=None
+            )
+
+    silent = {"on": "api", "effect": {"type": "no_response"}}
+
+    with pytest.raises(MerchantBug) as caught, Play(Patient, patience_seconds=0.1) as play:
+        play.sandbox.faults.add(_fault(silent), play.sandbox.now)
+        play.order()
+        play.pay()
+
+    assert caught.value.verdict == (
+        "The merchant hangs: pay(order-1) has not come back; it waits for an answer that does not come, so its HTTP "
+        "client seems to have no timeout"
+    )
+
+
+def _fault(document: dict[str, Any]) -> Any:
+    from paydouble.faults.model import parse_fault
+
+    return parse_fault(document)
+
+
+def test_an_endless_loop_is_ended() -> None:
+    """The process is started again, so that nothing of it reaches the next play."""
+    restarts: list[None] = []
+
+    class Loops(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            while not restarts:
+                with_key = {"Authorization": self.client.authorization}
+                try:
+                    httpx.get(f"{self.service.base_url}/pay-in", headers=with_key)
+                except httpx.TransportError:
+                    time.sleep(0.001)
+
+        def restart(self) -> None:
+            restarts.append(None)
+
+    assert verdict(Loops).startswith("The merchant sends more than 50 requests in one operation, the last GET /api/v1/")
+    assert restarts
+
+
+def test_a_shop_that_has_ended_is_named() -> None:
+    """Nobody listens at its address any more."""
+
+    class Gone(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            httpx.post("http://127.0.0.1:9/pay")
+
+    assert verdict(Gone).endswith("; nobody listens at its address, so the shop has ended, or not started")
+
+
+def test_a_receiver_that_is_busy_is_asked_for_interleaves() -> None:
+    """One that handles one request at a time cannot take a webhook while it pays."""
+
+    class Busy(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            super().pay(order_id)
+            self.service.sleep(10)
+
+        def receive(self, webhook: Webhook) -> int:
+            raise Unreachable("timeout", "no answer within 10 s")
+
+    assert verdict(Busy).endswith("while another call was running; does it need interleaves = False?")
+
+
+def test_a_port_in_use_is_named() -> None:
+    """With the attribute to change."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(
+            UsageError, match=rf"service_port: 127.0.0.1:{port} cannot be used \(address already in use"
+        ):
+            Play(over_sockets(ZooMerchant, service_port=port))
+
+
+def test_an_adapter_without_a_receiver_is_named(nothing_left: None) -> None:
+    """It may set `receiver_url` when it is made, since its shop may take any free port."""
+
+    class NoReceiver(Served):  # type: ignore[misc, valid-type] # made above
+        receive = Merchant.receive
+
+    with pytest.raises(AdapterMisfit, match=r"lacks receive\(webhook\), and has no receiver_url once it is made"):
+        Play(NoReceiver)
+
+
+def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
+    """It may take longer than another call, as a process starts."""
+
+    class HangsAtOnce(Served):  # type: ignore[misc, valid-type] # made above
+        def __init__(self, service: Any) -> None:
+            threading.Event().wait(2)
+
+    with pytest.raises(AdapterMisfit, match="hangs while it is being made"):
+        Play(HangsAtOnce, patience_seconds=0.01)
+
+
+# A whole run
+
+
+def test_a_run_keeps_its_port(nothing_left: None) -> None:
+    """All plays of a machine's run are served at one address, and nothing of it is left."""
+    addresses: set[str] = set()
+
+    class Noted(Served):  # type: ignore[misc, valid-type] # made above
+        def __init__(self, service: Any) -> None:
+            super().__init__(service)
+            addresses.add(service.base_url)
+
+    class Machine(MerchantMachine):
+        merchant = Noted
+        phases = ("hunt",)
+
+    Machine.run(settings(max_examples=4, stateful_step_count=3, database=None, deadline=None, derandomize=True))
+
+    assert len(addresses) == 1
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(addresses.pop())
+
+
+def test_between_two_plays_connections_are_reset() -> None:
+    """Nobody answers there."""
+    server = PlayServer()
+
+    with pytest.raises(httpx.ReadError):
+        httpx.get(server.url)
+
+    server.stop()
+
+
+def test_explore_serves_a_shop() -> None:
+    """As the machine does."""
+    explore(Served, examples=2, steps=2, phases=("hunt",))
+
+
+# In another process and language
+
+
+def short_form(merchant: type[Merchant]) -> list[CataloguePlay]:
+    """Return some dozens of plays from the whole catalogue."""
+    return [play for play in catalogue()[::EVERY] if play.missing(merchant) is None]
+
+
+@pytest.mark.parametrize("shop", [PythonShop, pytest.param(NodeShop, marks=needs_node)])
+def test_a_correct_shop_passes_elsewhere(shop: type[ShopElsewhere]) -> None:
+    """Driven by plays of the whole catalogue, with its own timeouts and a process that is killed."""
+    plays = short_form(shop)
+    with serving(0):
+        for play in plays:
+            CatalogueRun(shop).one(play)
+
+    assert len(plays) > 30
+
+
+@pytest.mark.parametrize("shop", [PythonShop, pytest.param(NodeShop, marks=needs_node)])
+@pytest.mark.parametrize(
+    ("mistake", "steps", "found"),
+    [
+        ("new key", (step("order"), step("pay", 1, "reply lost")), "took a new Idempotency-Key for a retry"),
+        (
+            "believes everybody",
+            (step("order"), step("pay"), step("inject", "wrong secret")),
+            "answers 200 to a webhook",
+        ),
+    ],
+)
+def test_a_mistake_is_found_elsewhere(
+    shop: type[ShopElsewhere], mistake: str, steps: tuple[Step, ...], found: str
+) -> None:
+    """A key for each attempt, and a receiver that believes everybody."""
+    wrong = type("WrongShop", (shop,), {"mistake": mistake})
+
+    with pytest.raises(MerchantBug, match=found):
+        CatalogueRun(wrong).one(CataloguePlay(steps))
+
+
+def story(merchant: type[Merchant]) -> tuple[Any, ...]:
+    """Return what happened in a play with many requests, webhooks and interruptions."""
+    with Play(merchant, seed=5) as play:
+        play.webhooks("duplicate four")
+        for number, options in ((1, {"trouble": "reply lost"}), (2, {"meanwhile": "dies", "at": 1}), (3, {})):
+            play.order()
+            play.pay(number, **options)
+            play.retry(number)
+        play.wait("10s")
+        play.provider("dispute", 1)
+        play.end()
+        box = play.sandbox
+        requests = [(each.id, each.at, each.target, each.key, each.status) for each in box.journal.requests.entries]
+        events = [(each.id, each.type, each.created_at) for each in box.journal.events.entries]
+        sent = [(each.event.id, each.status, len(each.attempts)) for each in box.outbox.deliveries.values()]
+    return requests, events, sent, play.story.calls
+
+
+@pytest.fixture
+def load() -> Iterator[None]:
+    """Keep the processors busy."""
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    yield
+    for each in burning:
+        each.kill()
+        each.wait()
+
+
+def test_a_served_play_is_the_same_under_load(request: pytest.FixtureRequest) -> None:
+    """The same seed gives the same requests, events and deliveries, with the same ids, at the same times."""
+    quiet = story(PythonShop)
+    request.getfixturevalue("load")
+
+    assert story(PythonShop) == quiet
+    assert len(quiet[0]) > 10
