@@ -19,11 +19,12 @@ from paydouble.core.json_schema import REF
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
 from paydouble.scenarios.schema import PATH as SCHEMA
-from paydouble.scenarios.schema import attribute_docs, build, written
+from paydouble.scenarios.schema import build
 from paydouble.web.control.deliveries import DeliveryMatch
 from paydouble.web.control.journal import RequestMatch
 from paydouble.web.control.openapi import COMPONENTS
 from paydouble.web.control.routes import ROUTES
+from paydouble.yamlfile.schema import attribute_docs, written
 from reference_assumptions import assumptions_section, link
 from reference_cli import command_line_page
 from reference_errors import errors_page

@@ -8,8 +8,9 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from paydouble.scenarios import matching, play, schema, steps
+from paydouble.scenarios import matching, play, steps
 from paydouble.scenarios.model import Scenario
+from paydouble.yamlfile import schema
 
 # A section's heading, the text above its table, and the model whose keys it lists. Branches and
 # repetitions of refunds and disputes have the same keys as those of a pay-in.

@@ -17,9 +17,9 @@ from paydouble.scenarios.drawing import draw
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text
 from paydouble.scenarios.rules import check_scenario
-from paydouble.scenarios.schema import with_members
 from paydouble.scenarios.steps import BranchStep, RepeatStep, Step, TransitionStep
 from paydouble.scenarios.writing import plain, write_scenario
+from paydouble.yamlfile.schema import with_members
 
 SCRIPTS = {"payin": "pay_in", "refund": "refund", "dispute": "dispute"}
 Arrow = tuple[str, str, str]

@@ -9,8 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from paydouble.scenarios.library import shipped_folder
-from paydouble.scenarios.schema import PATH, attribute_docs, build, committed, written
+from paydouble.scenarios.schema import PATH, build, committed
 from paydouble.scenarios.steps import PayInStep
+from paydouble.yamlfile.schema import attribute_docs, written
 from paydouble.yamlfile.tree import read_tree
 
 BROKEN = Path(__file__).parents[2] / "scenarios" / "broken"

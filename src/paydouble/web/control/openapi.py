@@ -14,7 +14,6 @@ from paydouble.faults.model import ApiFault, WebhookFault
 from paydouble.openapi.dialect import components, portable
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.model import Scenario
-from paydouble.scenarios.schema import attribute_docs, with_members
 from paydouble.version import __version__
 from paydouble.web.addresses import CONTROL_PREFIX
 from paydouble.web.control.calls import REFUSAL, ControlRoute
@@ -22,6 +21,7 @@ from paydouble.web.control.routes import NOUNS, ROUTES
 from paydouble.web.control.scenarios import ScenarioText
 from paydouble.web.control.verification import COMPONENTS as VERDICT_COMPONENTS
 from paydouble.webhooks.deliveries import DELIVERY_STATUSES
+from paydouble.yamlfile.schema import attribute_docs, with_members
 
 _INTRODUCTION: Final = """\
 Calls with which a test, in any language, controls the double and asks what happened. They are never journalled, faulted
