@@ -13,8 +13,8 @@ from paydouble.web.control.routes import ROUTES
 
 COLLECTION = Path(__file__).parents[2] / "bruno"
 REQUESTS = [path for path in sorted(COLLECTION.rglob("*.bru")) if path.name not in {"folder.bru", "collection.bru"}]
-# The stream never ends, and a runner waits for the end of each answer.
-LEFT_OUT = {("GET", "/_paydouble/sandboxes/{}/stream")}
+# A stream never ends, and a runner waits for the end of each answer.
+LEFT_OUT = {("GET", "/_paydouble/sandboxes/{}/stream"), ("GET", "/_paydouble/stream")}
 
 
 def sent() -> dict[Path, tuple[str, str]]:
@@ -33,7 +33,7 @@ def sent() -> dict[Path, tuple[str, str]]:
 
 
 def test_the_collection_is_whole() -> None:
-    """It has a request for every operation and every control call but the stream."""
+    """It has a request for every operation and every control call but the streams."""
     served: set[tuple[str, str]] = {(row.method, re.sub(r"\{\w+\}", "{}", f"{PREFIX}{row.path}")) for row in OPERATIONS}
     served |= {(row.method, re.sub(r"\{\w+\}", "{}", f"/_paydouble{row.path}")) for row in ROUTES}
 

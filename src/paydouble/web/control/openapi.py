@@ -32,6 +32,7 @@ _PARAMETERS: Final = {
     "s": "The sandbox's id.",
     "id": "The id of the object, within the sandbox.",
     "name": "The scenario's name.",
+    "after": "The number after which the stream goes on; 0 for all that is kept.",
     "limit": "The largest number of entries, 1 to 1000.",
     "cursor": "`next_cursor` of the page before.",
     "type": "Only events of this type.",
@@ -117,6 +118,8 @@ def _parameter(name: str, place: str, schema: Document) -> Document:
 def _query_schema(name: str) -> Document:
     if name == "limit":
         return {"type": "integer", "minimum": 1, "maximum": 1000}
+    if name == "after":
+        return {"type": "string", "pattern": "^[0-9]{1,18}$"}
     if name == "cursor":
         return {"type": "string", "pattern": "^[0-9]{1,15}$"}
     if name in {"type", "event_type"}:

@@ -55,17 +55,18 @@ async def follow(call: ControlCall) -> web.StreamResponse:
 
 async def follow_all(call: ControlCall) -> web.StreamResponse:
     """Send what happens in all sandboxes until the client closes the connection or the server stops."""
+    request = call.http
     everything = call.host.everything
     newest = everything.look()
-    seen = _number(call.http, call.queries, newest)
-    if call.http.method == "HEAD":
+    seen = _number(request, call.queries, newest)
+    if request.method == "HEAD":
         return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
     response = event_stream()
-    await response.prepare(call.http)
+    await response.prepare(request)
     async with response:
         try:
             await response.send(_text({"run": everything.run, "newest": newest}), event="open")
-            while is_open(call.http, response) and not everything.closed:
+            while is_open(request, response) and not everything.closed:
                 happenings, missed, deleted, seen = everything.since(seen, _MOST_AT_ONCE)
                 if missed + deleted:
                     await response.send(_text({"evicted": missed + deleted}), event="gap")
