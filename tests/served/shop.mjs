@@ -7,7 +7,6 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const [port, file] = [Number(process.argv[2]), process.argv[3]];
-const TIMEOUT_MS = 500;
 const KEY_SECONDS = 23 * 3600;
 const ENDED = new Set(["failed", "cancelled"]);
 const RANK = { created: 0, needs_response: 0, pending: 1, under_review: 1, processing: 2 };
@@ -46,7 +45,7 @@ async function call(path, key, body) {
     let answer, text;
     try {
       const options = { method: body ? "POST" : "GET", headers, body, redirect: "manual" };
-      answer = await fetch(config.url + path, { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      answer = await fetch(config.url + path, { ...options, signal: AbortSignal.timeout(config.timeout * 1000) });
       text = await answer.text();
     } catch {
       continue;

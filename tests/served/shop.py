@@ -24,14 +24,13 @@ from pathlib import Path
 from typing import Any
 
 PORT, FILE = int(sys.argv[1]), Path(sys.argv[2])
-TIMEOUT_SECONDS = 0.5
 KEY_SECONDS = 23 * 3600
 ENDED = {"failed", "cancelled"}
 RANKS = ("created", "needs_response", "pending", "under_review", "processing", "succeeded", "failed", "cancelled")
 RANK = {status: number // 2 for number, status in enumerate(RANKS)} | dict.fromkeys(("won", "lost", "accepted"), 9)
 Order = dict[str, Any]
 
-config: dict[str, str] = {}
+config: dict[str, Any] = {}
 orders: dict[str, Order] = {}
 seen: list[str] = []
 paying: set[str] = set()
@@ -89,7 +88,7 @@ def call(path: str, key: str = "", body: bytes | None = None) -> Any:
         if config.get("mistake") == "new key" and key:
             headers["Idempotency-Key"] = new_key(key, attempt)
         try:
-            status, answered, text = ask(config["url"] + path, body, headers, TIMEOUT_SECONDS)
+            status, answered, text = ask(config["url"] + path, body, headers, config["timeout"])
         except (OSError, HTTPException):
             continue
         if status == 429:

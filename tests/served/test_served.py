@@ -40,7 +40,7 @@ from paydouble.stateful.play_server import PlayServer, serving
 from paydouble.stateful.service import Response
 from paydouble.stateful.steps import CataloguePlay, Step, step
 
-TIMEOUT_SECONDS = 0.3
+TIMEOUT_SECONDS = 1.5
 # Every so-manieth play of the catalogue, which is about forty.
 EVERY = 47
 POINTS_OF_A_REQUEST = 2
@@ -202,7 +202,7 @@ def test_another_control_call_is_refused(path: str, body: object, status: int, s
     class Asks(Served):  # type: ignore[misc, valid-type] # made above
         def pay(self, order_id: str) -> None:
             method = "POST" if path else "PUT"
-            answer = httpx.request(method, self.service.clock_url + path, json=body)
+            answer = SENDER.request(method, self.service.clock_url + path, json=body)
             seen.append((answer.status_code, says in answer.json()["error"]["message"]))
             super().pay(order_id)
 
@@ -216,7 +216,7 @@ def test_an_instant_can_be_slept_to() -> None:
 
     class Sleeps(Served):  # type: ignore[misc, valid-type] # made above
         def pay(self, order_id: str) -> None:
-            httpx.post(f"{self.service.clock_url}/advance", json={"to": "2026-01-01T00:00:05Z"})
+            SENDER.post(f"{self.service.clock_url}/advance", json={"to": "2026-01-01T00:00:05Z"})
             assert self.service.now() == 1_767_225_605
             super().pay(order_id)
 
@@ -377,7 +377,7 @@ def test_a_shop_that_hangs_is_named(nothing_left: None) -> None:
         def close(self) -> None:
             released.set()
 
-    assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+    assert verdict(Hangs, patience_seconds=0.3) == "The merchant hangs: pay(order-1) has not come back after 0.3 s"
 
 
 def test_a_shop_without_a_timeout_is_named() -> None:
@@ -391,7 +391,7 @@ def test_a_shop_without_a_timeout_is_named() -> None:
 
     silent = {"on": "api", "effect": {"type": "no_response"}}
 
-    with pytest.raises(MerchantBug) as caught, Play(Patient, patience_seconds=0.1) as play:
+    with pytest.raises(MerchantBug) as caught, Play(Patient, patience_seconds=0.3) as play:
         play.sandbox.faults.add(_fault(silent), play.sandbox.now)
         play.order()
         play.pay()
@@ -417,7 +417,7 @@ def test_an_endless_loop_is_ended() -> None:
             while not restarts:
                 with_key = {"Authorization": self.client.authorization}
                 try:
-                    httpx.get(f"{self.service.base_url}/pay-in", headers=with_key)
+                    SENDER.get(f"{self.service.base_url}/pay-in", headers=with_key)
                 except httpx.TransportError:
                     time.sleep(0.001)
 
@@ -563,6 +563,12 @@ def test_a_mistake_is_found_elsewhere(
         CatalogueRun(wrong).one(CataloguePlay(steps))
 
 
+class PatientShop(PythonShop):
+    """One that does not give up because the computer is busy."""
+
+    timeout_seconds = 60.0
+
+
 def story(merchant: type[Merchant]) -> tuple[Any, ...]:
     """Return what happened in a play with many requests, webhooks and interruptions."""
     with Play(merchant, seed=5) as play:
@@ -593,8 +599,8 @@ def load() -> Iterator[None]:
 
 def test_a_served_play_is_the_same_under_load(request: pytest.FixtureRequest) -> None:
     """The same seed gives the same requests, events and deliveries, with the same ids, at the same times."""
-    quiet = story(PythonShop)
+    quiet = story(PatientShop)
     request.getfixturevalue("load")
 
-    assert story(PythonShop) == quiet
+    assert story(PatientShop) == quiet
     assert len(quiet[0]) > 10

@@ -71,6 +71,7 @@ class ShopElsewhere(Merchant):
     follows_time = True
     command: ClassVar[list[str]]
     mistake: ClassVar[str] = ""
+    timeout_seconds: ClassVar[float] = 0.4
     running: ClassVar[dict[str, Process]] = {}
 
     def __init__(self, service: ServiceLike) -> None:
@@ -87,6 +88,7 @@ class ShopElsewhere(Merchant):
             "secret": service.business_secret,
             "webhook_secret": service.webhook_secret,
             "mistake": self.mistake,
+            "timeout": self.timeout_seconds,
         }
         self.shop.ask("POST", "/test/reset", config)
 

@@ -25,6 +25,8 @@ from paydouble.faults.wire import WireKind
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.rehearsal.rehearsing import response_of
+from paydouble.stateful.adapter_threads import AdapterThreads
+from paydouble.stateful.play_server import PlayServer, ServedPlay
 from paydouble.stateful.requests_adapter import RequestsAdapter
 from paydouble.stateful.service import Service
 from paydouble.testing import Paydouble, Sandbox
@@ -203,6 +205,38 @@ def by_machine(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> H
     return _answer(answer.status, answer.body)
 
 
+def by_served_play(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
+    """Call over a socket as a merchant of the state machine in another process, with httpx."""
+    return _in_served_play(effect, phase, lambda url, auth: _httpx_once(url, auth, patience))
+
+
+def _httpx_once(url: str, authorization: str, patience: float) -> Had:
+    with httpx.Client(timeout=patience) as client:
+        return _httpx(client, f"{url}{DEPOSITS}", authorization)
+
+
+def by_served_play_and_aiohttp(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
+    """Call over a socket as such a merchant that uses aiohttp."""
+
+    async def ask(url: str, authorization: str) -> Had:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(sock_read=patience)) as session:
+            return await _aiohttp(session, f"{url}{DEPOSITS}", authorization)
+
+    return _in_served_play(effect, phase, lambda url, auth: asyncio.run(ask(url, auth)))
+
+
+def _in_served_play(effect: Effect, phase: Phase, ask: Callable[[str, str], Had]) -> Had:
+    server, threads, double = PlayServer(), AdapterThreads(10), _double(effect, phase)
+    service = Service(double, lambda _rule, text: pytest.fail(text), server.url)
+    server.serve(ServedPlay(double, service, threads))
+    try:
+        return threads.run(lambda: ask(service.base_url, double.authorization))
+    finally:
+        server.end()
+        threads.close()
+        server.stop()
+
+
 def by_machine_and_aiohttp(_: Paydouble, effect: Effect, phase: Phase, patience: float) -> Had:
     """Call as a merchant of the state machine that uses aiohttp."""
     service = Service(_double(effect, phase), lambda _rule, text: pytest.fail(text))
@@ -241,8 +275,9 @@ SHELLS: Final[dict[Ask, tuple[Ask, ...]]] = {
         by_requests_adapter,
         by_machine,
         by_machine_and_aiohttp,
+        by_served_play,
     ),
-    by_socket_and_aiohttp: (by_aiohttp_connector,),
+    by_socket_and_aiohttp: (by_aiohttp_connector, by_served_play_and_aiohttp),
 }
 
 
