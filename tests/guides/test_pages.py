@@ -11,6 +11,16 @@ from guide_copies import GUIDES, Guide
 
 FOLDERS = sorted(path.name for path in GUIDES.iterdir() if path.is_dir())
 SHOPS = ("aiohttp-shop", "fastapi-shop", "flask-shop")
+HOW_TO = GUIDES.parent / "docs" / "how-to"
+FRAMEWORKS = ("flask", "fastapi", "django")
+# The same file in each of the guides for the machine.
+SAME = {
+    "database.py": ("flask-machine", "fastapi-machine"),
+    "models.py": ("flask-machine", "fastapi-machine"),
+    "signature.py": ("flask-shop", "flask-machine", "fastapi-machine", "django-machine/shop"),
+    "service.py": ("flask-machine", "django-machine/shop"),
+    "test_machine.py": ("flask-machine", "fastapi-machine", "django-machine"),
+}
 
 _CALL = '"/api/v1/pay-in/deposit-creation", headers'
 NEW_KEY_FOR_EACH_ATTEMPT = (_CALL, f'{_CALL} | {{"Idempotency-Key": str(__import__("uuid").uuid4())}}')
@@ -28,14 +38,28 @@ def _lines(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
+def _files(folder: str) -> list[str]:
+    skipped = {"node_modules", "__pycache__"}
+    paths = [path for path in (GUIDES / folder).rglob("*") if path.suffix in {".py", ".js"}]
+    return [_lines(path.read_text("utf-8")) for path in paths if not skipped & set(path.parts)]
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_code_on_a_page_stands_in_a_file(folder: str) -> None:
     """Line by line, so that what is read is what is run; a page may stand further to the left."""
-    paths = [path for path in (GUIDES / folder).iterdir() if path.suffix in {".py", ".js"}]
-    files = [_lines(path.read_text("utf-8")) for path in paths]
+    files = _files(folder)
 
     for block in _blocks(_page(folder), "(?:python|js)"):
         assert any(_lines(block) in text for text in files), block
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_code_on_a_page_about_the_machine_stands_in_its_guide(framework: str) -> None:
+    """As above."""
+    page = (HOW_TO / f"machine-with-{framework}.md").read_text("utf-8")
+    files = _files(f"{framework}-machine")
+
+    assert [block for block in _blocks(page, "python") if not any(_lines(block) in text for text in files)] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -78,6 +102,14 @@ def test_the_machine_says_what_its_page_shows(guide: Callable[[str], Guide]) -> 
     assert run.counts == {"failed": 1}, run.text
     for line in shown.splitlines():
         assert line in run.text or line.startswith("  "), run.text
+
+
+@pytest.mark.parametrize("file", SAME)
+def test_the_guides_for_the_machine_share_their_files(file: str) -> None:
+    """A repair in one is a repair in all."""
+    texts = {(GUIDES / folder / file).read_text("utf-8") for folder in SAME[file]}
+
+    assert len(texts) == 1
 
 
 @pytest.mark.parametrize("file", ["signature.py", "orders.py"])

@@ -1,0 +1,66 @@
+"""The machine on the shops of the guides: correct ones pass, and a wrong line is reported as the pages show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from guide_copies import ROOT, Guide
+
+pytestmark = pytest.mark.timeout(360)
+HOW_TO = ROOT / "docs" / "how-to"
+# The page that shows the report; the guide, the file and the line that is changed.
+MISTAKES = {
+    "prepare-a-shop": ("flask-machine", "adapter.py", "follows_time = True", "follows_time = False"),
+    "machine-with-flask": (
+        "flask-machine",
+        "service.py",
+        "except requests.RequestException:\n                continue",
+        "except requests.RequestException:\n                raise Refused from None",
+    ),
+    "machine-with-fastapi": (
+        "fastapi-machine",
+        "shop.py",
+        'if payment.status != "succeeded" and is_news(payment, data):',
+        'if payment.status != data["status"]:',
+    ),
+    "machine-with-django": (
+        "django-machine",
+        "shop/payments.py",
+        "create_deposit(payment.key, ",
+        "create_deposit(str(uuid.uuid4()), ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["flask-machine", "fastapi-machine", "django-machine"])
+def test_a_correct_shop_passes(guide: Callable[[str], Guide], name: str) -> None:
+    """For a few seconds here; the whole catalogue takes minutes."""
+    shop = guide(name)
+    shop.change(
+        "test_machine.py", "    merchant = ShopAdapter\n", "    merchant = ShopAdapter\n    catalogue_seconds = 8\n"
+    )
+    shop.change("test_machine.py", "max_examples=30", "max_examples=3")
+
+    run = shop.pytest(plugins=("hypothesispytest",))
+
+    assert run.counts == {"passed": 1}, run.text
+
+
+@pytest.mark.parametrize("page", MISTAKES)
+def test_a_wrong_line_is_reported_as_the_page_shows(guide: Callable[[str], Guide], page: str) -> None:
+    """Line by line in this order; `…` stands for lines that the page leaves out."""
+    name, file, old, new = MISTAKES[page]
+    [shown] = re.findall(r"^```text\n(.*?)^```$", (HOW_TO / f"{page}.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    shop = guide(name)
+    shop.change(file, old, new)
+
+    run = shop.pytest(plugins=("hypothesispytest",))
+
+    assert run.counts == {"failed": 1}, run.text
+    at = 0
+    for line in shown.splitlines():
+        if line != "…":
+            assert line in run.text[at:], run.text
+            at = run.text.index(line, at) + len(line)
