@@ -12,7 +12,7 @@ from bugzoo.receiver import Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import total
 
-from paydouble.stateful import MerchantBug, Play
+from paydouble.stateful import MerchantBug, Play, explore
 from paydouble.stateful.calibration import when_it_shows
 
 
@@ -305,3 +305,39 @@ def test_a_report_says_what_the_merchant_was_held_to() -> None:
     play.close()
 
     assert f"with Play(ShopAdapter, shows={shows}) as play:" in str(caught.value)
+
+
+class SwallowsRefunds(Receiver):
+    """Acknowledges events of refunds and disputes that its database did not keep."""
+
+    def accept(self, event: dict[str, Any]) -> int:
+        try:
+            return super().accept(event)
+        except Exception:
+            if event["type"].startswith("pay-in."):
+                raise
+            return 200
+
+
+class WonIsFinal(Receiver):
+    """Ignores what comes of a dispute after it was won."""
+
+    def apply(self, kind: str, order_id: str, event: dict[str, Any]) -> None:
+        known = self.store.one("select status from objects where id = ?", event["data"]["object"]["id"])
+        if kind != "dispute" or known is None or known["status"] != "won":
+            super().apply(kind, order_id, event)
+
+
+@pytest.mark.parametrize(
+    ("merchant", "found"),
+    [
+        (shop(receiver_part=SwallowsRefunds), "answered 200 to the refund.succeeded"),
+        (ignoring("refund.failed"), "answered 200 to the refund.failed"),
+        (shop(receiver_part=WonIsFinal), "answered 200 to the dispute.closed of order-1 and calls it paid"),
+        (ignoring("pay-in.cancelled"), "answered 200 to the pay-in.cancelled"),
+    ],
+)
+def test_the_catalogue_finds_what_a_reconciliation_repairs(merchant: type[ZooMerchant], found: str) -> None:
+    """Of refunds, disputes and payments that did not succeed."""
+    with pytest.raises(MerchantBug, match=found):
+        explore(merchant, phases=("catalogue",))

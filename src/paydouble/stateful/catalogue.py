@@ -37,6 +37,7 @@ from paydouble.stateful.troubles import (
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
+    TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
@@ -74,6 +75,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _losses,
         _refunds,
         _provider,
+        _acknowledged,
         _reads,
         _forms,
         _several_orders,
@@ -218,6 +220,48 @@ def _provider() -> Iterator[CataloguePlay]:
     expired = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
     yield CataloguePlay((*expired, step("provider", "late money")))
     yield CataloguePlay((*expired, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+
+
+def _acknowledged() -> Iterator[CataloguePlay]:
+    # No read is answered before the effect of an event is looked at, so the event alone can have had it.
+    later = step("pass_time", "10m")
+    for share in SHARES:
+        refunded = (*_PAID, step("refund", 1, share), later, _WORK_OFF)
+        yield CataloguePlay(refunded)
+        yield CataloguePlay((*refunded, step("provider", "refund fails late"), _WORK_OFF))
+    for scenario in SCENARIOS:
+        paid = step("pay", 1, scenario=scenario)
+        yield CataloguePlay((_ORDER, paid, step("pass_time", "25h"), _WORK_OFF))
+        yield CataloguePlay((_ORDER, paid, _SETTLE, step("refund", 1, "half"), later, _WORK_OFF))
+    disputed = (*_PAID, step("provider", "dispute"))
+    for what in PROVIDER_ACTS:
+        yield CataloguePlay((*disputed, step("provider", what), _WORK_OFF))
+    again = (step("provider", "dispute won"), step("provider", "dispute reopened"), step("provider", "dispute lost"))
+    yield CataloguePlay((*disputed, *again, _WORK_OFF), "a dispute changes more than once, and no read tells")
+    for what in WEBHOOK_INTERRUPTIONS:
+        for at in POINTS[:4] if what != "answer lost" else (0,):
+            # Just before the success of the refund, which comes after three seconds.
+            interrupted = step("interrupt_webhook", what, at)
+            refund = (step("refund", 1, "half"), step("pass_time", "2s"), interrupted, later)
+            yield CataloguePlay((*_PAID, *refund, _WORK_OFF), "nothing but the event of the refund tells")
+            lost = (interrupted, step("provider", "dispute lost"), later)
+            yield CataloguePlay((*disputed, *lost, _WORK_OFF), "nothing but the event of the dispute tells")
+    second = (step("provider", "fails"), step("wait", "10m"), _RETRY, _SETTLE, step("wait", "3d"))
+    yield CataloguePlay(
+        (_ORDER, _PAY, step("pass_time", "1s"), step("webhooks", "late"), *second),
+        "the failure of an attempt is told after the next one has succeeded",
+    )
+    refund_first = (step("wait", "1h"), step("refund", 1, "half"), step("wait", "1h"), step("wait", "3d"))
+    yield CataloguePlay(
+        (_ORDER, _PAY, step("pass_time", "5s"), step("webhooks", "late"), step("pass_time", "5s"), *refund_first),
+        "the success of a payment is told after its refund",
+    )
+    for trouble in (name for name, found in POST_TROUBLES.items() if found.gets_through and name != "none"):
+        attempts = (step("pay", 1, trouble, lasts=TO_THE_END), *[step("wait", "10s")] * 4, *[step("wait", "1m")] * 3)
+        yield CataloguePlay(
+            (_ORDER, step("webhooks", "drop all"), *attempts, _RETRY, _SETTLE),
+            "jobs have tried often before the customer comes back",
+        )
 
 
 def _reads() -> Iterator[CataloguePlay]:

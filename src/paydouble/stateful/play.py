@@ -144,14 +144,14 @@ class Play:
 
     def balance(self, order: int = 1) -> Decimal | None:
         """Return the money that the merchant has of an order; None when the adapter keeps no balance."""
-        return self._driver.merchant.balance(self._order(order)[0].id)
+        return self._driver.shown.balance(self._order(order)[0].id)
 
     def is_as_expected(self, order: int = 1) -> bool:
         """Return whether the merchant shows for an order all that the ledger says about it now."""
         target, _ = self._order(order)
         target.status = self.status(order)
         state = expected.expected_state(self._box, target)
-        return not any(invariants.of_effects(self._driver.merchant, target, state))
+        return not any(invariants.of_effects(self._driver.shown, target, state))
 
     @property
     def answers(self) -> Sequence[tuple[str, int | None, int]]:
