@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
-from paydouble.core.durations import format_duration
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.recorded import recorded_steps
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 
 
@@ -74,12 +74,7 @@ class Story:
 
 def _steps(box: Sandbox, pay_in: PayIn) -> list[str]:
     lines = []
-    before, state = pay_in.created_at, "created"
-    for event in box.journal.events.entries:
-        to = event.type.partition(".")[2]
-        if event.object_id != pay_in.id or not event.type.startswith("pay-in.") or to == state:
-            continue
-        forced = ", force: true" if to not in pay_in.TABLE[state] else ""
-        lines.append(f"    - {{after: {format_duration(max(0, event.created_at - before))}, to: {to}{forced}}}")
-        before, state = max(before, event.created_at), to
+    for step in recorded_steps(box, pay_in):
+        forced = ", force: true" if "force" in step else ""
+        lines.append(f"    - {{after: {step['after']}, to: {step['to']}{forced}}}")
     return lines

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from paydouble.core import json_text
 from paydouble.core.money import write_minor
 from paydouble.faults import labels
+from paydouble.payments.lifecycle import PAID
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.records import VERDICTS, attempt_of, event_of, request_of
 from paydouble.timeline import answered, resource_of
@@ -30,6 +31,7 @@ from paydouble.web.inspector.activity import (
     state_tone,
     status_tone,
 )
+from paydouble.web.inspector.copies import Copy, copies
 from paydouble.web.inspector.inbox import Due, due_of
 from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url
 
@@ -43,6 +45,12 @@ if TYPE_CHECKING:
     from paydouble.webhooks import deliveries
 
 _LONGEST_VALUE: Final = 200
+_RESEND: Final = (("redeliver", "Send again"),)
+_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
+    "held": (("release", "Release"),),
+}
+"""By the status of a delivery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class DeliveryLine:
     due: Due | None
     copy: str
     faults: tuple[Badge, ...]
+    actions: tuple[tuple[str, str], ...]
+    """What can be done with it: names of actions, and the labels of their buttons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,12 @@ class PaymentView:
     related: tuple[Related, ...]
     due: Due | None
     last: AttemptItem | None
+    states: tuple[tuple[str, bool], ...]
+    """The states that it can be forced into, and whether its lifecycle has that transition."""
+    paid: bool
+    refundable: str
+    """How much can be refunded; empty if nothing can."""
+    copies: tuple[Copy, ...]
     document: bytes
     """The payment as the API shows it."""
     line: tuple[Item, ...]
@@ -168,22 +184,23 @@ class PaymentView:
     """How many requests, events and deliveries the sandbox has evicted, so that some of these may be missing."""
 
 
-def show(visit: Visit) -> Page:
-    """Show a payment."""
+def show(visit: Visit, *, problem: str = "", status: int = 200) -> Page:
+    """Show a payment, with the reason if something could not be done with it."""
     box = visit.sandbox
     box.tick()
     pay_in = box.ledger.get(PayIn, visit.params["id"])
     view = payment_view(box, pay_in, visit.reached)
-    return Page(
-        "payment.html",
-        {
-            "title": f"{view.order} · {view.amount}",
-            "view": view,
-            "stream": f"{payment_url(view.sandbox, view.id)}/stream",
-            "inbox": home(),
-            "sandbox_url": home(sandbox=view.sandbox),
-        },
-    )
+    url = payment_url(view.sandbox, view.id)
+    values = {
+        "title": f"{view.order} · {view.amount}",
+        "view": view,
+        "problem": problem,
+        "url": url,
+        "stream": f"{url}/stream",
+        "inbox": home(),
+        "sandbox_url": home(sandbox=view.sandbox),
+    }
+    return Page("payment.html", values, status)
 
 
 def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
@@ -220,10 +237,25 @@ def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
         related=tuple(_related(box, pay_in)),
         due=None if due is None else due_of(box, due),
         last=None if last is None else _attempt_item(box, *last),
+        states=_states(pay_in),
+        paid=pay_in.status == PAID,
+        refundable=_refundable(box, pay_in),
+        copies=tuple(copies(box, activity, reached.api)),
         document=json_text.dumps(document),
         line=line,
         evicted=box.journal.requests.evicted + box.journal.events.evicted + box.outbox.evicted,
     )
+
+
+def _states(pay_in: PayIn) -> tuple[tuple[str, bool], ...]:
+    following = pay_in.TABLE[pay_in.status]
+    others = (state for state in pay_in.TABLE if state not in {pay_in.status, *following})
+    return (*((state, True) for state in following), *((state, False) for state in others))
+
+
+def _refundable(box: Sandbox, pay_in: PayIn) -> str:
+    rest = box.ledger.refundable(pay_in, disputed_too=box.settings.refunds.while_disputed == "allow")
+    return write_minor(rest, pay_in.digits) if pay_in.status == PAID and rest > 0 else ""
 
 
 def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:
@@ -298,6 +330,7 @@ def _delivery_line(box: Sandbox, delivery: deliveries.Delivery) -> DeliveryLine:
         None if due is None else due_of(box, due),
         labels.copy(delivery.id).strip(),
         fired(box, delivery.faults, labels.to_event),
+        _ACTIONS.get(delivery.status, _RESEND if delivery.target else ()),
     )
 
 

@@ -11,7 +11,8 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
   if (!button) return;
   try {
-    await navigator.clipboard.writeText(button.dataset.copy);
+    const source = document.getElementById(button.dataset.from);
+    await navigator.clipboard.writeText(source ? source.textContent : button.dataset.copy);
     button.textContent = "copied";
   } catch {
     button.textContent = "not allowed";
@@ -48,6 +49,39 @@ setInterval(() => {
 document.addEventListener("change", (event) => {
   if (event.target.matches("form.search select")) event.target.form.requestSubmit();
 });
+
+// Keys. None works while somebody writes, or together with a modifier.
+function step(by) {
+  const rows = [...document.querySelectorAll("#rows tbody tr")];
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const next = rows[at < 0 ? 0 : Math.min(Math.max(at + by, 0), rows.length - 1)];
+  const target = next.querySelector(".open");
+  target.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const keys = {
+  "/": () => document.getElementById("q")?.select(),
+  j: () => step(1),
+  k: () => step(-1),
+  p: () => document.getElementById("pause")?.click(),
+  h: () => document.querySelector("a.brand").click(),
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+  if (event.target.matches("input, select, textarea") || document.querySelector("dialog[open]")) return;
+  const act = Object.hasOwn(keys, event.key) ? keys[event.key] : null;
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+const help = document.getElementById("show-keys");
+help.hidden = false;
+help.addEventListener("click", keys["?"]);
 
 offerCopies(document);
 document.addEventListener("htmx:after:swap", () => offerCopies(document));
