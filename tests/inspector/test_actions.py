@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shlex
 from typing import Any
 
 import pytest
+from drive import deposit_body, key
 from inspecting import Browser, Seen
 from receivers import receiving, status
 from servers import Box
@@ -165,6 +168,21 @@ async def test_the_request_can_be_copied_for_curl(browser: Browser) -> None:
 
     assert answer["data"]["id"] == page.id
     assert (await page.box.get("/requests"))["items"][-1]["idempotency"]["verdict"] == "replay"
+
+
+async def test_bytes_that_are_no_plain_text_can_be_copied_for_curl(browser: Browser) -> None:
+    """They travel as base64, since a terminal would change them."""
+    box = await browser.client.sandbox()
+    page = Opened(browser, box, await box.deposit(metadata={"note": "\u202e"}))
+    command = copied(await page.open(), "curl")
+    assert "base64 -d" not in command  # JSON has an escape for it
+    body = json.dumps(deposit_body(metadata={"note": "\u202e"}), ensure_ascii=False).encode()
+    headers = {**box.credentials, "Idempotency-Key": key(9), "Content-Type": "application/json"}
+    made = await browser.client.call("POST", "/api/v1/pay-in/deposit-creation", data=body, headers=headers)
+    page = Opened(browser, box, made.document["data"])
+    sent = copied(await page.open(), "curl").split()
+
+    assert base64.b64decode(sent[1]) == body
 
 
 async def test_the_payment_can_be_copied_as_a_test(browser: Browser) -> None:

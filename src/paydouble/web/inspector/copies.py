@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UnknownThing
 from paydouble.faults.model import document
 from paydouble.sandbox.recorded import recorded_name, recorded_scenario
+from paydouble.web.inspector.rendering import visible
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry
@@ -48,7 +49,7 @@ def copies(box: Sandbox, activity: Activity, api: str) -> list[Copy]:
         text = pytest_test(activity, first, scenario, recorded_name(activity.pay_in))
         made.append(Copy("test", "pytest test", text, "Runs without a server; put the shop's own handler in."))
     made.append(Copy("scenario", "scenario file", scenario, "Save it below --scenarios, and play it by its name."))
-    return made
+    return [replace(each, text=visible(each.text)) for each in made]
 
 
 def curl(entry: RequestEntry, api: str) -> str:
@@ -60,9 +61,10 @@ def curl(entry: RequestEntry, api: str) -> str:
             parts.append(f"-H {shlex.quote(header)}")
     before = ""
     if entry.body:
-        try:
-            parts.append(f"--data-binary {shlex.quote(entry.body.decode())}")
-        except UnicodeDecodeError:
+        text = entry.body.decode("utf-8", "replace")
+        if text.encode() == entry.body and visible(text) == text:
+            parts.append(f"--data-binary {shlex.quote(text)}")
+        else:
             before = f"echo {b64encode(entry.body).decode()} | base64 -d | "
             parts.append("--data-binary @-")
     return before + " \\\n  ".join(parts)

@@ -145,7 +145,7 @@ class Body:
             return
         formatted = None if self.cut else indented(text)
         self.kind = "text" if formatted is None else "json"
-        self.text = _visible(text if formatted is None else formatted)
+        self.text = visible(text if formatted is None else formatted)
 
 
 def shown_body(content: bytes) -> Body:
@@ -153,7 +153,7 @@ def shown_body(content: bytes) -> Body:
     return Body(content)
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Return a text with its control characters and direction controls escaped; line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
 
