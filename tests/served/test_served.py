@@ -429,13 +429,13 @@ def test_an_endless_loop_is_ended() -> None:
 
 
 def test_a_shop_that_has_ended_is_named() -> None:
-    """Nobody listens at its address any more."""
+    """The adapter's client cannot connect, or loses the connection."""
 
     class Gone(Served):  # type: ignore[misc, valid-type] # made above
         def pay(self, order_id: str) -> None:
             httpx.post("http://127.0.0.1:9/pay")
 
-    assert verdict(Gone).endswith("; nobody listens at its address, so the shop has ended, or not started")
+    assert verdict(Gone).endswith("; the connection to the shop failed, so it has ended, or was not started")
 
 
 def test_a_receiver_that_is_busy_is_asked_for_interleaves() -> None:

@@ -100,10 +100,9 @@ class Driver:
         try:
             made = self._make(make)
             self.merchant = made if self.shop is None else self.shop.in_thread(made)
-            # One that is reached over a socket can change without a call.
-            can_change = self.shop is not None or made.receiver_url is not None
-            moment: Callable[[], object] = object if can_change else lambda: (self._entered, self.double.sandbox.now)
-            self.shown = Shown(self.merchant, moment)
+            # One that is reached at a URL can change without a call.
+            can_change = self.shop is None and made.receiver_url is not None
+            self.shown = Shown(self.merchant, object if can_change else self._moment)
             """What the merchant shows."""
             own = type(made).receive is not Merchant.receive
             receive = made.receive if own else receiving.poster(self._receiver_url(made))
@@ -111,6 +110,11 @@ class Driver:
         except BaseException:
             self.close()
             raise
+
+    def _moment(self) -> object:
+        # At the same moment a merchant shows the same. One over sockets may also work between two calls.
+        box = self.double.sandbox
+        return self._entered, box.now, box.journal.requests.total
 
     def close(self) -> None:
         """End the threads of a shop that is served, and free its port."""
@@ -424,8 +428,9 @@ class Driver:
 
     def _hint(self, error: BaseException) -> str:
         # An HTTP client wraps what it meets.
-        is_gone = self.shop is not None and "Connection" in f"{error!r} {error.__cause__!r} {error.__context__!r}"
-        return "; nobody listens at its address, so the shop has ended, or not started" if is_gone else ""
+        met = f"{error!r} {error.__cause__!r} {error.__context__!r}".lower()
+        is_gone = self.shop is not None and "connect" in met
+        return "; the connection to the shop failed, so it has ended, or was not started" if is_gone else ""
 
     def _busy_hint(self, unreachable: Unreachable) -> str:
         is_entered_twice = unreachable.kind == "timeout" and self._depth > 1
