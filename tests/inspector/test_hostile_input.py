@@ -74,3 +74,47 @@ async def test_hostile_text_stays_text(browser: Browser, text: str) -> None:
             assert seen.status == (404 if path == payment + query else 200)
             assert list(problems(seen.html)) == []
             assert seen.html.unclosed == []
+
+
+FIELDS = {
+    "": ("q", "id", "clock"),
+    "clock": ("clock.mode", "clock.start", "clock.rate"),
+    "clock/advance": ("by",),
+    "scenario": ("name",),
+    "target": ("notification_url",),
+    "secret": ("secret", "grace"),
+    "sample": ("type",),
+    "rate-limit": ("quota.limit", "quota.window", "quota.headers"),
+    "reset": ("scope.x", "same_ids"),
+    "faults": ("effect.status", "effect.details", "match.path", "id", "name", "ttl", "times", "enabled", "phase"),
+    "faults/fault-1/enabled": ("enabled",),
+}
+"""The fields of the forms on the page of a sandbox, by action."""
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["markup", "url", "controls", "large"])
+async def test_what_is_sent_to_a_sandbox_stays_text(browser: Browser, text: str) -> None:
+    """In every field of every form, in what they refuse, and in what they change."""
+    box = await browser.client.sandbox(clock="manual")
+    page = f"/_paydouble/inspector/sandboxes/{box.id}"
+    await box.control("POST", "/faults", {"on": "webhooks", "name": text[:200], "effect": {"type": "drop"}})
+    for action, names in FIELDS.items():
+        fields = dict.fromkeys(names, text[:50_000])
+        url = f"{page}/{action}" if action else page.rpartition("/")[0]
+        more = [{**fields, "effect": "api.error"}, *({"effect": "api.error", name: fields[name]} for name in names)]
+        for given in more:
+            seen = await browser.send(url, given)
+            assert seen.status in {200, 400, 404, 409}
+            assert list(problems(seen.html)) == []
+            assert seen.html.unclosed == []
+    short = quote(text[:2000])
+    for query in (
+        f"?q={short}",
+        f"?page={short}",
+        f"/{short}",
+        f"/{box.id}?show={short}",
+        f"/{box.id}/faults/new?effect={short}",
+    ):
+        seen = await browser.open(f"/_paydouble/inspector/sandboxes{query}")
+        assert seen.status in {200, 404}
+        assert list(problems(seen.html)) == []

@@ -87,7 +87,7 @@ def test_templates_escape_everything() -> None:
             "title": "<b>",
             "text": "<script>alert(1)</script>",
             "login": '"><img onerror=x>',
-            **dict.fromkeys(("static", "home", "docs", "logout", "version"), ""),
+            **dict.fromkeys(("static", "home", "docs", "logout", "version", "notice"), ""),
             "navigation": [],
         },
     )

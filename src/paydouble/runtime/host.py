@@ -145,6 +145,7 @@ class Host:
         self._sender = Sender(ca_file=options.ca_file, insecure_targets=options.insecure_targets)
         self._pumps: dict[Sandbox, Pump] = {}
         self._signals: dict[Sandbox, Signal] = {}
+        self._created: dict[Sandbox, int] = {}
         self._made = 0
         self._times_made: dict[str, int] = {}
         """How many sandboxes have had each id; the id that was used last is at the end."""
@@ -199,6 +200,7 @@ class Host:
         self._count(sandbox_id, before + 1)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
+        self._created[sandbox] = wall_ms()
         if self.options.on_sandbox is not None:
             self.options.on_sandbox(sandbox)
         return sandbox
@@ -211,10 +213,15 @@ class Host:
         """Return the signal of a sandbox."""
         return self._signals[sandbox]
 
+    def created_at(self, sandbox: Sandbox) -> int:
+        """Return when a sandbox was created, in milliseconds of real time."""
+        return self._created[sandbox]
+
     async def delete(self, sandbox: Sandbox) -> None:
         """Delete a sandbox and cancel what it has in flight."""
         self.registry.remove(sandbox)
         self.everything.note_deletion(sandbox)
+        del self._created[sandbox]
         self._signals.pop(sandbox).close()
         await self._pumps.pop(sandbox).close()
         sandbox.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from pydantic import BaseModel
@@ -154,13 +154,19 @@ def _models() -> Document:
     for route in ROUTES:
         if route.payload is not None and issubclass(route.payload, BaseModel):
             models.add(route.payload)
+    found = described_models(models)
+    return {**found, **_faults(found), **_scenarios(found)}
+
+
+def described_models(models: Collection[type[BaseModel]]) -> Document:
+    """Return the schemas of bodies and of the models inside them, with the texts under their members in the source."""
     found = components((model, "validation") for model in sorted(models, key=lambda model: model.__name__))
     for model in with_members(models):
         for member, text in attribute_docs(model).items():
             if member in model.model_fields:
                 shown = found[model.__name__]["properties"][model.model_fields[member].alias or member]
                 shown["description"] = " ".join(f"{text} {shown.get('description', '')}".split())
-    return {**found, **_faults(found), **_scenarios(found)}
+    return found
 
 
 def _faults(found: Document) -> Document:

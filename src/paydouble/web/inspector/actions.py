@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from paydouble.core.errors import ApiError
 from paydouble.core.money import to_minor
 from paydouble.payments.resources import PayIn
-from paydouble.web.control.app import answer_call, find
 from paydouble.web.control.replies import ControlError
 from paydouble.web.inspector import payment
+from paydouble.web.inspector.control_calls import perform
 from paydouble.web.inspector.visits import PageRoute, Shown, Visit, payment_url, see
 
 if TYPE_CHECKING:
@@ -25,11 +24,7 @@ _PAYMENT: Final = "inspector/sandboxes/{s}/payments/{id}"
 
 async def control(visit: Visit, method: str, *path: str, body: Document | None = None) -> None:
     """Make a control call about the visit's sandbox; `path` is below the sandbox. `ControlError` for a refused one."""
-    segments = "/".join(quote(segment, safe="") for segment in ("sandboxes", visit.params["s"], *path))
-    found = find(method, f"/{segments}")
-    await answer_call(
-        visit.host, found, query="", body=b"" if body is None else body, reached=visit.reached, request=visit.request
-    )
+    await perform(visit, method, "sandboxes", visit.params["s"], *path, body=b"" if body is None else body)
 
 
 async def _do(visit: Visit, *, action: Action) -> Shown:

@@ -23,7 +23,19 @@ from paydouble.web.inspector.login import Login
 from paydouble.web.inspector.rendering import HEADERS, render, respond, static
 from paydouble.web.inspector.routes import NAVIGATION, ROUTES
 from paydouble.web.inspector.sessions import Sessions
-from paydouble.web.inspector.visits import LOGIN, LOGOUT, Page, PageRoute, Refused, Shown, Visit, path, see
+from paydouble.web.inspector.visits import (
+    LOGIN,
+    LOGOUT,
+    Page,
+    PageRoute,
+    Refused,
+    Shown,
+    Visit,
+    forget_notice,
+    notice_of,
+    path,
+    see,
+)
 from paydouble.web.targets import origin_form, parse_query
 
 _LOG: Final = logging.getLogger("paydouble.inspector")
@@ -90,7 +102,7 @@ class Inspector:
         visit = Visit(self._host, request, reached, params, parse_query(query), form)
         shown = route.handler(visit)
         shown = await shown if inspect.isawaitable(shown) else shown
-        return self._respond(shown, target, logged_in=self._sessions.holds(request))
+        return self._respond(shown, target, logged_in=self._sessions.holds(request), notice=notice_of(request))
 
     def _lead_to_login(self, request: web.BaseRequest, target: str, query: str) -> web.StreamResponse:
         if request.method not in {"GET", "HEAD"} or "text/html" not in request.headers.get("Accept", "text/html"):
@@ -107,7 +119,7 @@ class Inspector:
             raise Refused(400, "The form cannot be read", "It is not an HTML form.") from None
         return {name: values[-1] for name, values in given.items()}
 
-    def _respond(self, shown: Shown, target: str, *, logged_in: bool) -> web.StreamResponse:
+    def _respond(self, shown: Shown, target: str, *, logged_in: bool, notice: str = "") -> web.StreamResponse:
         if not isinstance(shown, Page):
             return _with_headers(shown)
         frame = {
@@ -117,8 +129,12 @@ class Inspector:
             "logout": LOGOUT if self._sessions.needed and logged_in else "",
             "navigation": [(label, url, target == url) for label, url in NAVIGATION] if logged_in else [],
             "version": __version__,
+            "notice": notice,
         }
-        return respond(render(shown.template, {**frame, **shown.values}), shown.status)
+        response = respond(render(shown.template, {**frame, **shown.values}), shown.status)
+        if notice:
+            forget_notice(response)
+        return response
 
     def _refusal(self, target: str, error: Refused) -> web.StreamResponse:
         values = {"title": error.title, "text": error.text, "login": LOGIN if error.status == _UNAUTHORIZED else ""}

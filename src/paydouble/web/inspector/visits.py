@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from aiohttp import web
 
@@ -14,6 +14,11 @@ from paydouble.web.addresses import HOME, PAGES, Reached
 if TYPE_CHECKING:
     from paydouble.runtime.host import Host
     from paydouble.sandbox import Sandbox
+
+
+_NOTICE: Final = "paydouble_notice"
+"""The cookie in which an action leaves a notice for the next page, so that no link can make a page say something."""
+_LONGEST_NOTICE: Final = 600
 
 
 class Page(NamedTuple):
@@ -82,9 +87,23 @@ def home(**query: str) -> str:
     return HOME + (f"?{urlencode(given)}" if given else "")
 
 
-def see(url: str) -> web.Response:
-    """Return an answer that leads the browser to another page."""
-    return web.Response(status=303, headers={"Location": url})
+def see(url: str, notice: str = "") -> web.Response:
+    """Return an answer that leads the browser to another page; that page shows the notice, once."""
+    response = web.Response(status=303, headers={"Location": url})
+    if notice:
+        value = quote(notice[:_LONGEST_NOTICE], errors="replace")
+        response.set_cookie(_NOTICE, value, max_age=60, path=HOME, httponly=True, samesite="Strict")
+    return response
+
+
+def notice_of(request: web.BaseRequest) -> str:
+    """Return the notice that an action has left for the next page; empty without one."""
+    return unquote(request.cookies.get(_NOTICE, ""), errors="replace")
+
+
+def forget_notice(response: web.Response) -> None:
+    """Delete the notice, which has been shown."""
+    response.del_cookie(_NOTICE, path=HOME)
 
 
 # Where the pages are
@@ -93,6 +112,21 @@ def see(url: str) -> web.Response:
 def payment_url(sandbox: str, pay_in: str) -> str:
     """Return the URL of the page of a payment."""
     return path("sandboxes", sandbox, "payments", pay_in)
+
+
+def sandboxes_url(**query: str) -> str:
+    """Return the URL of the list of sandboxes, without the parameters that are empty."""
+    return path("sandboxes", **{name: value for name, value in query.items() if value})
+
+
+def sandbox_url(sandbox: str, *segments: str, **query: str) -> str:
+    """Return the URL of the page of a sandbox, or of one below it."""
+    return path("sandboxes", sandbox, *segments, **query)
+
+
+def scenarios_url(*segments: str, **query: str) -> str:
+    """Return the URL of the library of scenarios, or of a scenario, without the parameters that are empty."""
+    return path("scenarios", *segments, **{name: value for name, value in query.items() if value})
 
 
 LOGIN: Final = path("login")
