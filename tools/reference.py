@@ -15,6 +15,8 @@ from pydantic import BaseModel
 
 from paydouble import config
 from paydouble.api.operations import OPERATIONS, PREFIX
+from paydouble.conformance.merchant_file import SCHEMA as MERCHANT_SCHEMA
+from paydouble.conformance.merchant_file import build as build_merchant
 from paydouble.core.json_schema import REF
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
@@ -350,6 +352,7 @@ def main() -> int:
         PAGES / "control-api.md": control_page(),
         PAGES / "faults.md": faults_page(attribute_docs),
         PAGES / "scenarios.md": scenarios_page(),
+        MERCHANT_SCHEMA: written(build_merchant()),
         SCHEMA: written(build()),
     }.items():
         if "--check" in sys.argv[1:]:

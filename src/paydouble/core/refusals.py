@@ -58,6 +58,8 @@ FITTING: Final = MappingProxyType(
         r"^[\x21-\x39\x3b-\x7e]+$": "characters of ASCII without spaces and colons",
         r"\S": "a text that is not blank",
         r"^https?://[\x21-\x7e]+$": "a URL that begins with http:// or https://",
+        r"^GET https?://[\x21-\x7e]+$": "GET and a URL, such as GET http://127.0.0.1:3000/health",
+        r"^(/[^/]*)*$": "a JSON pointer such as /order/status",
         r"^[a-z0-9]+(-[a-z0-9]+)*$": "small letters and digits, with single hyphens between",
     }
 )

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from paydouble.core.likeness import nearest
-from paydouble.core.refusals import sentence
+from paydouble.core.refusals import FITTING, sentence
 from paydouble.yamlfile.diagnostics import Diagnostic, listed
 from paydouble.yamlfile.outline import Outline, value_at
 from paydouble.yamlfile.places import Place, PlacedErrors
@@ -225,8 +225,10 @@ def _no_fit(found: ModelError) -> Diagnostic:
     if key == "name":
         meant = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
         return Diagnostic(found.place, message, "small letters and digits, with single hyphens between", meant)
-    length, expected = _CAPITALS[key]
-    return Diagnostic(found.place, message, expected, value.upper() if len(value) == length else "")
+    if key in _CAPITALS:
+        length, expected = _CAPITALS[key]
+        return Diagnostic(found.place, message, expected, value.upper() if len(value) == length else "")
+    return Diagnostic(found.place, message, FITTING[found.limits["pattern"]])
 
 
 def _too_short(found: ModelError) -> Diagnostic:

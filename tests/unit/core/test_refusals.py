@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from paydouble.api.operations import OPERATIONS
 from paydouble.api.schemas import DepositRequest
 from paydouble.config import Settings, explain
+from paydouble.conformance.merchant_file import MerchantFile
 from paydouble.core.json_text import Number
 from paydouble.core.refusals import FITTING, KINDS, sentence
 from paydouble.faults.model import ApiFault, WebhookFault
@@ -47,7 +48,7 @@ _GIVES: dict[str, tuple[set[str], dict[str, str]]] = {
     **dict.fromkeys(("function-wrap", "model-field", "no-info", "nullable", "union", "with-info"), (set[str](), {})),
 }
 MODELS: list[type[BaseModel]] = [
-    *(Settings, ApiFault, WebhookFault, Scenario),
+    *(Settings, ApiFault, WebhookFault, Scenario, MerchantFile),
     *(row.payload for row in OPERATIONS if row.payload is not None),
     *(row.payload for row in ROUTES if row.payload is not None and issubclass(row.payload, BaseModel)),
 ]

@@ -1,0 +1,191 @@
+"""A merchant file as an adapter: `merchant_of("merchant.yaml")` is a `Merchant` for `MerchantMachine` and `Play`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+from paydouble.conformance.calling import CallFailed, Outcome, perform
+from paydouble.conformance.merchant_file import AnyCall, MerchantFile, read_merchant
+from paydouble.conformance.process import ShopProcess
+from paydouble.core.money import MINOR_DIGITS
+from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
+
+_REFUSALS: Final = range(400, 500)
+_CRASH: Final = 500
+
+
+class FileMerchant(Merchant):
+    """Base of the adapters of merchant files; `merchant_of` makes one."""
+
+    served: ClassVar[bool] = True
+    file: ClassVar[MerchantFile]
+    folder: ClassVar[Path]
+    process: ClassVar[ShopProcess | None] = None
+    """The shop's process, one for all plays, where the file says how it is started."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start the shop if it is not running, or empty it. `CallFailed` when that is not possible."""
+        super().__init__(service)
+        self._currencies: dict[str, str] = {}
+        driver = self.file.driver
+        if self.process is not None and (driver.reset is None or not self.process.running):
+            self.process.start(self._service_values())
+        if driver.reset is not None:
+            self._done(driver.reset)
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        """Place an order."""
+        self._currencies[order_id] = currency
+        self._done(self.file.driver.place_order, order=order_id, **_money(amount, currency))
+
+    def pay(self, order_id: str) -> None:
+        """Click the pay button; a shop that shows its customer an error has not failed."""
+        self._shown(self.file.driver.pay, order_id)
+
+    def retry(self, order_id: str) -> None:
+        """Click again."""
+        self._shown(self.file.driver.retry or self.file.driver.pay, order_id)
+
+    def customer_returns(self, order_id: str) -> None:
+        """Show the page after the payment."""
+        if self.file.driver.customer_returns is not None:
+            self._shown(self.file.driver.customer_returns, order_id)
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Refund an amount; `Refused` for an answer of 4xx."""
+        if self.file.driver.refund is None:
+            return
+        currency = self._currencies[order_id]
+        answer = self._ask(self.file.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency))
+        if answer.status in _REFUSALS:
+            raise Refused(answer.answer)
+        _check(answer)
+
+    def tick(self) -> None:
+        """Run the background jobs."""
+        if self.file.driver.tick is not None:
+            self._done(self.file.driver.tick)
+
+    def restart(self) -> None:
+        """Kill the shop's process and start it again."""
+        if self.file.driver.restart is not None:
+            self._done(self.file.driver.restart)
+        elif self.process is not None:
+            self.process.start(self._service_values())
+
+    def order_status(self, order_id: str) -> str:
+        """Return the status that the shop's books show."""
+        order = self.file.driver.order
+        answer = self._order(order_id)
+        word = str(answer.at(order.status))
+        status = order.words.get(word, word)
+        if status not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise CallFailed(
+                f"{answer.sent} has the status {word!r}; say in driver.order.words which of these it is: {known}"
+            )
+        return status
+
+    def shipments(self, order_id: str) -> int | None:
+        """Return how often the order was fulfilled."""
+        pointer = self.file.driver.order.shipments
+        return None if pointer is None else _whole(self._order(order_id), pointer)
+
+    def balance(self, order_id: str) -> Decimal | None:
+        """Return the money that is left of the order."""
+        pointer = self.file.driver.order.balance
+        if pointer is None:
+            return None
+        answer = self._order(order_id)
+        value = answer.at(pointer)
+        try:
+            return Decimal(str(value))
+        except InvalidOperation:
+            raise CallFailed(f"{answer.sent} has {value!r} at {pointer}, which is no amount") from None
+
+    def effects(self, order_id: str) -> Mapping[str, int]:
+        """Return how often each effect has happened."""
+        pointers = self.file.driver.order.effects
+        if not pointers:
+            return MappingProxyType({})
+        answer = self._order(order_id)
+        return {name: _whole(answer, pointer) for name, pointer in pointers.items()}
+
+    def _order(self, order_id: str) -> Outcome:
+        answer = self._ask(self.file.driver.order, order=order_id)
+        _check(answer)
+        return answer
+
+    def _done(self, call: AnyCall, **values: object) -> None:
+        _check(self._ask(call, **values))
+
+    def _shown(self, call: AnyCall, order_id: str) -> None:
+        answer = self._ask(call, order=order_id)
+        if answer.status == _CRASH:
+            _check(answer)
+
+    def _ask(self, call: AnyCall, **values: object) -> Outcome:
+        return perform(call, {**self._service_values(), **values}, self.folder)
+
+    def _service_values(self) -> dict[str, str]:
+        service = self.service
+        return {
+            "base_url": service.base_url,
+            "business_key": service.business_key,
+            "business_secret": service.business_secret,
+            "webhook_secret": service.webhook_secret,
+            "clock_url": service.clock_url,
+        }
+
+
+def merchant_of(path: str | Path) -> type[FileMerchant]:
+    """Return the adapter of a merchant file; `UsageError` has the file's first error with line and column."""
+    where = Path(path)
+    return adapter_of(read_merchant(where), where.resolve().parent)
+
+
+def adapter_of(file: MerchantFile, folder: Path) -> type[FileMerchant]:
+    """Return the adapter of a merchant file that was read; commands run in `folder`."""
+    driver = file.driver
+    members: dict[str, Any] = {
+        "file": file,
+        "folder": folder,
+        "receiver_url": file.webhook.url,
+        "follows_time": _uses_clock(file),
+        "process": ShopProcess(file.start, folder) if file.start is not None else None,
+    }
+    # The machine tells by these methods what a shop can do; a call that the file lacks is not tested.
+    can = {
+        "refund": driver.refund is not None,
+        "customer_returns": driver.customer_returns is not None,
+        "restart": driver.restart is not None or file.start is not None,
+        "tick": driver.tick is not None,
+    }
+    members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}
+    return type("".join(part.title() for part in file.name.split("-")), (FileMerchant,), members)
+
+
+def _uses_clock(file: MerchantFile) -> bool:
+    """Return whether the shop is told where the clock is."""
+    return "{clock_url}" in file.model_dump_json()
+
+
+def _money(amount: Decimal, currency: str) -> dict[str, object]:
+    digits = MINOR_DIGITS[currency]
+    return {"amount": f"{amount:.{digits}f}", "minor": int(amount.scaleb(digits)), "currency": currency}
+
+
+def _check(answer: Outcome) -> None:
+    if not answer.ok:
+        raise CallFailed(f"{answer.sent} was answered with {answer.answer}")
+
+
+def _whole(answer: Outcome, pointer: str) -> int:
+    value = answer.at(pointer)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CallFailed(f"{answer.sent} has {value!r} at {pointer}, which is no whole number")
+    return value

@@ -1,0 +1,207 @@
+"""`merchant.yaml`: how to reach a shop that is written in any language.
+
+The calls of `driver` are those of `Merchant` in `paydouble.stateful`. Each is an HTTP request, or a command whose
+standard output may be JSON. What a file leaves out cannot be tested, and is reported as not tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from paydouble.config import Duration
+from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, problems
+from paydouble.core.durations import parse_duration
+from paydouble.scenarios.model import NAME_PATTERN
+from paydouble.stateful.merchant import STATUSES
+from paydouble.yamlfile import schema as schemas
+from paydouble.yamlfile.explaining import FileKind
+from paydouble.yamlfile.outline import Outline
+from paydouble.yamlfile.places import FileModel, PlacedErrors
+from paydouble.yamlfile.reading import first_of, read_file
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SCHEMA: Final = Path(__file__).with_name("merchant.schema.json")
+
+Url = Annotated[str, Field(pattern=r"^https?://[\x21-\x7e]+$", examples=["http://127.0.0.1:3000/webhooks/payments"])]
+Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)*$", examples=["/order/status"])]
+
+
+def _status(value: str) -> str:
+    if value not in STATUSES:
+        message = f"{value!r} is not a status; there are: {', '.join(STATUSES)}"
+        raise ValueError(message)
+    return value
+
+
+Status = Annotated[str, AfterValidator(_status), WithJsonSchema({"type": "string", "enum": list(STATUSES)})]
+Words = tuple[str, ...]
+
+
+def contains(*tables: Mapping[str, str]) -> BeforeValidator:
+    """Return a validator of plain data whose placeholders are those of `SERVICE` and of other tables."""
+    known = [name for table in (*tables, SERVICE) for name in table]
+
+    def check(value: object) -> object:
+        errors = list(problems(value, known))
+        if errors:
+            raise PlacedErrors(errors)
+        return value
+
+    return BeforeValidator(check)
+
+
+def _as_mapping(value: object) -> object:
+    """Return a call as a mapping; a list is the short form of a command."""
+    return {"command": value} if isinstance(value, list) else value
+
+
+class AnyCall(FileModel):
+    """A request to the shop, or a command."""
+
+    GET: Url | None = None
+    """The URL of a GET request."""
+    POST: Url | None = None
+    """The URL of a POST request."""
+    PUT: Url | None = None
+    """The URL of a PUT request."""
+    PATCH: Url | None = None
+    """The URL of a PATCH request."""
+    DELETE: Url | None = None
+    """The URL of a DELETE request."""
+    command: Words | None = Field(None, min_length=1)
+    """A program and its arguments, run without a shell in the folder of the file."""
+    json_body: Any = Field(None, alias="json")
+    """The JSON body of the request."""
+    form: dict[str, str] | None = None
+    """The form of the request, instead of a JSON body."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers of the request."""
+    timeout: Duration = parse_duration("30s")
+    """How long to wait for the answer, in real time."""
+
+    @model_validator(mode="after")
+    def _one_target(self) -> Self:
+        given = [name for name in (*METHODS, "command") if getattr(self, name) is not None]
+        if len(given) != 1:
+            what = f"{' and '.join(given)} exclude each other" if given else "it says neither a request nor a command"
+            message = f"{what}; write for example {{POST: 'http://127.0.0.1:3000/…'}} or {{command: [./script]}}"
+            raise ValueError(message)
+        if self.command is not None and (self.json_body is not None or self.form is not None or self.headers):
+            message = "json, form and headers belong to a request, not to a command"
+            raise ValueError(message)
+        if self.json_body is not None and self.form is not None:
+            message = "json and form exclude each other"
+            raise ValueError(message)
+        return self
+
+    @property
+    def method(self) -> str:
+        """Return the HTTP method, or an empty text for a command."""
+        return next((name for name in METHODS if getattr(self, name) is not None), "")
+
+    @property
+    def url(self) -> str:
+        """Return the URL of the request."""
+        url: str = getattr(self, self.method)
+        return url
+
+
+class Call(AnyCall):
+    """A call of the driver."""
+
+
+class OrderCall(AnyCall):
+    """The call that reads an order from the shop's books, and where its answer says what."""
+
+    status: Pointer
+    """Where the status of the order is, as a JSON pointer."""
+    shipments: Pointer | None = None
+    """Where the number of times is that the order was fulfilled."""
+    balance: Pointer | None = None
+    """Where the money is that is left of the order: paid, minus refunds and lost disputes."""
+    effects: dict[str, Pointer] = Field(default_factory=dict)
+    """Where the number of times is that each effect has happened that may happen once: mails, stock, points."""
+    words: dict[str, Status] = Field(default_factory=dict)
+    """The shop's words for a status → ours."""
+
+
+DriverCall = Annotated[Call, BeforeValidator(_as_mapping)]
+
+
+class Driver(FileModel):
+    """How the shop is driven."""
+
+    place_order: Annotated[DriverCall, contains(ORDER, MONEY)]
+    """Place an order that is to be paid."""
+    pay: Annotated[DriverCall, contains(ORDER)]
+    """Do what the customer's click on the pay button does."""
+    order: Annotated[OrderCall, contains(ORDER)]
+    """Read an order from the shop's books."""
+    retry: Annotated[DriverCall, contains(ORDER)] | None = None
+    """Do what the customer's next click does; `pay` when it is missing."""
+    refund: Annotated[DriverCall, contains(ORDER, REFUND, MONEY)] | None = None
+    """Refund an amount of an order."""
+    customer_returns: Annotated[DriverCall, contains(ORDER)] | None = None
+    """Show the page to which the payer comes back."""
+    tick: Annotated[DriverCall, contains()] | None = None
+    """Run the background jobs that are due, now."""
+    reset: Annotated[DriverCall, contains()] | None = None
+    """Empty the shop. When it is missing, the shop is started again for each play."""
+    restart: Annotated[DriverCall, contains()] | None = None
+    """Kill the shop's process and start it again. When it is missing and there is `start`, this is done by itself."""
+
+
+class WebhookTarget(FileModel):
+    """Where the shop receives webhooks."""
+
+    url: Url
+    """The URL of the shop's receiver."""
+
+
+class Start(FileModel):
+    """How the shop is started."""
+
+    command: Annotated[Words, contains()] = Field(min_length=1)
+    """A program and its arguments, run without a shell in the folder of the file."""
+    environment: Annotated[dict[str, str], contains()] = Field(default_factory=dict)
+    """Environment variables of the shop, besides those of the caller."""
+    ready: str = Field(pattern=r"^GET https?://[\x21-\x7e]+$", examples=["GET http://127.0.0.1:3000/health"])
+    """The request that the shop answers with 2xx once it is ready."""
+    within: Duration = parse_duration("60s")
+    """How long a start may take, in real time."""
+
+
+class MerchantFile(FileModel):
+    """How to reach a shop."""
+
+    name: str = Field(pattern=NAME_PATTERN, max_length=64)
+    """The name of the shop in reports."""
+    webhook: WebhookTarget
+    """Where the shop receives webhooks."""
+    start: Start | None = None
+    """How the shop is started; when it is missing, the shop is running already."""
+    driver: Driver
+    """How the shop is driven."""
+
+
+def committed() -> dict[str, Any]:
+    """Return the JSON Schema of merchant files from the committed file."""
+    return schemas.committed(SCHEMA)
+
+
+def build() -> dict[str, Any]:
+    """Build the JSON Schema from the models."""
+    return schemas.document("A merchant", schemas.definitions_of([MerchantFile]), "MerchantFile")
+
+
+MERCHANT: Final = FileKind("merchant", "'name: my-shop' and 'webhook: {url: …}'", MerchantFile, Outline(committed))
+"""Merchant files."""
+
+
+def read_merchant(path: Path) -> MerchantFile:
+    """Return the merchant of a file; `UsageError` has the first error and its position."""
+    return first_of(read_file(path, MERCHANT))

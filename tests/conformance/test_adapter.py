@@ -1,0 +1,240 @@
+"""A merchant file drives a shop that runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from paydouble.conformance.adapter import adapter_of, merchant_of
+from paydouble.conformance.calling import CallFailed, perform, run
+from paydouble.conformance.merchant_file import Call, MerchantFile, Start
+from paydouble.conformance.process import ShopProcess
+from paydouble.stateful import Merchant, MerchantBug, Play
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHOP = Path(__file__).parents[1] / "served" / "shop.py"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _document(folder: Path, port: int, mistake: str = "") -> dict[str, Any]:
+    at = f"http://127.0.0.1:{port}"
+    config = {
+        "url": "{base_url}",
+        "clock_url": "{clock_url}",
+        "key": "{business_key}",
+        "secret": "{business_secret}",
+        "webhook_secret": "{webhook_secret}",
+        "mistake": mistake,
+    }
+    placed = {"id": "{order}", "amount": "{amount}", "currency": "{currency}"}
+    return {
+        "name": "python-shop",
+        "webhook": {"url": f"{at}/webhooks"},
+        "start": {
+            "command": [sys.executable, "-S", str(SHOP), str(port), str(folder / "orders.json")],
+            "ready": f"GET {at}/health",
+        },
+        "driver": {
+            "place_order": {"POST": f"{at}/test/orders", "json": placed},
+            "pay": {"POST": at + "/orders/{order}/pay"},
+            "order": {"GET": at + "/orders/{order}", "status": "/status", "shipments": "/shipped"},
+            "customer_returns": {"POST": at + "/orders/{order}/return"},
+            "tick": {"POST": f"{at}/test/tick"},
+            "reset": {"POST": f"{at}/test/reset", "json": config},
+        },
+    }
+
+
+@pytest.fixture
+def port() -> int:
+    """Return a free port."""
+    return _free_port()
+
+
+def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a class of its own
+    return adapter_of(MerchantFile.model_validate(document), folder)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, port: int) -> Iterator[Any]:
+    """Yield the adapter of the correct shop, and stop the shop."""
+    adapter = _adapter(_document(tmp_path, port), tmp_path)
+    yield adapter
+    adapter.process.kill()
+
+
+def test_a_correct_shop_passes(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
+    """It is started once, emptied for each play, and asked for its books."""
+    for _ in range(2):
+        with Play(shop) as play:
+            play.order()
+            play.pay(1, "reply lost")
+            play.retry(1)
+            play.wait("10s")
+            assert (play.status(), play.shipments()) == ("paid", 1)
+
+
+def _told(adapter: Any, *steps: tuple[str, *tuple[Any, ...]]) -> str:  # noqa: ANN401 - see `_adapter`
+    """Return the report of a play that fails."""
+    try:
+        with Play(adapter) as play:
+            for name, *arguments in steps:
+                getattr(play, name)(*arguments)
+    except MerchantBug as bug:
+        return str(bug)
+    finally:
+        adapter.process.kill()
+    return ""
+
+
+def test_a_mistake_is_found(tmp_path: Path, port: int) -> None:
+    """The machine's rules hold for a shop that a file describes."""
+    adapter = _adapter(_document(tmp_path, port, "believes everybody"), tmp_path)
+
+    told = _told(adapter, ("order",), ("pay",), ("wait", "10s"), ("inject", "wrong secret"))
+
+    assert told.startswith("The merchant answers 200 to a webhook whose signature does not hold")
+
+
+def test_what_a_file_lacks_is_not_there(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
+    """The machine then reports it as never tried."""
+    assert shop.refund is Merchant.refund
+    assert shop.tick is not Merchant.tick
+    with Play(shop) as play:
+        play.order()
+        assert play.shipments() == 0
+
+
+def test_an_unknown_status_says_where_it_is_translated(tmp_path: Path, port: int) -> None:
+    """The message names the shop's word, the place in the file and the words that are known."""
+    document = _document(tmp_path, port)
+    document["driver"]["order"]["status"] = "/shipped"
+
+    told = _told(_adapter(document, tmp_path), ("order",), ("pay",))
+
+    assert "has the status '0'; say in driver.order.words which of these it is: unpaid, " in told
+
+
+def test_a_file_is_a_merchant(tmp_path: Path, port: int) -> None:
+    """`merchant_of` reads the file, and names the class after the shop."""
+    path = tmp_path / "merchant.yaml"
+    path.write_text(json.dumps(_document(tmp_path, port)))  # JSON is YAML
+
+    assert merchant_of(path).__name__ == "PythonShop"
+
+
+# The process
+
+
+def _start(folder: Path, *command: str, within: str = "60s") -> tuple[ShopProcess, str]:
+    process = ShopProcess(
+        Start.model_validate({"command": command, "ready": f"GET http://127.0.0.1:{_free_port()}/", "within": within}),
+        folder,
+    )
+    with pytest.raises(CallFailed) as failed:
+        process.start({})
+    assert not process.running
+    return process, str(failed.value)
+
+
+def test_a_program_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    """The message has the command."""
+    _, text = _start(tmp_path, "./no-such-program", "x")
+
+    assert text == "start: ./no-such-program x cannot be run: No such file or directory"
+
+
+def test_a_shop_that_ends_at_once_is_quoted(tmp_path: Path) -> None:
+    """The message has the exit status, and the last lines that the shop has printed, without control characters."""
+    _, text = _start(tmp_path, sys.executable, "-S", "-c", "print('no \\x1b[31mdatabase'); raise SystemExit(3)")
+
+    assert "ended with 3 before it was ready; it printed:\n    no " in text
+    assert "\x1b" not in text
+
+
+def test_a_shop_that_is_not_ready_is_killed_with_its_workers(tmp_path: Path) -> None:
+    """The whole process group is killed."""
+    child = "import subprocess, sys; subprocess.Popen([sys.executable, '-S', '-c', 'import time, os; "
+    child += 'open(\\"pid\\", \\"w\\").write(str(os.getpid())); time.sleep(600)\']).wait()'
+
+    _, text = _start(tmp_path, sys.executable, "-S", "-c", child, within="3s")
+
+    assert "was not ready after 3 s: GET http://127.0.0.1:" in text
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+
+def test_a_start_ends_the_one_before(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
+    """The port is free again for the new process."""
+    values = dict.fromkeys(("base_url", "clock_url", "business_key", "business_secret", "webhook_secret"), "x")
+    shop.process.start(values)
+    first = shop.process._process.pid  # noqa: SLF001 - to see that it is gone
+    shop.process.start(values)
+
+    assert shop.process.running
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+# Calls
+
+
+def test_a_command_answers_by_its_output(tmp_path: Path) -> None:
+    """Its standard output is the answer, and its exit status says whether it is one."""
+    good = perform(
+        Call.model_validate({"command": [sys.executable, "-S", "-c", "print('[{order}]')"]}), {"order": 7}, tmp_path
+    )
+    bad = run([sys.executable, "-S", "-c", "import sys; sys.exit('no such order')"], tmp_path, 30)
+
+    assert (good.ok, good.json(), good.at("/0")) == (True, [7], 7)
+    assert (bad.ok, bad.answer) == (False, "500, no such order")
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (["./nothing"], "./nothing cannot be run: No such file or directory"),
+        (
+            [sys.executable, "-S", "-c", "while True: pass"],
+            f"{sys.executable} -S -c while True: pass had not ended after 0.2 s",
+        ),
+    ],
+)
+def test_a_command_without_an_end_is_refused(command: list[str], text: str, tmp_path: Path) -> None:
+    """So is one that cannot be run."""
+    with pytest.raises(CallFailed) as failed:
+        run(command, tmp_path, 0.2)
+
+    assert str(failed.value) == text
+
+
+def test_an_answer_that_cannot_be_used_is_quoted(tmp_path: Path) -> None:
+    """The message has the call, what came, and what was expected."""
+    words = run([sys.executable, "-S", "-c", "print('<html>')"], tmp_path, 30)
+    other = run([sys.executable, "-S", "-c", "print('{}')"], tmp_path, 30)
+
+    with pytest.raises(CallFailed, match=r"was answered with 200, <html>; the answer must be JSON$"):
+        words.json()
+    with pytest.raises(CallFailed, match=r"was answered with 200, \{\}, which has no /status$"):
+        other.at("/status")
+
+
+def test_a_shop_that_does_not_listen_is_named(tmp_path: Path) -> None:
+    """The message has the request."""
+    port = _free_port()
+    call = Call.model_validate({"POST": f"http://127.0.0.1:{port}/x", "form": {"a": "{order}"}})
+
+    with pytest.raises(CallFailed, match=rf"^POST http://127\.0\.0\.1:{port}/x had no answer: Connection refused$"):
+        perform(call, {"order": 1}, tmp_path)
