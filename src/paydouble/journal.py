@@ -89,6 +89,8 @@ class RequestEntry:
     """Its place among the requests, events and attempts of its sandbox; see `Journal.next`."""
     arrived: int = 0
     """When it arrived in real time (milliseconds); 0 without a server."""
+    answered_with: tuple[str, str, tuple[tuple[str, str], ...]] | None = None
+    """The media type, the request id and the other headers of the answer; None until there is one."""
 
     @property
     def external_identifier(self) -> str | None:
@@ -109,6 +111,14 @@ class RequestEntry:
         """Return the headers as they arrived, with their order, case and repetitions."""
         parts = self.header_block.split(b"\0") if self.header_block else []
         return list(zip(parts[::2], parts[1::2], strict=True))
+
+    @property
+    def response_headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers of the answer, without `Server`, `Date` and its length, which the connection adds."""
+        if self.answered_with is None:
+            return ()
+        media_type, request_id, others = self.answered_with
+        return (("Content-Type", media_type), ("X-Request-Id", request_id), *others)
 
 
 def named_in(parsed: object) -> str | None:

@@ -30,7 +30,8 @@ def problems(html: Html) -> Iterator[str]:
             yield f"<{tag} {name}={value[:80]!r}>"
     for character in "\u202e\u0000\x1b":
         if character in html.source:
-            yield f"the character {character!r} is shown as it is"
+            at = html.source.index(character)
+            yield f"the character {character!r} is shown as it is: {html.source[at - 60 : at + 20]!a}"
     if len(html.source) > MOST_CHARACTERS:
         yield f"the page has {len(html.source)} characters"
 
@@ -68,11 +69,17 @@ async def test_hostile_text_stays_text(browser: Browser, text: str) -> None:
         await box.advance(by="1s")
         payment = f"/_paydouble/inspector/sandboxes/{box.id}/payments/{made['id']}"
         query = quote(text[:2000])
-        paths = (HOME, f"{HOME}?show=refused", f"{HOME}?q={query}", f"{HOME}?sandbox={query}", payment, payment + query)
+        paths = [HOME, f"{HOME}?show=refused", f"{HOME}?q={query}", f"{HOME}?sandbox={query}", payment, payment + query]
+        own = f"/_paydouble/inspector/sandboxes/{box.id}"
+        requests = (await box.get("/requests?limit=1000"))["items"]
+        unclaimed = (await browser.client.control("GET", "/unclaimed-requests")).document["items"]
+        paths += (f"{own}/requests/{each['id']}" for each in requests)
+        paths += (f"{own}/deliveries/{each['id']}" for each in await box.deliveries())
+        paths += (f"/_paydouble/inspector/unclaimed-requests/{each['id']}" for each in unclaimed)
         for path in paths:
             seen = await browser.open(path)
             assert seen.status == (404 if path == payment + query else 200)
-            assert list(problems(seen.html)) == []
+            assert list(problems(seen.html)) == [], path
             assert seen.html.unclosed == []
 
 
@@ -118,3 +125,15 @@ async def test_what_is_sent_to_a_sandbox_stays_text(browser: Browser, text: str)
         seen = await browser.open(f"/_paydouble/inspector/sandboxes{query}")
         assert seen.status in {200, 404}
         assert list(problems(seen.html)) == []
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["markup", "url", "controls", "large"])
+@pytest.mark.parametrize("field", ["header", "body", "secret", "time", "encoding"])
+async def test_the_doctor_shows_hostile_text_as_text(browser: Browser, field: str, text: str) -> None:
+    """In every field of its form."""
+    fields = {"header": "t=1,v1=a", "body": "{}", "secret": "s", "time": "1", field: text[:900_000]}
+    seen = await browser.send("/_paydouble/inspector/signature", fields)
+
+    assert seen.status in {200, 400}
+    assert list(problems(seen.html)) == []
+    assert seen.html.unclosed == []

@@ -341,6 +341,7 @@ class Pipeline:
         entry, wire = call.entry, reply.wire
         if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
+            entry.answered_with = (reply.content_type, reply.request_id, reply.headers)
         else:
             entry.response_body = wire.data  # nothing was carried out, and no answer is sent
         entry.object_id = call.made or call.params.get("id")
@@ -359,9 +360,10 @@ class Pipeline:
             request_id = self._ids.make("req")
             envelope = envelopes.choose(self._defaults.envelope, error, 0)
             body = envelopes.failure(error, envelope, request_id=request_id, docs_url=self._defaults.docs_url)
+            reply = Reply(error.status, body, request_id, _challenge(error))
             if self._unclaimed is not None and request is not None:
-                self._unclaimed.add(_unclaimed(request, request_id, error.status, body))
-            return Reply(error.status, body, request_id, _challenge(error))
+                self._unclaimed.add(_unclaimed(request, reply))
+            return reply
         now = sandbox.tick()
         entry = RequestEntry(
             sandbox.ids.make("req"),
@@ -382,24 +384,27 @@ class Pipeline:
         entry.response_body = envelopes.failure(
             error, envelope, request_id=entry.id, docs_url=sandbox.settings.docs_url
         )
+        reply = Reply(error.status, entry.response_body, entry.id, _challenge(error))
+        entry.answered_with = (reply.content_type, reply.request_id, reply.headers)
         sandbox.feed.add(entry)
         sandbox.trimmer.keep(size_of_request(entry))
-        return Reply(error.status, entry.response_body, entry.id, _challenge(error))
+        return reply
 
 
-def _unclaimed(request: Request, request_id: str, status: int, body: bytes) -> UnclaimedEntry:
+def _unclaimed(request: Request, reply: Reply) -> UnclaimedEntry:
     """Return the journal's entry for a request that belongs to no sandbox."""
     credentials = parse_basic(request.headers.get("Authorization", ""))
     return UnclaimedEntry(
-        request_id,
+        reply.request_id,
         0,
         request.method,
         request.target,
         None,
         header_block(without_secrets(request.raw_headers)),
         request.body[:MOST_UNCLAIMED_BODY_BYTES],
-        status=status,
-        response_body=body,
+        status=reply.status,
+        response_body=reply.body,
+        answered_with=(reply.content_type, reply.request_id, reply.headers),
         business_key=None if credentials is None else credentials[0][:_MOST_KEY_CHARACTERS],
     )
 

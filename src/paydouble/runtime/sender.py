@@ -36,6 +36,8 @@ KEEP_ALIVE_SECONDS = 1.0
 _TURNS: Final = 3
 # aiohttp warns about longer bytes that are not wrapped.
 _LONG_BYTES: Final = 1_048_576
+# Of the headers of a receiver's answer; they are only kept to be shown.
+_MOST_HEADER_BYTES: Final = 16_384
 _LOG = logging.getLogger("paydouble.delivery")
 
 
@@ -58,6 +60,7 @@ class Sender:
         status: int | None = None
         error: AttemptError | None = None
         body = b""
+        headers: tuple[tuple[str, str], ...] = ()
         try:
             url = URL(attempt.url)
             public = settings.allow_public_targets and url.scheme == "https"
@@ -70,6 +73,7 @@ class Sender:
                     response, exchange = await self._post(attempt, url, public=public)
                     await stack.enter_async_context(response)
                 status = response.status
+                headers = _kept(response)
                 body = await _read(response, settings.response_limit)
                 if response.content.at_eof():
                     exchange.release(response, body)
@@ -77,7 +81,7 @@ class Sender:
             if status is None:
                 error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
-        return Outcome(sent_at, round(latency_ms, 3), status, error, body)
+        return Outcome(sent_at, round(latency_ms, 3), status, error, body, headers)
 
     async def _post(
         self, attempt: Attempt, url: URL, *, public: bool
@@ -170,6 +174,18 @@ async def _read_closed_connections() -> None:
     """
     for _ in range(_TURNS):
         await asyncio.sleep(0)
+
+
+def _kept(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:
+    """Return the headers of an answer as they arrived, up to a limit in bytes."""
+    kept: list[tuple[str, str]] = []
+    size = 0
+    for name, value in response.raw_headers:
+        size += len(name) + len(value)
+        if size > _MOST_HEADER_BYTES:
+            break
+        kept.append((name.decode("latin-1"), value.decode("latin-1")))
+    return tuple(kept)
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:

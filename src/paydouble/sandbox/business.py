@@ -551,7 +551,7 @@ class Sandbox:
         elif delivery.status == "delivered" and delivery.copies_after_success:
             self.scheduler.succeeded(delivery, self.now)
         self.feed.note("attempt", delivery, attempt)
-        self.trimmer.keep(len(outcome.response_body))
+        self.trimmer.keep(outcome.size)
 
     # Queries
 

@@ -71,6 +71,13 @@ class Outcome(NamedTuple):
     status: int | None = None
     error: AttemptError | None = None
     response_body: bytes = b""
+    response_headers: tuple[tuple[str, str], ...] = ()
+    """As they arrived, as far as they are kept."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes of the receiver's answer are kept."""
+        return len(self.response_body) + sum(len(name) + len(value) for name, value in self.response_headers)
 
     @property
     def succeeded(self) -> bool:
@@ -98,14 +105,14 @@ class Attempt:
 
     def own_bytes(self, event: Event) -> int:
         """Return how many bytes it keeps besides those that it shares with its event."""
-        answer = 0 if self.outcome is None else len(self.outcome.response_body)
+        answer = 0 if self.outcome is None else self.outcome.size
         return answer + (0 if self.body is event.body else len(self.body))
 
     def strip(self, event: Event) -> None:
         """Remove the bytes that `own_bytes` counts."""
         self.evicted = True
         self.body = self.body if self.body is event.body else b""
-        self.outcome = self.outcome and self.outcome._replace(response_body=b"")
+        self.outcome = self.outcome and self.outcome._replace(response_body=b"", response_headers=())
 
 
 @dataclass(slots=True, eq=False)

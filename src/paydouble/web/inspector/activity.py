@@ -10,7 +10,7 @@ from paydouble.faults import labels
 from paydouble.payments.lifecycle import finals
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox.publishing import pay_in_of
-from paydouble.timeline import faults_of
+from paydouble.timeline import document, faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,6 +96,13 @@ def owner_of(box: Sandbox, entry: RequestEntry) -> str | None:
     if entry.object_id and box.ledger.find(entry.object_id):
         return entry.object_id
     return None if entry.order is None else box.ledger.holder(PayIn, entry.order)
+
+
+def refusal(entry: RequestEntry) -> str:
+    """Return the message of the error that a request was answered with; empty without one."""
+    error = document(entry.response_body).get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else ""
 
 
 def last_attempt(deliveries: Iterable[Delivery]) -> tuple[Delivery, Attempt] | None:

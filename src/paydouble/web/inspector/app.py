@@ -130,6 +130,7 @@ class Inspector:
             "navigation": [(label, url, target == url) for label, url in NAVIGATION] if logged_in else [],
             "version": __version__,
             "notice": notice,
+            "offline": False,
         }
         response = respond(render(shown.template, {**frame, **shown.values}), shown.status)
         if notice:

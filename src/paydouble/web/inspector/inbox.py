@@ -18,7 +18,6 @@ from paydouble.core.money import write_minor
 from paydouble.faults import labels
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.resources import PayIn
-from paydouble.timeline import document
 from paydouble.web.inspector.activity import (
     Activity,
     Badge,
@@ -29,10 +28,11 @@ from paydouble.web.inspector.activity import (
     last_attempt,
     next_due,
     owner_of,
+    refusal,
     state_tone,
     status_tone,
 )
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, path, payment_url
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, path, payment_url, request_url
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry, UnclaimedEntry
@@ -241,10 +241,11 @@ def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> 
         arrived=entry.arrived or entry.at,
         title=f"{entry.method} {entry.target}",
         sandbox=box.identity.id,
+        url=request_url(box.identity.id, entry.id),
         state="in flight" if entry.status is None else str(entry.status),
         tone=status_tone(entry.status),
         faults=fired(box, entry.faults, labels.to_request, known),
-        note=_message(entry),
+        note=refusal(entry),
     )
 
 
@@ -257,17 +258,11 @@ def _unclaimed_row(entry: UnclaimedEntry) -> Row:
         at=entry.at,
         arrived=entry.at,
         title=f"{entry.method} {entry.target}" if entry.method else "Bytes that are not HTTP",
+        url=request_url("", entry.id),
         state=str(entry.status),
         tone="bad",
-        note=f"{unclaimed}{_message(entry)}",
+        note=f"{unclaimed}{refusal(entry)}",
     )
-
-
-def _message(entry: RequestEntry) -> str:
-    """Return the message of the error that a request was answered with."""
-    error = document(entry.response_body).get("error")
-    message = error.get("message") if isinstance(error, dict) else None
-    return message if isinstance(message, str) else ""
 
 
 # What a filter lets through

@@ -330,8 +330,13 @@ def _delivery_line(box: Sandbox, delivery: deliveries.Delivery) -> DeliveryLine:
         None if due is None else due_of(box, due),
         labels.copy(delivery.id).strip(),
         fired(box, delivery.faults, labels.to_event),
-        _ACTIONS.get(delivery.status, _RESEND if delivery.target else ()),
+        delivery_actions(delivery),
     )
+
+
+def delivery_actions(delivery: deliveries.Delivery) -> tuple[tuple[str, str], ...]:
+    """Return what can be done with a delivery: names of actions, and the labels of their buttons."""
+    return _ACTIONS.get(delivery.status, _RESEND if delivery.target else ())
 
 
 def _attempt_item(box: Sandbox, delivery: deliveries.Delivery, attempt: deliveries.Attempt) -> AttemptItem:

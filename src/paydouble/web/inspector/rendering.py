@@ -16,6 +16,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.core.instants import write_instant
 from paydouble.core.printable import printable
 from paydouble.timeline import offset, took
+from paydouble.web.inspector.visits import delivery_url, request_url
 
 STATIC: Final[Mapping[str, str]] = {
     "inspector.css": "text/css",
@@ -38,6 +39,8 @@ LONGEST_NAME: Final = 200
 """Characters of an identifier, a URL or a key that a page shows."""
 LONGEST_BODY: Final = 65_536
 """Characters of a body that a page shows."""
+LONGEST_DUMP: Final = 4_096
+"""Bytes of a body that a page shows in hex beside its text."""
 _PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _OPENING: Final = frozenset("{[")
 _CLOSING: Final = frozenset("}]")
@@ -89,7 +92,10 @@ def _environment() -> Environment:
         "until": until,
         "offset": offset,
         "body": shown_body,
+        "sentence": as_sentence,
+        "visible": visible,
     }
+    environment.globals |= {"request_url": request_url, "delivery_url": delivery_url}
     return environment
 
 
@@ -127,13 +133,21 @@ def until(milliseconds: int) -> str:
     return "in " + " ".join(f"{count} {name}" for count, name in parts[:2] if count)
 
 
+def as_sentence(text: str) -> str:
+    """Return a message as a sentence of its own."""
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
 class Body:
     """Bytes as a page shows them: text, JSON with line ends, or a hex dump."""
 
-    __slots__ = ("cut", "kind", "size", "text")
+    __slots__ = ("_content", "cut", "kind", "size", "text")
 
     def __init__(self, content: bytes) -> None:
         """Take the bytes."""
+        self._content = content
         self.size = len(content)
         self.cut = self.size > LONGEST_BODY
         shown = content[:LONGEST_BODY]
@@ -147,6 +161,24 @@ class Body:
         self.kind = "text" if formatted is None else "json"
         self.text = visible(text if formatted is None else formatted)
 
+    @property
+    def as_sent(self) -> str:
+        """Return the text as it was sent where `text` has other line ends; empty otherwise."""
+        if self.kind != "json":
+            return ""
+        sent = visible(self._content.decode())
+        return "" if sent == self.text else sent
+
+    @property
+    def hex(self) -> str:
+        """Return the first bytes as a hex dump, unless `text` is one."""
+        return "" if self.kind == "hex" else hex_dump(self._content[:LONGEST_DUMP])
+
+    @property
+    def hex_cut(self) -> bool:
+        """Return whether `hex` lacks the end."""
+        return self.size > LONGEST_DUMP
+
 
 def shown_body(content: bytes) -> Body:
     """Return bytes as a page shows them."""
@@ -158,13 +190,16 @@ def visible(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def hex_dump(content: bytes) -> str:
-    """Return bytes as lines of an offset, sixteen bytes in hex, and their ASCII characters."""
+def hex_dump(content: bytes, first: int = 0) -> str:
+    """Return bytes as lines of an offset, sixteen bytes in hex, and their ASCII characters.
+
+    `first` is the offset of the first byte.
+    """
     lines = []
     for at in range(0, len(content), 16):
         row = content[at : at + 16]
         characters = "".join(chr(each) if 32 <= each < 127 else "." for each in row)  # noqa: PLR2004 - printable ASCII
-        lines.append(f"{at:08x}  {row.hex(' '):<47}  {characters}")
+        lines.append(f"{first + at:08x}  {row.hex(' '):<47}  {characters}")
     return "\n".join(lines)
 
 

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from paydouble.web.inspector import actions, inbox, payment, sandbox, sandbox_faults, sandboxes
-from paydouble.web.inspector.visits import PageRoute, home, sandboxes_url
+from paydouble.web.inspector import (
+    actions,
+    delivery,
+    doctor,
+    inbox,
+    payment,
+    request,
+    sandbox,
+    sandbox_faults,
+    sandboxes,
+)
+from paydouble.web.inspector.visits import PageRoute, doctor_url, home, sandboxes_url
 
 ROUTES: Final[tuple[PageRoute, ...]] = (
     *inbox.ROUTES,
     *payment.ROUTES,
     *actions.ROUTES,
+    *request.ROUTES,
+    *delivery.ROUTES,
+    *doctor.ROUTES,
     *sandboxes.ROUTES,
     *sandbox.ROUTES,
     *sandbox_faults.ROUTES,
 )
-NAVIGATION: Final = (("Inbox", home()), ("Sandboxes", sandboxes_url()))
+NAVIGATION: Final = (("Inbox", home()), ("Sandboxes", sandboxes_url()), ("Signature doctor", doctor_url()))
 """What the head of every page links to: labels and URLs."""

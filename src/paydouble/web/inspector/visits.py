@@ -129,5 +129,22 @@ def scenarios_url(*segments: str, **query: str) -> str:
     return path("scenarios", *segments, **{name: value for name, value in query.items() if value})
 
 
+def request_url(sandbox: str, request: str) -> str:
+    """Return the URL of the page of a request; an empty `sandbox` is for one that no sandbox claims."""
+    if not sandbox:
+        return path("unclaimed-requests", request)
+    return path("sandboxes", sandbox, "requests", request)
+
+
+def delivery_url(sandbox: str, delivery: str) -> str:
+    """Return the URL of the page of a delivery."""
+    return path("sandboxes", sandbox, "deliveries", delivery)
+
+
+def doctor_url() -> str:
+    """Return the URL of the page that says why a signature does not verify."""
+    return path("signature")
+
+
 LOGIN: Final = path("login")
 LOGOUT: Final = path("logout")
