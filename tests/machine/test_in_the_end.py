@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from bugzoo.adapter import ZooMerchant
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
 
 from paydouble.stateful import Merchant, MerchantBug, Play
@@ -111,6 +112,12 @@ def test_a_job_does_not_repeat_a_refused_request() -> None:
     assert found is not None
     assert "repeated a request that was refused for good, under a new key" in found
     assert verdict(SmallShop, "pay(1, 'unknown code')", "wait('10m')", "retry()", "wait('10m')") is None
+
+
+def test_a_refusal_that_a_killed_process_never_saw_may_be_asked_for_again() -> None:
+    """After two days, under a new key, since the old one is forgotten."""
+    for at in range(6):
+        assert verdict(ZooMerchant, f"pay(1, 'unknown code', meanwhile='dies', at={at})", "outage('50h')") is None
 
 
 class Closes(SmallShop):

@@ -75,7 +75,8 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
 
     The requests that repeat one begin at a position of the journal.
     """
-    waiting = {order.id for order in orders if not order.was_clicked_again}
+    # A merchant that was killed may not know of the refusal, and after hours its key may be too old.
+    waiting = {order.id for order in orders if not (order.was_clicked_again or order.given_up)}
     refused: dict[str, RequestEntry] = {}
     for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
         order = _order_of(entry) if entry.operation == "deposit-creation" else None
