@@ -27,7 +27,14 @@ from hypothesis import HealthCheck, Phase
 
 from paydouble.stateful import Merchant, MerchantMachine
 
-SHOPS = {"flask": "FlaskAdapter", "fastapi": "FastapiAdapter", "django": "DjangoAdapter"}
+SHOPS = {
+    "flask": "FlaskAdapter",
+    "fastapi": "FastapiAdapter",
+    "django": "DjangoAdapter",
+    "aiohttp": "AiohttpAdapter",
+    "worker": "WorkerAdapter",
+    "event": "EventAdapter",
+}
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
 # Those of guides/machine.
