@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from decimal import Decimal
 
 import httpx
@@ -121,3 +122,25 @@ def test_nothing_is_refunded_before_it_is_paid() -> None:
     """The shop rejects a refund without money."""
     with pytest.raises(Rejected):
         Play().shop.refund("order-1", "r-1", Decimal(1))
+
+
+def deposits_after_a_limit(play: Play) -> int:
+    """Lose the reply to a deposit, limit its retry, and click again; returns the number of pay-ins."""
+    play.sandbox.webhook.change(notification_url=None)
+    play.sandbox.faults.add("connection_reset", operation="deposit-creation", phase="after_commit", times=1)
+    play.sandbox.faults.add("error", status=429, operation="deposit-creation", skip=1, times=1)
+    with follow_time(play.sandbox):
+        for _ in range(2):
+            with suppress(Rejected):
+                play.shop.pay("order-1")
+    return len(play.sandbox.pay_ins.list())
+
+
+def test_a_limit_is_waited_for() -> None:
+    """A deposit whose reply was lost keeps its key over a rate limit."""
+    assert deposits_after_a_limit(Play()) == 1
+
+
+def test_a_limit_that_counts_as_a_refusal_makes_two_deposits() -> None:
+    """The harm of `limit_is_refusal`: the next click has a new key."""
+    assert deposits_after_a_limit(Play("limit_is_refusal")) == 2

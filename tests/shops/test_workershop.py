@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -151,3 +152,79 @@ def test_the_application_refuses_what_is_not_signed() -> None:
     list(application(Play().shop)(environ, lambda status, _headers: statuses.append(status)))
 
     assert statuses == ["400 -"]
+
+
+def refunded_after_a_lost_reply(play: Play) -> Decimal:
+    """Refund ten; the reply is lost, and no webhook comes before the job runs again. Returns what the payer gets."""
+    with follow_time(play.sandbox):
+        play.shop.pay("order-1")
+        play.wait()
+        play.sandbox.webhook.change(notification_url=None)
+        play.sandbox.faults.add("connection_reset", operation="refund-creation", phase="after_commit", times=1)
+        play.shop.refund("order-1", "r-1", Decimal("10.00"))
+        play.wait()
+        play.wait()
+    return Decimal(str(play.sandbox.pay_ins.list()[0].document["refunded_amount"]))
+
+
+def test_a_refund_is_sent_again_with_its_key() -> None:
+    """A lost reply refunds once."""
+    assert refunded_after_a_lost_reply(Play()) == 10
+
+
+def test_a_refund_with_a_new_key_is_doubled() -> None:
+    """The harm of `refund_new_key`: the payer gets the money twice."""
+    assert refunded_after_a_lost_reply(Play("refund_new_key")) == 20
+
+
+def deposits_after_a_conflict(play: Play) -> int:
+    """Lose the reply to a deposit, and answer its retry with 409; returns the number of pay-ins."""
+    play.sandbox.webhook.change(notification_url=None)
+    play.sandbox.faults.add("connection_reset", operation="deposit-creation", phase="after_commit", times=1)
+    play.sandbox.faults.add("error", status=409, operation="deposit-creation", skip=1, times=1)
+    with follow_time(play.sandbox):
+        play.shop.pay("order-1")
+        for _ in range(4):
+            play.wait("30s")
+    return len(play.sandbox.pay_ins.list())
+
+
+def test_a_conflict_leaves_one_deposit() -> None:
+    """The key stays what it is."""
+    assert deposits_after_a_conflict(Play()) == 1
+
+
+def test_a_new_key_after_a_conflict_is_a_second_deposit() -> None:
+    """The harm of `conflict_new_key`: two deposits for one order."""
+    assert deposits_after_a_conflict(Play("conflict_new_key")) == 2
+
+
+def mails_after_a_rollback(play: Play) -> int:
+    """Let the database fail at the end of the transaction that books a payment; returns the number of mails."""
+    failures = iter([True])
+    done = play.worker.done
+
+    def fail_once(job: sqlite3.Row) -> None:
+        done(job)
+        if play.worker.standing("order-1") == "paid" and next(failures, False):
+            raise sqlite3.OperationalError("disk I/O error")
+
+    with follow_time(play.sandbox):
+        play.shop.pay("order-1")
+        play.sandbox.clock.advance("1h")
+        play.worker.__dict__["done"] = fail_once
+        with pytest.raises(sqlite3.OperationalError):
+            play.worker.work()
+        play.wait()
+        play.wait()
+    return len(play.mails.sent)
+
+
+def test_a_rollback_sends_one_mail() -> None:
+    """The mail is a job of its own, with an id that the provider knows."""
+    assert mails_after_a_rollback(Play()) == 1
+
+
+def test_a_mail_inside_the_transaction_is_sent_twice() -> None:
+    """The harm of `mail_before_commit`: the customer gets two confirmations."""
+    assert mails_after_a_rollback(Play("mail_before_commit")) == 2
