@@ -74,7 +74,7 @@ def over_sockets(merchant: type[ZooMerchant], **members: Any) -> type[ZooMerchan
 Served = over_sockets(ZooMerchant)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _ended() -> Iterator[None]:
     yield
     SENDER.close()
@@ -332,6 +332,17 @@ def test_webhooks_wait_for_a_shop_that_must_not_be_entered_twice() -> None:
 
 
 # What is wrong with a shop
+
+
+def test_a_shop_that_does_not_follow_as_it_says_is_named() -> None:
+    """It verifies by the computer's clock, though its adapter promises the play's."""
+
+    class ByTheWall(Served):  # type: ignore[misc, valid-type] # made above
+        def start(self) -> None:
+            super().start()
+            self.receiver.service = RealTime(self.service)
+
+    assert verdict(ByTheWall).endswith("let it ask for the time at service.clock_url, or leave follows_time out")
 
 
 def verdict(merchant: type[Merchant], *steps: Step, **options: Any) -> str:

@@ -35,9 +35,12 @@ _CALLS_FOR_AN_ORDER: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
+)
+_FOLLOW: Final = (
     "set follows_time = True in the adapter, which needs time-machine, or let the merchant's code take the time from "
     "service.now()"
 )
+_ASK: Final = "let it ask for the time at service.clock_url, or leave follows_time out"
 _View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
 
 
@@ -220,7 +223,7 @@ class Driver:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
             self.add_finding(Rule.ANSWER, f"takes {took:g} s to answer {words}; {limit}")
         if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
-            self._crashed(_WALL_CLOCK)
+            self._crashed(_WALL_CLOCK + (_FOLLOW if self.shop is None else _ASK))
         else:
             self._judge(status, expectation, words, excused=excused)
         if expectation != ACCEPT and activity == self._activity and before != self._view():
