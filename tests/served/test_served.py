@@ -419,6 +419,19 @@ def _fault(document: dict[str, Any]) -> Any:
     return parse_fault(document)
 
 
+def test_a_shop_that_waits_for_the_time_to_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It only passes when somebody sleeps, so that a loop that asks for it does not end."""
+    monkeypatch.setattr("paydouble.stateful.adapter_threads._MOST_LOOKS", 50)
+
+    class Polls(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            until = self.service.now() + 2
+            while self.service.now() < until:
+                pass
+
+    assert verdict(Polls).startswith("The merchant hangs: pay(order-1) has not come back; it asks for the time again")
+
+
 def test_an_endless_loop_is_ended() -> None:
     """The process is started again, so that nothing of it reaches the next play."""
     restarts: list[None] = []
@@ -486,13 +499,15 @@ def test_an_adapter_without_a_receiver_is_named(nothing_left: None) -> None:
 
 def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
     """It may take longer than another call, as a process starts."""
+    released = threading.Event()
 
     class HangsAtOnce(Served):  # type: ignore[misc, valid-type] # made above
         def __init__(self, service: Any) -> None:
-            threading.Event().wait(2)
+            released.wait(60)
 
     with pytest.raises(AdapterMisfit, match="hangs while it is being made"):
         Play(HangsAtOnce, patience_seconds=0.01)
+    released.set()
 
 
 # A whole run

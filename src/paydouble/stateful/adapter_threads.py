@@ -35,7 +35,10 @@ _SLICES: Final = 10
 # How many limits a shop may wait for one answer that a fault holds back: 120 s by default, as in process.
 _LIMITS_OF_AN_ANSWER: Final = 12
 _JOIN_SECONDS: Final = 1.0
+# A shop reads the clock a few times for each request.
+_MOST_LOOKS: Final = 5000
 _NO_TIMEOUT: Final = "it waits for an answer that does not come, so its HTTP client seems to have no timeout"
+_ONLY_LOOKS: Final = "it asks for the time again and again, which passes only while it sleeps by the play's clock"
 
 
 class PlayEnded(Exception):
@@ -43,9 +46,10 @@ class PlayEnded(Exception):
 
 
 class _Job:
-    def __init__(self, work: Callable[[], Any], *, from_socket: bool) -> None:
+    def __init__(self, work: Callable[[], Any], *, from_socket: bool, only_looks: bool) -> None:
         self._work = work
         self._from_socket = from_socket
+        self.only_looks = only_looks
         self.done: Future[Any] = Future()
 
     def end(self) -> None:
@@ -108,7 +112,7 @@ class AdapterThreads:
         """
         worker = self._idle.pop() if self._idle else _Worker()
         future = worker.start(work, lambda _: self._jobs.put(None))
-        idle = held = 0
+        idle = held = looks = 0
         try:
             while not future.done():
                 try:
@@ -126,6 +130,10 @@ class AdapterThreads:
                 else:
                     if job is not None:
                         idle = held = 0
+                        looks = looks + 1 if job.only_looks else 0
+                        if looks > _MOST_LOOKS:
+                            self._unanswered.append(job)
+                            raise Hanging(_ONLY_LOOKS)
                         self._do(job)
         except BaseException:
             self._left_behind.append(worker)
@@ -133,13 +141,13 @@ class AdapterThreads:
         self._idle.append(worker)
         return future.result()
 
-    def do(self, work: Callable[[], T], *, from_socket: bool = False) -> Future[T]:
-        """Have a job done in the machine's thread, and return its future.
+    def do(self, work: Callable[[], T], *, from_socket: bool = False, only_looks: bool = False) -> Future[T]:
+        """Have a job done in the machine's thread, and return its future. One that `only_looks` changes nothing.
 
         When the play has ended or the process was killed, the future has `PlayEnded`, or None when the job came
         `from_socket`. What ends a call of the merchant is raised by `run` for such a job, and by the future otherwise.
         """
-        job = _Job(work, from_socket=from_socket)
+        job = _Job(work, from_socket=from_socket, only_looks=only_looks)
         if threading.get_ident() == self._owner:
             job.run()
             return job.done

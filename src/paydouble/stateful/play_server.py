@@ -224,18 +224,21 @@ class _PlayHost:
             found = _clock_route(method, target)
             body, _ = await read_body(request, BODY_LIMIT, self.bodies)
             play = self._playing()
-            document = await self.do(lambda: _clock_call(play, found, query, body, self.reached))
+            document = await self.do(
+                lambda: _clock_call(play, found, query, body, self.reached), only_looks=method == "GET"
+            )
         except ControlError as error:
             return reply(error.status, error.document())
         if document is None:
             return await wire_faults.perform(request, _NO_ANSWER, Wire("reset"))
         return reply(200, document)
 
-    async def do(self, work: Callable[[], T]) -> T | None:
+    async def do(self, work: Callable[[], T], *, only_looks: bool = False) -> T | None:
         """Have the machine's thread do something; None when the play has ended or the process was killed."""
         play = self._playing()
         # A client that disconnects changes nothing: its request is carried out.
-        return await asyncio.shield(asyncio.wrap_future(play.threads.do(work, from_socket=True)))
+        done = play.threads.do(work, from_socket=True, only_looks=only_looks)
+        return await asyncio.shield(asyncio.wrap_future(done))
 
     def _playing(self) -> ServedPlay:
         assert self.play is not None  # noqa: S101 - a connection is reset without one
