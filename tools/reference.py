@@ -27,6 +27,7 @@ from paydouble.web.control.journal import RequestMatch
 from paydouble.web.control.openapi import COMPONENTS
 from paydouble.web.control.routes import ROUTES
 from paydouble.yamlfile.schema import attribute_docs, written
+from reference_adapter import adapter_page
 from reference_assumptions import assumptions_section, link
 from reference_cli import command_line_page
 from reference_errors import errors_page
@@ -345,6 +346,7 @@ def main() -> int:
     """Write the pages and the schema of scenarios, or with `--check` report which are out of date."""
     stale = []
     for path, text in {
+        PAGES / "adapter.md": adapter_page(),
         PAGES / "command-line.md": command_line_page(),
         PAGES / "errors.md": errors_page(),
         PAGES / "settings.md": settings_page(),

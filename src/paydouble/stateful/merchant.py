@@ -125,7 +125,7 @@ class Merchant:
         self.service = service
 
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
-        """Note an order that is to be paid."""
+        """Note an order that is to be paid; `currency` is its ISO 4217 code, such as `EUR`."""
         raise NotImplementedError
 
     def pay(self, order_id: str) -> None:
@@ -158,7 +158,7 @@ class Merchant:
         """Run the background jobs that are due: queued work, reconciliation."""
 
     def balance(self, order_id: str) -> Decimal | None:
-        """Return the money that the merchant has of an order; None when it keeps no balance."""
+        """Return the money that the merchant has of an order, in its currency; None when it keeps no balance."""
 
     def shipments(self, order_id: str) -> int | None:
         """Return how often an order was fulfilled; None when the merchant does not count."""
