@@ -99,7 +99,10 @@ class Merchant:
     """
 
     receiver_url: str | None = None
-    """Where webhooks are posted over real sockets, when `receive` is not written. Signed by the machine's time."""
+    """Where webhooks are posted over real sockets, when `receive` is not written.
+
+    They are signed by the clock of this computer, unless the merchant follows the play's time.
+    """
     retries_by_itself: ClassVar[bool] = True
     """Whether a request that was lost once is sent again without the customer (contract section 7)."""
     interleaves: ClassVar[bool] = True
