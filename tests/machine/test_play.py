@@ -18,6 +18,7 @@ from paydouble.stateful.troubles import (
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
@@ -66,7 +67,7 @@ def test_a_correct_merchant_survives_the_provider(scenario: str, what: str) -> N
 
 
 @pytest.mark.parametrize("trouble", REFUND_TROUBLES)
-@pytest.mark.parametrize("meanwhile", ["none", "second click", "dies"])
+@pytest.mark.parametrize("meanwhile", REFUND_MEANWHILE)
 def test_a_correct_merchant_survives_refunds(trouble: str, meanwhile: str) -> None:
     """None is made twice."""
     with Play(ZooMerchant) as play:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import Any, ClassVar, Final
 
 import pytest
 from bugzoo.adapter import ZooMerchant
@@ -10,17 +11,22 @@ from bugzoo.receiver import Receiver
 
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
-from paydouble.payments.resources import PayIn
+from paydouble.payments.resources import PayIn, Refund
 from paydouble.stateful import MerchantBug, Play, Webhook
-from paydouble.stateful.crafted import CRAFTED
+from paydouble.stateful.coverage import Trial
+from paydouble.stateful.crafted import AHEAD, CRAFTED
 from paydouble.stateful.troubles import (
     DURATIONS,
     INJECTED,
+    JOB_INTERRUPTIONS,
     POST_TROUBLES,
     READ_TROUBLES,
     WEBHOOK_TROUBLES,
     Trouble,
 )
+
+
+HOUR: Final = 3_600_000
 
 
 def _attempts(play: Play) -> int:
@@ -54,6 +60,55 @@ def test_the_pause_is_that_of_the_429_that_comes() -> None:
         play.order()
         play.pay(trouble="429 without headers", lasts="end")
         play.pay(trouble="429 with requests left")
+
+
+@pytest.mark.parametrize(("lasts", "attempts"), [(0, 2), (1, 2), (2, 3), (6, 5), ("end", 5)])
+def test_a_trouble_of_a_refund_lasts_for_so_many_replies(lasts: int | str, attempts: int) -> None:
+    """As one of a deposit; requested again it meets the one that lasts to the end, which the end removes."""
+    with Play(ZooMerchant) as play:
+        play.pay()
+        play.wait("10s")
+        before = _attempts(play)
+        play.refund(1, "half", "request lost", lasts=lasts)
+        assert _attempts(play) - before == attempts
+        again = _attempts(play)
+        play.refund_again()
+        assert (_attempts(play) - again > 1) == (lasts == "end")
+
+
+@pytest.mark.parametrize(("lasts", "met"), [(0, 2), (1, 1), (6, 6), ("end", 9)])
+def test_a_trouble_of_reads_lasts_for_so_many_answers(lasts: int | str, met: int) -> None:
+    """Or to the end; without a number it has its own."""
+    with Play(ZooMerchant) as play:
+        play.pay()
+        play.reads("lost", lasts=lasts)
+        for _ in range(9):
+            play.returns()
+        reads = [entry for entry in play.sandbox.journal.requests.entries if entry.method == "GET"]
+        assert sum(bool(entry.faults) for entry in reads[:9]) == met
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(("lasts", "lost_then"), [(0, 0), (1, 1), (2, 2), ("end", 2)])
+def test_a_line_stays_dead_for_so_many_replies(lasts: int | str, lost_then: int, restarted: bool) -> None:
+    """A correct merchant charges once however long it lasts."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.dead_line(1, "25h", restarted=restarted, lasts=lasts)
+        entries = list(play.sandbox.journal.requests.entries)
+        lost = [entry for entry in entries if entry.at - entries[0].at > 24 * HOUR and entry.faults]
+        assert len(lost) == lost_then
+        play.retry()
+
+
+def test_another_refund_comes_meanwhile() -> None:
+    """Both are made once, if both together are not too much."""
+    for share, made in (("half", 2), ("most", 1)):
+        with Play(ZooMerchant) as play:
+            play.pay()
+            play.wait("10s")
+            play.refund(1, share, meanwhile="another refund", at=1)
+            assert play.sandbox.ledger.count(Refund) == made
 
 
 def test_an_unknown_duration_is_refused() -> None:
@@ -177,6 +232,53 @@ def test_each_crafted_webhook_finds_its_mistake(how: str, dialect: str) -> None:
             with pytest.raises(found):
                 play.inject(how)
         play.close()
+
+
+class NotesBeforeItVerifies(Receiver):
+    """Notes the id of an event before it has verified it."""
+
+    def receive(self, webhook: Webhook) -> int:
+        found = re.search(rb'"id": ?"(evt_[^"]*)"', webhook.body)
+        seen = type(self).seen
+        if found and (found[1], id(self.service)) in seen:
+            return 200
+        seen.update([(found[1], id(self.service))] if found else [])
+        return super().receive(webhook)
+
+    seen: ClassVar[set[tuple[bytes, int]]] = set()
+
+
+@pytest.mark.parametrize("how", AHEAD)
+def test_what_comes_ahead_does_not_hide_the_true_event(how: str) -> None:
+    """The correct receiver refuses it and takes the true one; one that notes ids too early loses it."""
+    names_it = how not in {"other id", "unknown order"}
+    for receiver in (Receiver, NotesBeforeItVerifies):
+        merchant = type("Shop", (ZooMerchant,), {"receiver_part": receiver})
+        play = Play(merchant, shows="at once")
+        play.order()
+        play.pay()
+        play.pass_time("5s")
+        play.webhook_ahead(how)
+        if receiver is NotesBeforeItVerifies and names_it:
+            with pytest.raises(MerchantBug):
+                play.pass_time("5s")
+        else:
+            play.pass_time("5s")
+            assert Trial("webhook ahead", how, "open", "none") in play.trials
+        play.close()
+
+
+@pytest.mark.parametrize("what", JOB_INTERRUPTIONS)
+def test_a_correct_merchant_survives_interrupted_jobs(what: str) -> None:
+    """At every point of their code."""
+    for at in range(8):
+        with Play(ZooMerchant) as play:
+            play.interrupt_jobs(what)  # there is no order yet
+            play.pay(1, "reply lost", lasts=6)
+            play.pass_time("10m")
+            play.interrupt_jobs(what, at)
+            play.wait("10s")
+            assert play.status() == "paid"
 
 
 class Entered(ZooMerchant):

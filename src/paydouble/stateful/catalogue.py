@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.coverage import Coverage, Trial
+from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
@@ -31,9 +32,11 @@ from paydouble.stateful.troubles import (
     DIALECTS,
     DURATIONS,
     INJECTED,
+    JOB_INTERRUPTIONS,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
@@ -70,12 +73,15 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _charges,
         _forgeries,
         _durations,
+        _ahead,
         _events,
         _interruptions,
+        _jobs,
         _losses,
         _refunds,
         _provider,
         _acknowledged,
+        _silence,
         _reads,
         _forms,
         _several_orders,
@@ -119,6 +125,10 @@ def _charges() -> Iterator[CataloguePlay]:
     for time in ("1h", "25h", "80h"):
         for restarted in (False, True):
             yield CataloguePlay((_ORDER, step("dead_line", 1, time, restarted=restarted)))
+    for lasts in filter(None, DURATIONS):
+        for restarted in (False, True):
+            long = step("dead_line", 1, "25h", restarted=restarted, lasts=lasts)
+            yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "it lasts longer")
     for scenario in SCENARIOS:
         yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), _SETTLE))
         yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
@@ -147,6 +157,20 @@ def _forgeries() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, step("inject", how, which)), "it is like an older event")
 
 
+def _ahead() -> Iterator[CataloguePlay]:
+    # What is refused must not make the receiver drop the true event that follows.
+    for how in AHEAD:
+        ahead = step("webhook_ahead", how)
+        yield CataloguePlay((_ORDER, _PAY, step("pass_time", "5s"), ahead, step("pass_time", "5s")))
+        yield CataloguePlay((_ORDER, _PAY, step("pass_time", "5s"), ahead, step("pass_time", "5s"), _WORK_OFF))
+        yield CataloguePlay((_ORDER, ahead, _PAY, _SETTLE))
+        refund = (ahead, step("refund", 1, "half"), step("pass_time", "10s"), _WORK_OFF)
+        yield CataloguePlay((*_PAID, *refund), "an event of a refund can be lost as well")
+    for how in INJECTED:
+        before = (step("pass_time", "5s"), step("inject", how), step("pass_time", "5s"), _WORK_OFF)
+        yield CataloguePlay((_ORDER, _PAY, *before), "the true success comes later")
+
+
 def _events() -> Iterator[CataloguePlay]:
     for trouble in WEBHOOK_TROUBLES:
         yield CataloguePlay((_ORDER, step("webhooks", trouble), _PAY, _SETTLE))
@@ -154,7 +178,7 @@ def _events() -> Iterator[CataloguePlay]:
         # Only the success is disturbed, and no background job runs before it is looked at.
         later = (step("pass_time", "5s"), step("webhooks", trouble), step("pass_time", "5s"))
         yield CataloguePlay((_ORDER, _PAY, *later))
-        yield CataloguePlay((_ORDER, _PAY, *later, _WORK_OFF))
+        yield CataloguePlay((_ORDER, _PAY, *later, _WORK_OFF), "a job works on it")
     for trouble in WEBHOOK_TROUBLES:
         disturbed = step("webhooks", trouble)
         for scenario in SCENARIOS[1:]:
@@ -181,6 +205,42 @@ def _interruptions() -> Iterator[CataloguePlay]:
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _RESTART, _WORK_OFF), "queued work outlives a process")
 
 
+def _jobs() -> Iterator[CataloguePlay]:
+    # Each with work that waits: events that only a job applies, a deposit or a refund without a reply.
+    waiting = (
+        ((_ORDER, _PAY, step("wait", "5s"), step("pass_time", "5s")), ""),
+        ((_ORDER, step("pay", 1, "reply lost", lasts=6), step("pass_time", "10m")), "a deposit has no reply"),
+        ((*_PAID, step("refund", 1, "half", "reply lost", lasts=6), step("pass_time", "10m")), "a refund has no reply"),
+    )
+    for first, reason in waiting:
+        for what in JOB_INTERRUPTIONS:
+            for at in POINTS:
+                yield CataloguePlay((*first, step("interrupt_jobs", what, at), _SETTLE), reason)
+
+
+def _silence() -> Iterator[CataloguePlay]:
+    # Without any event only reads tell, also of what changes after the merchant had no reason to ask any more.
+    silent = step("webhooks", "drop all")
+    why = "reads are all that tells"
+    for share in SHARES:
+        yield CataloguePlay((*_PAID, silent, step("refund", 1, share), _SETTLE), why)
+    for what in PROVIDER_ACTS:
+        yield CataloguePlay((*_PAID, silent, step("provider", "dispute"), step("provider", what), _SETTLE), why)
+        refunded = (*_PAID, step("refund"), _SETTLE)
+        yield CataloguePlay((*refunded, silent, step("provider", what), _SETTLE), why)
+    won = (step("provider", "dispute"), step("provider", "dispute won"), _SETTLE)
+    yield CataloguePlay((*_PAID, silent, *won, step("provider", "dispute reopened"), _SETTLE), why)
+    for scenario in SCENARIOS[1:]:
+        ended = (step("pay", 1, scenario=scenario), step("wait", "25h"))
+        for others in ((), (_RETRY, _SETTLE), (_RETRY, step("provider", "fails"), _SETTLE)):
+            late = (silent, step("provider", "late money"), _SETTLE)
+            yield CataloguePlay((_ORDER, *ended, *others, *late), "money comes late, and only reads tell")
+            yield CataloguePlay((_ORDER, silent, *ended, *others, *late), "no event tells of any attempt")
+    for paid in (_PAY, step("pay", 1, "reply lost", lasts=6)):
+        # The deposit is no longer among the newest.
+        yield CataloguePlay((_ORDER, silent, paid, step("crowd"), _SETTLE), "reads are all that tells, and have pages")
+
+
 def _losses() -> Iterator[CataloguePlay]:
     for time in ("1h", "50h", "80h"):
         yield CataloguePlay((_ORDER, _PAY, step("outage", time)))
@@ -198,8 +258,17 @@ def _refunds() -> Iterator[CataloguePlay]:
     for trouble in REFUND_TROUBLES:
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), _SETTLE))
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), step("refund_again"), _SETTLE))
-    for what in MEANWHILE:
-        yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what), _SETTLE))
+    for what in REFUND_MEANWHILE:
+        for at in POINTS if what != "none" else (0,):
+            yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what, at=at), _SETTLE))
+            again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), _SETTLE)
+            yield CataloguePlay((*_PAID, *again), "the refund is requested again, and is more than a half")
+    for trouble in REFUND_TROUBLES:
+        for lasts in filter(None, DURATIONS if trouble != "none" else ()):
+            long = step("refund", 1, "half", trouble, lasts=lasts)
+            yield CataloguePlay((*_PAID, long, _SETTLE), "it lasts longer")
+            yield CataloguePlay((*_PAID, long, step("refund_again"), _SETTLE), "the refund outlasts the trouble")
+            yield CataloguePlay((*_PAID, long, _RESTART, step("refund_again"), _SETTLE), "its key outlasts the process")
     yield CataloguePlay((*_PAID, step("refund", 1, "half"), _SETTLE, step("refund", 1, "half"), _SETTLE))
     yield CataloguePlay((*_PAID, step("refund", 1, "most"), step("refund", 1, "most"), _SETTLE))
     yield CataloguePlay((_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1), _SETTLE))
@@ -272,6 +341,13 @@ def _reads() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, step("reads", trouble), _PAY, step("returns"), _SETTLE))
         declined = step("pay", 1, scenario="card-declined")
         yield CataloguePlay((_ORDER, declined, step("pass_time", "10s"), step("reads", trouble), _RETRY, _SETTLE))
+        for lasts in filter(None, DURATIONS):
+            long = step("reads", trouble, lasts=lasts)
+            yield CataloguePlay((*_PAID, long, step("returns"), _SETTLE), "it lasts longer")
+            yield CataloguePlay((_ORDER, step("pay", 1, "reply lost"), long, _RETRY, _SETTLE), "it lasts longer")
+            yield CataloguePlay(
+                (_ORDER, step("webhooks", "drop all"), _PAY, _SETTLE, long, _SETTLE), "reads that tell are behind"
+            )
         for paid in (_PAY, step("pay", 1, "reply lost"), step("pay", 1, "reply lost", lasts=6)):
             told = (step("pass_time", "5s"), step("reads", trouble), step("returns"), step("pass_time", "5s"))
             yield CataloguePlay((_ORDER, paid, *told, step("returns"), _RETRY, _SETTLE), "a read races with an event")

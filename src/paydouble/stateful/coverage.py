@@ -11,13 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
     INJECTED,
+    JOB_INTERRUPTIONS,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
@@ -28,10 +31,12 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "POST": tuple(POST_TROUBLES),
         "refund": tuple(REFUND_TROUBLES),
-        "meanwhile": tuple(MEANWHILE),
+        "meanwhile": tuple({**MEANWHILE, **REFUND_MEANWHILE}),
         "injected webhook": tuple(INJECTED),
         "webhooks": tuple(WEBHOOK_TROUBLES),
         "interrupted webhook": tuple(WEBHOOK_INTERRUPTIONS),
+        "webhook ahead": tuple(AHEAD),
+        "interrupted job": tuple(JOB_INTERRUPTIONS),
         "reads": tuple(READ_TROUBLES),
         "provider": tuple(PROVIDER_ACTS),
         "scenario": tuple(SCENARIOS),
@@ -47,6 +52,8 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "injected webhook": frozenset({"inject"}),
         "webhooks": frozenset({"webhooks"}),
         "interrupted webhook": frozenset({"interrupt_webhook"}),
+        "webhook ahead": frozenset({"webhook_ahead"}),
+        "interrupted job": frozenset({"interrupt_jobs"}),
         "reads": frozenset({"reads"}),
         "provider": frozenset({"provider"}),
         "scenario": frozenset({"pay"}),
@@ -61,6 +68,8 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "meanwhile": "no call reached the point",
         "reads": "no read met it",
         "webhooks": "no event met it",
+        "webhook ahead": "no event met it",
+        "interrupted job": "no job reached such a point; service.checkpoint() marks one",
         "interrupted webhook": "the receiver reached no such point; service.checkpoint() marks one",
     }
 )

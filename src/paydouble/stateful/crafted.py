@@ -125,3 +125,36 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
         ),
     }
 )
+
+
+def _wrong_secret(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
+    return sign(body, "whsec_of_somebody_else", now), body
+
+
+def _too_old(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    return sign(body, secret, now - DEFAULT_TOLERANCE_SECONDS - 10), body
+
+
+def _no_digest(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
+    return f"t={now}", body
+
+
+def _half_a_body(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    half = body[: len(body) // 2]
+    return sign(half, secret, now), half
+
+
+AHEAD: Final[Mapping[str, Crafted]] = MappingProxyType(
+    {
+        # A receiver that notes an id before it has verified drops the true event as a repetition.
+        "wrong secret": Crafted("a copy of it under a wrong secret", _wrong_secret),
+        "310 seconds old": Crafted("a copy of it that was signed 310 seconds ago", _too_old),
+        "no digest": Crafted("a copy of it without a digest", _no_digest),
+        # The id is readable in the first half.
+        "half a body": Crafted("its first half, validly signed", _half_a_body),
+        "forged success": Crafted("a success that is forged under its id", _known_id),
+        "other id": Crafted("a success that is forged under another id", _half_right),
+        "unknown order": Crafted("an event for an order that this shop does not have", CRAFTED["unknown order"].make),
+    }
+)
+"""What comes just ahead of a true webhook, which must still have its effect."""

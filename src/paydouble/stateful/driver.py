@@ -77,6 +77,8 @@ class Driver:
         """Whether the latest call came back without a refusal or an exception."""
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
+        self.ahead: Callable[[Webhook], Webhook] | None = None
+        """What makes the webhook that comes just ahead of the next one."""
         self.answers: list[tuple[str, int | None, int]] = []
         """The type of each event that was handed over, the status of the answer (None when there was none), and the
         number of requests until then."""
@@ -204,6 +206,10 @@ class Driver:
         if self.down:
             raise Unreachable
         expectation, words = receiving.classify(webhook, self.double.sandbox, self.now() // 1000)
+        if self.ahead is not None and expectation == ACCEPT and not self._depth:
+            make, self.ahead = self.ahead, None
+            with suppress(Unreachable):
+                self.receive(make(webhook))
         self.expectation = expectation
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
@@ -330,11 +336,16 @@ class Driver:
 
     def hand_over(self, delivery: Delivery, header: str, body: bytes) -> None:
         """Hand a webhook to the receiver that is like an earlier one, with another signature and body."""
-        name = self.double.sandbox.settings.webhooks.signature_header
         attempt = delivery.attempts[-1]
-        headers = tuple((key, header if key == name else value) for key, value in attempt.headers)
+        earlier = Webhook(attempt.url, attempt.headers, body, delivery, attempt.number + 1)
         with suppress(Unreachable):
-            self.receive(Webhook(attempt.url, headers, body, delivery, attempt.number + 1))
+            self.receive(self.with_header(earlier, header, body))
+
+    def with_header(self, webhook: Webhook, header: str, body: bytes) -> Webhook:
+        """Return a webhook with another signature header and body."""
+        name = self.double.sandbox.settings.webhooks.signature_header
+        headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
+        return replace(webhook, headers=headers, body=body)
 
     def _answer(self, webhook: Webhook) -> int | None:  # noqa: PLR0911 - one for each way to fail
         """Return the status of the merchant's answer, or None when its process was killed."""
@@ -395,10 +406,7 @@ class Driver:
         return answer is not None and 200 <= answer < 300  # noqa: PLR2004 - HTTP
 
     def _signed(self, webhook: Webhook, body: bytes, at: int) -> Webhook:
-        name = self.double.sandbox.settings.webhooks.signature_header
-        header = signing.sign(body, self.service.webhook_secret, at)
-        headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
-        return replace(webhook, headers=headers, body=body)
+        return self.with_header(webhook, signing.sign(body, self.service.webhook_secret, at), body)
 
     def _view(self) -> _View:
         merchant = self.shown

@@ -17,7 +17,7 @@ merchant. Each is still played alone; in combinations with something else the fi
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import VOCABULARY
@@ -45,7 +45,9 @@ _TABLES: Final = {
 _CLICKS: Final = frozenset({"pay", "retry", "refund"})
 _ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES}
 """Commands whose troubles wait for what comes in a later step."""
-_AT_POINTS: Final = frozenset({"second click", "dies"})
+_JOBS: Final = Step("interrupt_jobs")
+"""Jobs that are not interrupted."""
+_AT_POINTS: Final = frozenset({"second click", "another refund", "dies"})
 
 
 class _Place(NamedTuple):
@@ -98,7 +100,8 @@ class PlaySeen:
             _StepSeen(
                 empty=len(play.story.calls) == self._calls,
                 interrupted=any(
-                    each.table == "meanwhile" and each.name != "none" for each in play.trials[self._tried :]
+                    each.table in {"meanwhile", "interrupted job"} and each.name != "none"
+                    for each in play.trials[self._tried :]
                 ),
                 fired=play.fired,
                 reached=play.reached,
@@ -124,7 +127,7 @@ class Equivalence:
     def __init__(self) -> None:
         """Start with nothing known."""
         self._reached: dict[tuple[_Place, Step], Points] = {}
-        self._fired: dict[tuple[_Place, Step], int] = {}
+        self._fired: dict[tuple[_Place, Step, tuple[Step, ...]], int] = {}
         self._empty: set[tuple[_Place, Step]] = set()
         self._refused: set[tuple[_Place, Step]] = set()
         self._unmet: set[tuple[_Place, Hashable, tuple[Step, ...]]] = set()
@@ -148,8 +151,13 @@ class Equivalence:
         # Of a play that would be alike it is not yet known what would act in it.
         before, _ = self._reduced(play)
         place = _Place(play.dialect)
+        armed = iter(seen.play.armed_fired)
         for number, (step, found) in enumerate(zip(play.steps, seen.steps, strict=False)):
             rest = play.steps[number + 1 :]
+            if step.command in _ARMED:
+                self._learn_duration(place, step, next(armed), rest)
+            elif step.command in _CLICKS:
+                self._learn_duration(place, step, found.fired, ())
             self._learn_step(place, step, found, rest, seen.play)
             place = place.after(self._reduced_step(place, step, rest)[0])
         if not play.reason:
@@ -163,9 +171,8 @@ class Equivalence:
             self._empty.add((place, step))
         if step.command in _CLICKS and not found.interrupted:
             self._reached[place, _without_interruption(_without_defaults(step))] = found.reached
-        times = _times(step)
-        if isinstance(times, int) and found.fired < times:
-            self._fired[place, _without_duration(_without_defaults(step))] = found.fired
+        if step.command == "interrupt_jobs" and not found.interrupted:
+            self._reached[place, _JOBS] = found.reached
         if step.command == "inject" and found.refused:
             self._refused.add((place, _newest(step)))
         acted = {trial.table for trial in play.trials}
@@ -173,6 +180,11 @@ class Equivalence:
             self._unmet.add((place, _meets(step), rest))
         if step.command == "interrupt_webhook" and "interrupted webhook" not in acted:
             self._interrupted[place, rest] = play.interrupted_points
+
+    def _learn_duration(self, place: _Place, step: Step, fired: int, rest: tuple[Step, ...]) -> None:
+        times = _times(step)
+        if isinstance(times, int) and fired < times:
+            self._fired[place, _without_duration(_without_defaults(step)), rest] = fired
 
     def _learn_reactions(self, play: CataloguePlay, seen: PlaySeen) -> None:
         did = tuple(each.did for each in seen.steps)
@@ -197,37 +209,35 @@ class Equivalence:
         return CataloguePlay(place.before, "", play.dialect), reasons
 
     def _reduced_step(self, place: _Place, step: Step, rest: tuple[Step, ...]) -> tuple[tuple[Step, ...], str]:
-        if (place, step) in self._empty:
+        if (place, step) in self._empty or (step.command in _ARMED and (place, _meets(step), rest) in self._unmet):
             return (), NOTHING
-        if step.command in _ARMED and (place, _meets(step), rest) in self._unmet:
-            return (), NOTHING
-        if step.command == "interrupt_webhook" and self._is_unreached(place, step, rest):
+        if step.command in _ARMED:
+            return self._reduced_duration(place, step, rest)
+        if step.command == "interrupt_webhook" and _is_unreached(step, self._interrupted.get((place, rest))):
             return (), UNREACHED
+        if step.command == "interrupt_jobs" and _is_unreached(step, self._reached.get((place, _JOBS))):
+            return (_JOBS,), UNREACHED
         if step.command == "inject":
             refused = (place, _newest(step)) in self._refused
             return (_newest(step) if refused or len(step.arguments) == 1 else step,), REFUSED if refused else ""
-        if step.command in _CLICKS:
-            return self._reduced_click(place, step)
-        return (step,), ""
-
-    def _is_unreached(self, place: _Place, step: Step, rest: tuple[Step, ...]) -> bool:
-        reached = self._interrupted.get((place, rest))
-        what, at = (*step.arguments, 0)[:2]
-        return reached is not None and at >= (reached.checkpoints if what == "database down" else reached.all)
+        return self._reduced_click(place, step) if step.command in _CLICKS else ((step,), "")
 
     def _reduced_click(self, place: _Place, step: Step) -> tuple[tuple[Step, ...], str]:
-        reason = ""
         step = _without_defaults(step)
         plain = _without_interruption(step)
         reached = self._reached.get((place, plain))
         options = dict(step.options)
         if reached is not None and options.get("meanwhile") in _AT_POINTS and options.get("at", 0) >= reached.all:
-            step, reason = plain, UNREACHED
+            return self._reduced_duration(place, plain, ())[0], UNREACHED
+        return self._reduced_duration(place, step, ())
+
+    def _reduced_duration(self, place: _Place, step: Step, rest: tuple[Step, ...]) -> tuple[tuple[Step, ...], str]:
+        reason = ""
         lasting = _without_duration(step)
         times = _times(step)
-        fired = self._fired.get((place, lasting))
+        fired = self._fired.get((place, lasting, rest))
         if isinstance(times, int) and fired is not None and fired < times:
-            times, reason = fired, reason or NO_LONGER
+            times, reason = fired, NO_LONGER
         return (lasting._replace(options=(*lasting.options, ("times", times))),), reason
 
     # A play with the first of all troubles to which the merchant reacts in the same way
@@ -292,25 +302,33 @@ def _meets(step: Step) -> Hashable:
     return step.command, json.dumps([fault.get("match") for fault in faults])
 
 
+def _is_unreached(step: Step, reached: Points | None) -> bool:
+    what, at = (*step.arguments, 0)[:2]
+    return reached is not None and at >= (reached.checkpoints if what == "database down" else reached.all)
+
+
+def _troubles(step: Step) -> Mapping[str, Trouble]:
+    return _ARMED.get(step.command, POST_TROUBLES)
+
+
 def _trouble(step: Step) -> Trouble | None:
-    return POST_TROUBLES.get(step.arguments[1]) if step.command in _CLICKS and len(step.arguments) > 1 else None
+    slot = _slot(step)
+    return _troubles(step)[step.arguments[slot[1]]] if slot is not None else None
 
 
 def _times(step: Step) -> int | str | None:
     trouble = _trouble(step)
     lasts: int | str = dict(step.options).get("lasts", 0)
-    if trouble is None or not trouble.faults:
-        return None
-    return lasts or trouble.faults[0].get("times")
+    return (lasts or trouble.faults[0].get("times")) if trouble is not None and trouble.faults else None
 
 
 def _without_duration(step: Step) -> Step:
     trouble = _trouble(step)
-    options = tuple(each for each in step.options if each[0] != "lasts")
+    plain = step._replace(options=tuple(each for each in step.options if each[0] != "lasts"))
     if trouble is None:
-        return step._replace(options=options)
-    same = (name for name, each in POST_TROUBLES.items() if _untimed(each) == _untimed(trouble))
-    return _with(step, 1, next(same))._replace(options=options)
+        return plain
+    same = next(name for name, each in _troubles(step).items() if _untimed(each) == _untimed(trouble))
+    return _with(plain, _TABLES[step.command][1], same)
 
 
 def _untimed(trouble: Trouble) -> list[dict[str, Any]]:

@@ -44,6 +44,8 @@ class Order:
     """Whether a request about it met a trouble, so that the merchant may not know which object belongs to it."""
     disturbed_to_the_end: bool = False
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
+    refunds_disturbed_to_the_end: bool = False
+    """The same of its refunds."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
 

@@ -56,6 +56,7 @@ from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import PRICES, CatalogueRun
 from paydouble.stateful.coverage import Coverage
+from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
@@ -66,9 +67,11 @@ from paydouble.stateful.troubles import (
     DIALECTS,
     DURATIONS,
     INJECTED,
+    JOB_INTERRUPTIONS,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
@@ -102,6 +105,7 @@ _webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3
 _orders = st.integers(1, MOST_ORDERS)
 _points = st.integers(0, 7)
 """A point of the merchant's code; the first ones are those at which most is lost."""
+_durations = st.sampled_from(list(DURATIONS))
 _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 
 # Most payments succeed, since the rules about money need some.
@@ -265,11 +269,11 @@ class MerchantMachine(RuleBasedStateMachine):
         self.play.wait("10s")
 
     @_few_orders
-    @rule(price=_prices, time=st.sampled_from(["80h", "1h", "25h"]), restarted=st.booleans())
-    def buy_on_a_dead_line(self, price: tuple[str, str], time: str, restarted: bool) -> None:  # noqa: FBT001 - Hypothesis passes it
+    @rule(price=_prices, time=st.sampled_from(["80h", "1h", "25h"]), restarted=st.booleans(), lasts=_durations)
+    def buy_on_a_dead_line(self, price: tuple[str, str], time: str, restarted: bool, lasts: int | str) -> None:  # noqa: FBT001 - Hypothesis passes it
         """An order is placed, and the connection is lost while it is paid."""
         self.play.order(*price)
-        self.play.dead_line(len(self.play.orders), time, restarted=restarted)
+        self.play.dead_line(len(self.play.orders), time, restarted=restarted, lasts=lasts)
 
     @_few_orders
     @rule(price=_prices, refunds=st.sampled_from(REFUND_CHAINS), acts=st.sampled_from(PROVIDER_CHAINS))
@@ -301,7 +305,7 @@ class MerchantMachine(RuleBasedStateMachine):
         trouble=_post_troubles,
         meanwhile=st.sampled_from(list(MEANWHILE)),
         at=_points,
-        lasts=st.sampled_from(list(DURATIONS)),
+        lasts=_durations,
     )
     def pay(self, order: int, trouble: str, meanwhile: str, at: int, lasts: int | str) -> None:
         """A customer pays an order, paid or not."""
@@ -321,11 +325,13 @@ class MerchantMachine(RuleBasedStateMachine):
         order=_orders,
         share=st.sampled_from(["all", "half", "most"]),
         trouble=st.sampled_from(REFUND_TROUBLES),
-        meanwhile=st.sampled_from(["none", "second click", "dies"]),
+        meanwhile=st.sampled_from(list(REFUND_MEANWHILE)),
+        at=_points,
+        lasts=_durations,
     )
-    def refund(self, order: int, share: str, trouble: str, meanwhile: str) -> None:
+    def refund(self, order: int, share: str, trouble: str, meanwhile: str, at: int, lasts: int | str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
         """The merchant refunds an order."""
-        self.play.refund(order, share, self.preferred("refund", trouble), meanwhile=meanwhile)
+        self.play.refund(order, share, self.preferred("refund", trouble), meanwhile=meanwhile, at=at, lasts=lasts)
 
     @rule(order=_orders)
     def refund_again(self, order: int) -> None:
@@ -357,10 +363,20 @@ class MerchantMachine(RuleBasedStateMachine):
         """The merchant is restarted."""
         self.play.restart()
 
-    @rule(trouble=st.sampled_from(list(READ_TROUBLES)))
-    def reads(self, trouble: str) -> None:
+    @rule(trouble=st.sampled_from(list(READ_TROUBLES)), lasts=_durations)
+    def reads(self, trouble: str, lasts: int | str) -> None:
         """Reads are disturbed."""
-        self.play.reads(self.preferred("reads", trouble))
+        self.play.reads(self.preferred("reads", trouble), lasts=lasts)
+
+    @rule(what=st.sampled_from(list(JOB_INTERRUPTIONS)), at=_points)
+    def interrupt_jobs(self, what: str, at: int) -> None:
+        """Background jobs run, and are interrupted."""
+        self.play.interrupt_jobs(self.preferred("interrupted job", what), at)
+
+    @rule(how=st.sampled_from(list(AHEAD)))
+    def webhook_ahead(self, how: str) -> None:
+        """Something comes just ahead of the next webhook."""
+        self.play.webhook_ahead(self.preferred("webhook ahead", how))
 
     @rule(what=st.sampled_from(list(WEBHOOK_INTERRUPTIONS)), at=_points)
     def interrupt_webhook(self, what: str, at: int) -> None:

@@ -23,7 +23,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial
-from paydouble.stateful.crafted import Crafted
+from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Rule, by_cause
@@ -34,9 +34,11 @@ from paydouble.stateful.troubles import (
     DIALECTS,
     DURATIONS,
     INJECTED,
+    JOB_INTERRUPTIONS,
     MEANWHILE,
     POST_TROUBLES,
     READ_TROUBLES,
+    REFUND_MEANWHILE,
     SCENARIOS,
     SHARES,
     TO_THE_END,
@@ -46,7 +48,7 @@ from paydouble.stateful.troubles import (
     documents_of,
     faults_of,
 )
-from paydouble.stateful.verdicts import MerchantBug, ProcessKilled
+from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
 
 _ROUNDS: Final = 6
 _A_SECOND: Final = 1000
@@ -58,6 +60,14 @@ _TIMERS_AT_ONCE: Final = 25
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
 _settings: dict[str, Settings] = {}
+
+
+class _Disturbance(NamedTuple):
+    # What disturbs a refund.
+    trouble: str = "none"
+    meanwhile: str = "none"
+    at: int = 0
+    lasts: int | str = 0
 
 
 class _Pending(NamedTuple):
@@ -103,6 +113,8 @@ class Play:
         self._acknowledged = Acknowledged(self._box, shows)
         self.fired = 0
         """How often the faults of the latest click fired."""
+        self.armed_fired: list[int] = []
+        """At the end, how often those of each disturbance of reads or webhooks fired."""
         self.reached = Points()
         """How many points the merchant's code passed in the latest click or refund."""
         self._seen = 0
@@ -219,20 +231,32 @@ class Play:
         with self._step(f"The payer of {target.id} comes back to the shop", f"play.returns({number})"):
             self._driver.call("customer_returns", target.id)
 
-    def refund(self, order: int = 1, share: str = "all", trouble: str = "none", *, meanwhile: str = "none") -> None:
-        """The merchant refunds `all`, `most` (two thirds) or `half` of an order."""
+    def refund(  # noqa: PLR0913 - what can disturb a refund
+        self,
+        order: int = 1,
+        share: str = "all",
+        trouble: str = "none",
+        *,
+        meanwhile: str = "none",
+        at: int = 0,
+        lasts: int | str = 0,
+    ) -> None:
+        """The merchant refunds `all`, `most` (two thirds) or `half` of an order.
+
+        `meanwhile`, `at` and `lasts` are as for `pay`.
+        """
         target, number = self._order(order)
-        refund_id = f"{target.id}-refund-{len(target.refunds_requested) + 1}"
-        target.refunds_requested[refund_id] = int(target.amount * _named(SHARES, share, "share"))
-        call = f"play.refund({number}{_options(share=share, trouble=trouble, meanwhile=meanwhile)})"
-        self._refund(target, refund_id, trouble, meanwhile, call, f"{share} of it")
+        refund_id = self._next_refund(target, int(target.amount * _named(SHARES, share, "share")))
+        options = _options(share=share, trouble=trouble, meanwhile=meanwhile, at=at, lasts=lasts)
+        call = f"play.refund({number}{options})"
+        self._refund(target, refund_id, _Disturbance(trouble, meanwhile, at, lasts), call, f"{share} of it")
 
     def refund_again(self, order: int = 1) -> None:
         """The last refund of an order is requested again, under the same refund id."""
         target, number = self._order(order)
         if target.refunds_requested:
             refund_id = next(reversed(target.refunds_requested))
-            self._refund(target, refund_id, "none", "none", f"play.refund_again({number})", "the same once more")
+            self._refund(target, refund_id, _Disturbance(), f"play.refund_again({number})", "the same once more")
 
     # What the world does
 
@@ -274,18 +298,20 @@ class Play:
             self._driver.down = False
             self._driver.call("tick")
 
-    def dead_line(self, order: int = 1, time: str = "80h", *, restarted: bool = False) -> None:
+    def dead_line(self, order: int = 1, time: str = "80h", *, restarted: bool = False, lasts: int | str = 0) -> None:
         """The customer pays, the connection is lost both ways after the commit, and comes back after a time.
 
-        The merchant may be `restarted` meanwhile. Then the customer clicks again.
+        The merchant may be `restarted` meanwhile. Then the customer clicks again. For so many replies more (`lasts`),
+        or to the `end` of the play, none comes through after that time either.
         """
         if not self._driver.lives_through_days and is_a_day(time):
             return
         target, number = self._order(order)
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
-        call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted)})"
-        with self._step(f"{sentence}then a second click", call, documents_of(_DEAD)):
+        call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted, lasts=lasts)})"
+        clauses = [f"{sentence}then a second click", _named(DURATIONS, lasts, "duration")]
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(_DEAD)):
             self._note_click(target)
             target.disturbed = True
             armed = self._arm(_DEAD)
@@ -293,11 +319,14 @@ class Play:
             self._create_deposit("pay", target)
             self._double.advance(by=parse_duration(time))
             self._disarm(armed)
+            if lasts:
+                self._arm(_STILL_DEAD, lasts)
+                target.disturbed_to_the_end |= lasts == TO_THE_END
             if restarted:
                 self._driver.call("restart")
             self._note_click(target)
             self._create_deposit("retry", target)
-            self._driver.down = False
+            self._driver.down = lasts == TO_THE_END
             self._driver.call("tick")
 
     def restart(self) -> None:
@@ -305,12 +334,17 @@ class Play:
         with self._step("The merchant is restarted", "play.restart()"):
             self._driver.call("restart")
 
-    def reads(self, trouble: str) -> None:
-        """The next answers to GET requests are disturbed: one of `READ_TROUBLES`."""
+    def reads(self, trouble: str, *, lasts: int | str = 0) -> None:
+        """The next answers to GET requests are disturbed: one of `READ_TROUBLES`.
+
+        It `lasts` for so many answers, or to the `end` of the play; for 0 it has its own number.
+        """
         found = _named(READ_TROUBLES, trouble, "trouble")
-        with self._step(_sentence(found.description), f"play.reads({trouble!r})", documents_of(found, method="GET")):
+        clauses = [_sentence(found.description), _named(DURATIONS, lasts, "duration")]
+        call = f"play.reads({trouble!r}{_options(lasts=lasts)})"
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, method="GET")):
             self._reads_disturbed = True
-            self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, method="GET")))
+            self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, lasts, method="GET")))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
@@ -328,6 +362,49 @@ class Play:
             self._driver.interruption = PlannedInterruption(
                 what, at, lambda: self.trials.append(acted), self._payer_returns, self._customer_clicks
             )
+
+    def interrupt_jobs(self, what: str, at: int = 0) -> None:
+        """The merchant's background jobs run, and are interrupted `at` a point of their code."""
+        words = _named(JOB_INTERRUPTIONS, what, "interruption")
+        with self._step(f"Background jobs run, and {words}", f"play.interrupt_jobs({what!r}{_options(at=at)})"):
+            order = self.orders[-1] if self.orders else None
+            acts: dict[str, Callable[[], Any]] = {
+                "dies": _kill,
+                "database down": _break,
+                "jobs meanwhile": lambda: self._driver.call("tick"),
+                "click meanwhile": lambda: self._click_again(order),
+                "payer returns meanwhile": lambda: self._come_back(order),
+            }
+            acted = Trial("interrupted job", what, self._state(), "none")
+
+            def act() -> None:
+                self.trials.append(acted)
+                acts[what]()
+
+            for each in self.orders:
+                each.disturbed = True
+            self._left_to_jobs = True
+            service = self._driver.service
+            if self._driver.merchant.interleaves or not what.endswith("meanwhile"):
+                service.interruptions.append(Interruption(at, act, in_database=what == "database down"))
+            points = service.points
+            self._driver.call("tick")
+            service.interruptions.clear()
+            self.reached = service.points.since(points)
+
+    def webhook_ahead(self, how: str) -> None:
+        """Something comes just ahead of the next webhook, which must still have its effect: one of `AHEAD`."""
+        found = _named(AHEAD, how, "webhook")
+        sentence = f"Just ahead of the next webhook comes {found.description}"
+        with self._step(sentence, f"play.webhook_ahead({how!r})"):
+            state = self._state()
+
+            def make(webhook: Webhook) -> Webhook:
+                self.trials.append(Trial("webhook ahead", how, state, "none"))
+                secret, now = self._driver.service.webhook_secret, self._driver.now() // 1000
+                return self._driver.with_header(webhook, *found.make(webhook.body, secret, now))
+
+            self._driver.ahead = make
 
     def inject(self, how: str, which: int = 1) -> None:
         """An earlier webhook is sent again, as it was or changed: one of `INJECTED`; the newest is number 1."""
@@ -376,7 +453,8 @@ class Play:
         with self._checked():
             self._close_pending()
             self._box.faults.clear()
-            self._driver.interruption = None
+            self._driver.interruption = self._driver.ahead = None
+            self._driver.down = False
             self._driver.service.interruptions.clear()
             for round_number in range(_ROUNDS):
                 before = self._driver.statuses(), self._box.journal.events.total
@@ -538,27 +616,43 @@ class Play:
         if not interrupted or self._driver.service.interruptions:
             self._driver.call("tick", retry_after_seconds=retry_after_seconds)
 
-    def _refund(self, target: Order, refund_id: str, trouble: str, meanwhile: str, call: str, what: str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
+    @staticmethod
+    def _next_refund(target: Order, amount: int) -> str:
+        refund_id = f"{target.id}-refund-{len(target.refunds_requested) + 1}"
+        target.refunds_requested[refund_id] = amount
+        return refund_id
+
+    def _refund(self, target: Order, refund_id: str, disturbed: _Disturbance, call: str, what: str) -> None:
+        trouble, meanwhile, at, lasts = disturbed
         met = _named(POST_TROUBLES, trouble, "trouble")
-        amount = Decimal(target.refunds_requested[refund_id]).scaleb(-MINOR_DIGITS[target.currency])
-        clauses = [f"{target.id} is refunded: {what}", met.description, _named(MEANWHILE, meanwhile, "meanwhile")]
-        with self._step("; ".join(filter(None, clauses)), call, documents_of(met, operation="refund-creation")):
+        requested = target.refunds_requested[refund_id]
+        amount = Decimal(requested).scaleb(-MINOR_DIGITS[target.currency])
+        clauses = [f"{target.id} is refunded: {what}", met.description, _named(DURATIONS, lasts, "duration")]
+        clauses.append(_named(REFUND_MEANWHILE, meanwhile, "meanwhile"))
+        documents = documents_of(met, lasts, operation="refund-creation")
+        with self._step("; ".join(filter(None, clauses)), call, documents):
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
-            target.disturbed |= not trouble == meanwhile == "none"
-            armed = self._arm(met, operation="refund-creation")
-            self._interrupt(meanwhile, 0, lambda: self._driver.call("refund", target.id, refund_id, amount))
+            target.disturbed |= disturbed != _Disturbance()
+            armed = self._arm(met, lasts, operation="refund-creation")
+            other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
+            self._interrupt(meanwhile, at, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-            self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=met.retry_after_seconds)
+            # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
+            pause = None if target.refunds_disturbed_to_the_end else met.retry_after_seconds
+            self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
+            by_itself &= lasts in _SHORT and not target.refunds_disturbed_to_the_end
             if may_refund and by_itself and meanwhile == "none" and self._driver.was_taken:
                 target.refunds_due[refund_id] = met.description or "nothing went wrong"
             if not self._sent("refund-creation", start):
-                self._run_the_job(interrupted, met.retry_after_seconds)
+                self._run_the_job(interrupted, pause)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._note_requests("refund", trouble, state, armed, start)
-            self._disarm(armed)
+            self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
+            self._disarm([] if lasts == TO_THE_END else armed)
+            target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
@@ -593,7 +687,7 @@ class Play:
             return note_and_act
 
         interruptions = self._driver.service.interruptions
-        if meanwhile == "second click" and self._driver.merchant.interleaves:
+        if meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(click)))
         elif meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
@@ -605,12 +699,16 @@ class Play:
         return next((order for order in self.orders if order.id == named), None)
 
     def _payer_returns(self, webhook: Webhook) -> None:
-        order = self._order_of(webhook)
+        self._come_back(self._order_of(webhook))
+
+    def _customer_clicks(self, webhook: Webhook) -> None:
+        self._click_again(self._order_of(webhook))
+
+    def _come_back(self, order: Order | None) -> None:
         if order is not None:
             self._driver.call("customer_returns", order.id)
 
-    def _customer_clicks(self, webhook: Webhook) -> None:
-        order = self._order_of(webhook)
+    def _click_again(self, order: Order | None) -> None:
         if order is not None:
             self._note_click(order)
             order.disturbed = order.was_clicked_again = True
@@ -661,12 +759,15 @@ class Play:
 
     def _close_pending(self) -> None:
         for table, name, state, fault_ids in self._pending:
-            if any(self._box.faults.get(fault_id).fired for fault_id in fault_ids):
+            fired = sum(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
+            self.armed_fired.append(fired)
+            if fired:
                 self.trials.append(Trial(table, name, state, "none"))
         self._pending.clear()
 
 
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
+_STILL_DEAD: Final = Trouble("", tuple({**fault, "times": 1} for fault in _DEAD.faults))
 _MUTE: Final = Trouble("", ({"on": "api", "match": {"method": "GET"}, "effect": {"type": "connection_reset"}},))
 _FIRST: Final = Trouble(
     "",
@@ -684,6 +785,10 @@ def is_a_day(time: Any) -> bool:  # noqa: ANN401 - an argument of any command
 
 def _kill() -> None:
     raise ProcessKilled
+
+
+def _break() -> None:
+    raise DatabaseDown("the database is down")
 
 
 def _options(**given: object) -> str:

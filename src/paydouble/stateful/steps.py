@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
-from paydouble.stateful.troubles import WEBHOOK_INTERRUPTIONS
+from paydouble.stateful.troubles import JOB_INTERRUPTIONS, WEBHOOK_INTERRUPTIONS
 
 
 class Step(NamedTuple):
@@ -48,12 +48,16 @@ _NEEDS: Final = {
     "refund_again": "refund",
     "restart": "restart",
     "returns": "customer_returns",
+    "interrupt_jobs": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
-    {"second click", "webhook first", *(name for name in WEBHOOK_INTERRUPTIONS if name.endswith("meanwhile"))}
+    {
+        *("second click", "another refund", "webhook first"),
+        *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
+    }
 )
 """What enters the merchant's code while a call is running."""
 

@@ -263,6 +263,25 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "another meanwhile": "An earlier event of the payment will come again while the merchant works on the next one",
     }
 )
+REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name: MEANWHILE[name] for name in ("none", "second click", "dies")},
+        # Two that are each small enough can be too much together.
+        "another refund": "another refund of as much is requested meanwhile",
+    }
+)
+JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # A deployment ends the worker as it ends the web server.
+        "dies": "the process is killed in the middle and started again",
+        "database down": "the database fails once",
+        # A job that takes longer than its interval is started beside itself, and many shops have two workers.
+        "jobs meanwhile": "the same jobs run in another process",
+        "click meanwhile": "the customer clicks once more",
+        "payer returns meanwhile": "the payer comes back to the shop",
+    }
+)
+"""What happens while background jobs run."""
 REFUND_TROUBLES: Final = (
     "none",
     "request lost",
@@ -282,7 +301,7 @@ DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
         TO_THE_END: "this lasts to the end",
     }
 )
-"""How long a trouble of a POST lasts, in replies; 0 for its own number."""
+"""How long a trouble of a POST, a read or a dead line lasts, in replies; 0 for its own number."""
 SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
     {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3)}
 )
