@@ -7,19 +7,28 @@ import re
 import unittest
 from functools import cache
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from bugzoo.steady import steady
 from bugzoo.table import VARIANTS
 from hypothesis import Phase, settings
 
-from paydouble import stateful
+from paydouble import Sandbox, stateful
 from paydouble.faults.model import parse_fault
 from paydouble.scenarios.reading import parse_text
 from paydouble.scenarios.steps import PayInStep
 from paydouble.stateful import MerchantBug, MerchantMachine, Play, explore
+from paydouble.testing import ReplyLost
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
+DEPOSIT = {
+    "amount": 49.90,
+    "currency": "EUR",
+    "external_identifier": "order-17",
+    "payment_method": {"type": "CREDIT_CARD"},
+    "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+}
 
 
 def report(name: str, seed: int = 0) -> str:
@@ -78,6 +87,30 @@ def test_the_scenario_of_a_report_can_be_read() -> None:
     steps = [(step.to, step.force) for step in scenario.lifecycle.pay_in if isinstance(step, PayInStep)]
 
     assert steps == [("cancelled", False), ("succeeded", True)]
+
+
+def test_the_scenario_of_a_report_has_its_faults() -> None:
+    """The order that plays it meets what the play's last order met, and nothing that was sent by hand."""
+    with pytest.raises(MerchantBug) as caught, Play(MERCHANTS["NewKeyWhenTheReplyIsLost"], dialect="201") as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.inject("wrong secret")
+        play.work_off()
+        play.order()
+        play.webhooks("duplicate")
+        play.pay(2, "reply lost")
+    text = section(str(caught.value), "As a scenario file")
+    scenario = parse_text(text)
+    sandbox = Sandbox()
+    sandbox.scenarios.upload(text)
+    sandbox.scenarios.activate(scenario.name)
+
+    with pytest.raises(ReplyLost):
+        sandbox.handle("POST", "/api/v1/pay-in/deposit-creation", DEPOSIT, headers={"Idempotency-Key": str(uuid4())})
+
+    assert [fault.effect.type for fault in scenario.faults] == ["duplicate", "connection_reset"]
+    assert scenario.settings == {"created_status": 201}
 
 
 def test_the_faults_of_a_report_can_be_armed() -> None:

@@ -25,7 +25,6 @@ from paydouble.stateful.troubles import (
     Trouble,
 )
 
-
 HOUR: Final = 3_600_000
 
 

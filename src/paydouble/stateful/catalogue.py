@@ -85,6 +85,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _reads,
         _forms,
         _several_orders,
+        _lost_replies,
         _pairs,
     )
     plays: dict[Hashable, CataloguePlay] = {}
@@ -139,7 +140,6 @@ def _durations() -> Iterator[CataloguePlay]:
         if any("times" in fault for fault in found.faults):
             for lasts in filter(None, DURATIONS):
                 long = step("pay", 1, trouble, lasts=lasts)
-                yield CataloguePlay((_ORDER, long, _SETTLE), "it lasts longer")
                 yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "the customer outlasts the trouble")
                 yield CataloguePlay((_ORDER, long, _RESTART, _RETRY, _SETTLE), "the key outlasts the process")
 
@@ -214,7 +214,7 @@ def _jobs() -> Iterator[CataloguePlay]:
     )
     for first, reason in waiting:
         for what in JOB_INTERRUPTIONS:
-            for at in POINTS:
+            for at in POINTS[::2] if reason else POINTS:
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), _SETTLE), reason)
 
 
@@ -393,15 +393,20 @@ def _several_orders() -> Iterator[CataloguePlay]:
     )
 
 
-def _pairs() -> Iterator[CataloguePlay]:
+def _lost_replies() -> Iterator[CataloguePlay]:
     lost = [name for name, trouble in POST_TROUBLES.items() if trouble.gets_through and name != "none"]
+    # What follows depends on whether the deposit was made, and hardly on how its reply was lost.
+    phases = {POST_TROUBLES[name].faults[0].get("phase"): name for name in reversed(lost)}
     for trouble in lost:
+        yield CataloguePlay(
+            (_ORDER, step("pay", 1, trouble), _RESTART, _RETRY, _SETTLE), "the key has to survive a restart"
+        )
+    for trouble in phases.values():
         paid = step("pay", 1, trouble)
         for time in ("1h", "25h"):
             yield CataloguePlay(
                 (_ORDER, paid, step("pass_time", time), _RETRY, _SETTLE), "the customer comes back, and no job has run"
             )
-        yield CataloguePlay((_ORDER, paid, _RESTART, _RETRY, _SETTLE), "the key has to survive a restart")
         for silence in ("late", "late four", "drop all"):
             yield CataloguePlay(
                 (_ORDER, step("webhooks", silence), paid, _RETRY, _SETTLE), "neither a reply nor a webhook tells"
@@ -416,6 +421,9 @@ def _pairs() -> Iterator[CataloguePlay]:
                     (_ORDER, step("pay", 1, trouble, meanwhile=what, at=at), _RETRY, _SETTLE),
                     "what is known of the attempt is not yet complete",
                 )
+
+
+def _pairs() -> Iterator[CataloguePlay]:
     for trouble in POST_TROUBLES:
         yield CataloguePlay(
             (_ORDER, _PAY, step("provider", "fails"), step("retry", 1, trouble), _SETTLE),

@@ -188,11 +188,11 @@ class Driver:
         finally:
             self.double.receiver = self.receive
 
-    def statuses(self) -> list[str] | None:
-        """Return the status that the merchant shows for each order; None when it raised or hung."""
+    def statuses(self, orders: Sequence[Order] | None = None) -> list[str] | None:
+        """Return the status that the merchant shows for each order, or for some; None when it raised or hung."""
         try:
             with self._operation(), self._watched():
-                return [self.shown.order_status(order.id) for order in self.orders]
+                return [self.shown.order_status(order.id) for order in (self.orders if orders is None else orders)]
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} (order_status)")
         except Hanging as hanging:

@@ -57,6 +57,8 @@ _DAY: Final = 24 * _HOUR
 _MOST_TIMERS: Final = 10_000
 _MOST_PAY_INS: Final = 20
 _TIMERS_AT_ONCE: Final = 25
+# More orders than a play otherwise has.
+_CROWD: Final = 4
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
 _settings: dict[str, Settings] = {}
@@ -279,7 +281,9 @@ class Play:
 
     def work_off(self) -> None:
         """The merchant's background jobs run, and get no answer to any read: what was acknowledged has to suffice."""
-        with self._step("Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE)):
+        with self._step(
+            "Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE), in_scenario=False
+        ):
             armed = self._arm(_MUTE)
             self._driver.call("tick")
             self._disarm(armed)
@@ -311,7 +315,7 @@ class Play:
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
         call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted, lasts=lasts)})"
         clauses = [f"{sentence}then a second click", _named(DURATIONS, lasts, "duration")]
-        with self._step("; ".join(filter(None, clauses)), call, documents_of(_DEAD)):
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(_DEAD), in_scenario=False):
             self._note_click(target)
             target.disturbed = True
             armed = self._arm(_DEAD)
@@ -417,7 +421,8 @@ class Play:
         about = f"{_sentence(found.description)} ({delivery.event.type})"
         match = {"object_id": delivery.event.object_id}
         call = f"play.inject({how!r}, {place + 1})"
-        with self._step(about, call, documents_of(found, **match) if isinstance(found, Trouble) else ()):
+        documents = documents_of(found, **match) if isinstance(found, Trouble) else ()
+        with self._step(about, call, documents, in_scenario=False):
             state = self._state()
             if isinstance(found, Crafted):
                 secret, now = self._driver.service.webhook_secret, self._driver.now() // 1000
@@ -486,8 +491,10 @@ class Play:
         return self.failed and self._box.ledger.count(PayIn) > _MOST_PAY_INS
 
     @contextmanager
-    def _step(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> Iterator[None]:
-        self.story.add(sentence, call, faults)
+    def _step(
+        self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = (), *, in_scenario: bool = True
+    ) -> Iterator[None]:
+        self.story.add(sentence, call, faults, in_scenario=in_scenario)
         with self._checked():
             yield
 
@@ -502,15 +509,17 @@ class Play:
         self._check_view()
         self._report()
 
-    def _check_view(self) -> None:
-        for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
+    def _check_view(self, orders: Sequence[Order] | None = None) -> None:
+        looked_at = self.orders if orders is None else orders
+        for order, status in zip(looked_at, self._driver.statuses(looked_at) or (), strict=False):
             found = expected.expected_state(self._box, order)
             self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
             order.status = status
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
-        self._check_view()
         order = self._order_of(webhook)
+        # Of a crowd the others are looked at after the step; each webhook would ask for all of them otherwise.
+        self._check_view([order] if order is not None and len(self.orders) > _CROWD else None)
         if order is None or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
             return
         self._acknowledged.note(order, webhook.delivery.event, answer)
@@ -567,6 +576,7 @@ class Play:
             first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
             if first:
                 self.story.faults += documents_of(_FIRST)
+                self.story.scenario_faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
             self._create_deposit(how, target, pause, clicked=meanwhile == "second click")

@@ -12,6 +12,7 @@ from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
 from paydouble.stateful.acknowledged import Shows, ShowsEach
+from paydouble.stateful.troubles import DIALECTS
 
 
 @dataclass(slots=True)
@@ -23,14 +24,21 @@ class Story:
     sentences: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
+    scenario_faults: list[dict[str, Any]] = field(default_factory=list)
+    """Those that a scenario can have: the ones that disturb an order's own requests and webhooks."""
     shows: Shows | ShowsEach = ""
     """When the merchant shows what a webhook told, where the verdict depends on it."""
 
-    def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = ()) -> None:
-        """Add a step: a sentence, the call of `Play` that does it, and the faults that it armed."""
+    def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = (), *, in_scenario: bool = True) -> None:
+        """Add a step: a sentence, the call of `Play` that does it, and the faults that it armed.
+
+        `in_scenario` is whether a scenario can have them: not those that act for a time, or on a webhook that is sent
+        by hand.
+        """
         self.sentences.append(sentence)
         self.calls.append(call)
         self.faults.extend(faults)
+        self.scenario_faults.extend(faults if in_scenario else ())
 
     def report(self, verdict: str, others: Sequence[str], merchant: str, box: Sandbox) -> str:
         """Return the report of a verdict; `others` are rules broken besides, `merchant` is the adapter's name."""
@@ -69,7 +77,23 @@ class Story:
         pay_in = next(iter(box.ledger.newest_first(PayIn)), None)
         steps = _steps(box, pay_in) if pay_in is not None else []
         lines += ["  pay_in:", *steps] if steps else ["  pay_in: []"]
+        faults = [_of_one_order(each) for each in self.scenario_faults if pay_in is None or _is_about(each, pay_in)]
+        if faults:
+            lines += ["faults:", *(f"  - {json.dumps(fault)}" for fault in faults)]
+        if DIALECTS[self.dialect]:
+            lines.append(f"settings: {json.dumps(DIALECTS[self.dialect])}")
         return "\n".join(lines)
+
+
+def _is_about(fault: dict[str, Any], pay_in: PayIn) -> bool:
+    return fault.get("match", {}).get("external_identifier") in {None, pay_in.external_identifier}
+
+
+def _of_one_order(fault: dict[str, Any]) -> dict[str, Any]:
+    # Each order that plays a scenario has its own faults.
+    match = {key: value for key, value in fault.get("match", {}).items() if key != "external_identifier"}
+    others = {key: value for key, value in fault.items() if key != "match"}
+    return {**others, "match": match} if match else others
 
 
 def _steps(box: Sandbox, pay_in: PayIn) -> list[str]:
