@@ -35,6 +35,7 @@ def faults_page(docs: Docs) -> str:
     return f"""# Faults
 
 A fault makes one thing fail, exactly when a test wants it: `POST /_paydouble/sandboxes/{{s}}/faults`.
+A browser has a form for each effect on the page of a sandbox below `/_paydouble/`.
 
 ```json
 {{"name": "lost reply", "match": {{"operation": "deposit-creation", "external_identifier": "order-17"}},

@@ -115,6 +115,33 @@ async def test_what_is_sent_to_a_sandbox_stays_text(browser: Browser, text: str)
             assert list(problems(seen.html)) == []
             assert seen.html.unclosed == []
     short = quote(text[:2000])
+    scenario = {
+        "name": "mine",
+        "summary": text[:300],
+        "lifecycle": {"pay_in": [{"to": "failed", "failure": {"code": text[:60]}}]},
+    }
+    await box.control("POST", "/scenarios", scenario)
+    library = "/_paydouble/inspector/scenarios"
+    for path in (
+        library,
+        f"{library}?q={short}",
+        f"{library}/{short}",
+        f"{library}/mine?sandbox={box.id}",
+        f"{library}?sandbox={short}",
+    ):
+        seen = await browser.open(path)
+        assert seen.status in {200, 404}
+        assert list(problems(seen.html)) == []
+    for name in (
+        "sandbox",
+        "deposit.amount",
+        "deposit.external_identifier",
+        "deposit.metadata",
+        "deposit.customer.email",
+    ):
+        seen = await browser.send(f"{library}/mine/play", {"sandbox": box.id, name: text[:50_000]})
+        assert seen.status in {200, 400, 404}
+        assert list(problems(seen.html)) == []
     for query in (
         f"?q={short}",
         f"?page={short}",

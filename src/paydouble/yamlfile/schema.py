@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
+import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,10 +147,9 @@ def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _own_docs(model: type[BaseModel]) -> dict[str, str]:
-    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(body, ast.ClassDef)  # noqa: S101 - getsource of a class is one
+    body = _classes(model.__module__)[model.__name__].body
     found: dict[str, str] = {}
-    for member, text in zip(body.body, body.body[1:], strict=False):
+    for member, text in pairwise(body):
         if (
             isinstance(member, ast.AnnAssign)
             and isinstance(member.target, ast.Name)
@@ -158,3 +158,10 @@ def _own_docs(model: type[BaseModel]) -> dict[str, str]:
         ):
             found[member.target.id] = str(text.value.value)
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the classes of a module in the source; `inspect.getsource` of each class would parse it for each."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {each.name: each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)}

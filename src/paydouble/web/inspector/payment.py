@@ -33,7 +33,7 @@ from paydouble.web.inspector.activity import (
 )
 from paydouble.web.inspector.copies import Copy, copies
 from paydouble.web.inspector.inbox import Due, due_of
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url, sandbox_url
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry
@@ -198,7 +198,7 @@ def show(visit: Visit, *, problem: str = "", status: int = 200) -> Page:
         "url": url,
         "stream": f"{url}/stream",
         "inbox": home(),
-        "sandbox_url": home(sandbox=view.sandbox),
+        "sandbox_url": sandbox_url(view.sandbox),
     }
     return Page("payment.html", values, status)
 

@@ -14,8 +14,9 @@ from paydouble.web.inspector import (
     sandbox,
     sandbox_faults,
     sandboxes,
+    scenarios,
 )
-from paydouble.web.inspector.visits import PageRoute, doctor_url, home, sandboxes_url
+from paydouble.web.inspector.visits import PageRoute, doctor_url, home, sandboxes_url, scenarios_url
 
 ROUTES: Final[tuple[PageRoute, ...]] = (
     *inbox.ROUTES,
@@ -27,6 +28,12 @@ ROUTES: Final[tuple[PageRoute, ...]] = (
     *sandboxes.ROUTES,
     *sandbox.ROUTES,
     *sandbox_faults.ROUTES,
+    *scenarios.ROUTES,
 )
-NAVIGATION: Final = (("Inbox", home()), ("Sandboxes", sandboxes_url()), ("Signature doctor", doctor_url()))
+NAVIGATION: Final = (
+    ("Inbox", home()),
+    ("Sandboxes", sandboxes_url()),
+    ("Scenarios", scenarios_url()),
+    ("Signature doctor", doctor_url()),
+)
 """What the head of every page links to: labels and URLs."""

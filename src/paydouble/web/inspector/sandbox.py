@@ -21,7 +21,7 @@ from paydouble.web.inspector import advances
 from paydouble.web.inspector.activity import Tone
 from paydouble.web.inspector.control_calls import perform
 from paydouble.web.inspector.inbox import Due, due_of
-from paydouble.web.inspector.schema_forms import Field, body, components, effects, fields
+from paydouble.web.inspector.schema_forms import Field, body, component, effects, fields
 from paydouble.web.inspector.visits import (
     Page,
     PageRoute,
@@ -100,7 +100,7 @@ def page(visit: Visit, problem: str = "", status: int = 200) -> Page:
             "payments": box.ledger.count(PayIn),
             "deliveries": _waiting(box),
             **_clock_values(visit),
-            "clock_fields": list(fields(components()["ClockBody"], visit.form, within="clock.")),
+            "clock_fields": list(fields(component("ClockBody"), visit.form, within="clock.")),
             "faults": [fault_row(box, each, now) for each in islice(box.faults, MOST_FAULTS)],
             "more_faults": len(box.faults) - MOST_FAULTS,
             "effects": _effects(),
@@ -188,7 +188,7 @@ def _limit(box: Sandbox) -> str:
 
 
 def _limit_fields(given: Mapping[str, str]) -> list[Field]:
-    return list(fields(components()["Quota"], given, within="quota."))
+    return list(fields(component("Quota"), given, within="quota."))
 
 
 # Actions
@@ -230,7 +230,7 @@ def stop(visit: Visit) -> Shown:
 
 async def set_clock(visit: Visit) -> Shown:
     """Replace the clock."""
-    wanted = fields(components()["ClockBody"], visit.form, within="clock.")
+    wanted = fields(component("ClockBody"), visit.form, within="clock.")
     return await _act(visit, "The clock was replaced.", "PUT", "clock", body=body(wanted, within="clock."))
 
 

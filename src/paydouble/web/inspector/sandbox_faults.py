@@ -11,7 +11,7 @@ from paydouble.payments.events import EVENT_TYPES
 from paydouble.web.control.replies import ControlError
 from paydouble.web.inspector.control_calls import perform
 from paydouble.web.inspector.sandbox import page
-from paydouble.web.inspector.schema_forms import Field, body, components, effects, fields
+from paydouble.web.inspector.schema_forms import Field, body, component, effects, fields
 from paydouble.web.inspector.visits import Page, PageRoute, Refused, Shown, Visit, sandbox_url, sandboxes_url, see
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ def _known(effect: str) -> tuple[str, str]:
 
 def _groups(side: str, kind: str, visit: Visit) -> list[tuple[str, list[Field]]]:
     """Return the fields of a fault in groups, with their headings."""
-    found = components()
-    whole = found[f"{SIDES[side][0]}Fault"]
+    whole = component(f"{SIDES[side][0]}Fault")
     return [
         ("What it does", list(fields(effects(side)[kind], visit.form, within="effect."))),
-        ("What it matches", list(fields(found[f"{SIDES[side][0]}Match"], visit.form, within="match."))),
+        ("What it matches", list(fields(component(f"{SIDES[side][0]}Match"), visit.form, within="match."))),
         ("When it fires", list(fields(whole, visit.form, skip={"effect", "match"}))),
     ]
 

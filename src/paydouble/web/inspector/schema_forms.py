@@ -19,6 +19,7 @@ from paydouble.faults.model import ApiFault, WebhookFault
 from paydouble.web.control.app import DEEPEST
 from paydouble.web.control.faults import Quota
 from paydouble.web.control.sandboxes import ClockBody
+from paydouble.web.control.scenarios import PlayedDeposit
 
 Kind = Literal["text", "number", "choice", "list", "json"]
 
@@ -77,28 +78,32 @@ class Field:
 
 
 @cache
-def components() -> Mapping[str, Schema]:
-    """Return the schemas of the bodies for which there are forms, and of what is inside them, by name.
-
-    They are those of the control API's OpenAPI document. The whole document takes a second to make; these do not.
-    """
+def _components() -> Mapping[str, Schema]:
     from paydouble.web.control.openapi import described_models  # noqa: PLC0415 - few pages have a form
 
-    return described_models((ApiFault, WebhookFault, ClockBody, Quota))
+    return described_models((ApiFault, WebhookFault, ClockBody, Quota, PlayedDeposit))
+
+
+def component(name: str) -> Schema:
+    """Return the schema of a body for which there are forms, or of what is inside one.
+
+    They are those of the control API's OpenAPI document, of which the rest is not needed here.
+    """
+    return _components()[name]
 
 
 def effects(side: str) -> Mapping[str, Schema]:
     """Return the schemas of the effects on a side, `api` or `webhooks`, by their names."""
-    fault = components()["ApiFault" if side == "api" else "WebhookFault"]
+    fault = component("ApiFault" if side == "api" else "WebhookFault")
     mapping: Mapping[str, str] = fault["properties"]["effect"]["discriminator"]["mapping"]
-    return {name: components()[each.removeprefix(REF)] for name, each in mapping.items()}
+    return {name: component(each.removeprefix(REF)) for name, each in mapping.items()}
 
 
 def resolved(schema: Schema) -> Schema:
     """Return a schema without a reference at its top, and without the alternative null."""
     while True:
         if "$ref" in schema:
-            schema = components()[schema["$ref"].removeprefix(REF)]
+            schema = component(schema["$ref"].removeprefix(REF))
             continue
         others = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
         if len(others) != 1:
