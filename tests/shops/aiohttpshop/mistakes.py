@@ -11,7 +11,6 @@ MISTAKES = {
     "unsigned_accepted": "A webhook without a signature header is accepted; anyone can have goods for nothing. github.com/nandinigoyaldev/Open-Source-Contribution-Atelier/pull/1952",
     "ack_before_store": "A webhook is acknowledged and handled in a task that is stored nowhere; when the process ends, the paid order is not fulfilled. github.com/rmyndharis/OpenWA/pull/1402",
     "marked_before_done": "An event is marked as handled before it is; when handling fails, its retry is taken for a duplicate and the payment stays unknown. github.com/AI-Shipping-Labs/website/issues/285",
-    "failed_overwrites_paid": "The failure of a first payment is shown as the state of an order that a second one has paid; the money is in and the order looks unpaid. github.com/Adyen/adyen-shopware6/issues/311",
     "stale_save": "The reply to the deposit is saved over what webhooks have said meanwhile; a paid order is pending again. github.com/duncanmcclean/statamic-cargo/pull/195",
     "refund_key_per_order": "The key of a refund is derived from the order alone, so a second partial refund is a replay of the first or a conflict; the customer never gets it. github.com/anolilab/lunora/pull/435",
     "refund_done_on_accept": "A refund counts as done when it is accepted; one that fails later leaves the customer without money and the shop unaware. github.com/woocommerce/woocommerce-gateway-stripe/issues/4405",

@@ -9,8 +9,7 @@ from typing import Any
 
 SCHEMA = """
 CREATE TABLE orders (
-    id TEXT PRIMARY KEY, amount TEXT NOT NULL, currency TEXT NOT NULL, fulfilled INTEGER NOT NULL DEFAULT 0,
-    last_status TEXT NOT NULL DEFAULT 'unpaid'
+    id TEXT PRIMARY KEY, amount TEXT NOT NULL, currency TEXT NOT NULL, fulfilled INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE attempts (
     number INTEGER PRIMARY KEY, order_id TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, started REAL NOT NULL,
