@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks import create, faults, kit, measures, memory, retries, sandboxes, start
+from benchmarks import create, faults, inspector, kit, measures, memory, retries, sandboxes, start
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
 
@@ -23,6 +23,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "retries": retries.BENCHMARK,
     "memory": memory.BENCHMARK,
     "measures": measures.BENCHMARK,
+    "inspector": inspector.BENCHMARK,
 }
 _PAGE = Path(__file__).with_name("page.md")
 

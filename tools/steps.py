@@ -36,6 +36,7 @@ PYTEST = ("pytest", "-n", "2", "--dist", "worksteal")
 # These run other programs, or fire thousands of requests at a server. Tracing makes them twice as long, and what they
 # reach in the package is reached by its own tests as well.
 UNTRACED = (
+    "tests/browser",
     "tests/guides",
     "tests/docs",
     "tests/oracles",

@@ -43,7 +43,7 @@ async def fill(box: Box, text: str, target: str) -> dict[str, Any]:
     await box.control("POST", "/faults", {"on": "api", "name": short, "effect": {"type": "latency", "fixed": "1ms"}})
     body = deposit_body(
         external_identifier=short,
-        metadata={"note": text},
+        metadata={"note": text[:500]},
         customer={"first_name": short, "last_name": short, "email": "ada@example.test"},
         payment_method={"type": "CREDIT_CARD", "code": short},
     )

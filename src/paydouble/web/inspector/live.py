@@ -88,7 +88,8 @@ class LiveInbox:
             self._changed.clear()
             found = inbox.rows(self._host, self._filter)[: inbox.MOST_ROWS]
             self._unclaimed = self._host.unclaimed.log.total
-            return {"whole": True, "rows": [shown_row(row) for row in found], "gone": [], "deleted": []}
+            # Oldest first: the page puts each row above those that arrived in the same millisecond.
+            return {"whole": True, "rows": [shown_row(row) for row in reversed(found)], "gone": [], "deleted": []}
         rows, gone = self._rows()
         if not (rows or gone or deleted):
             return None
@@ -155,8 +156,8 @@ class LiveInbox:
             rows += found
             kept = {row.key for row in found}
             gone += [key for name in (*names, *others) if (key := f"{box.identity.id}/{name}") not in kept]
-        rows += self._new_unclaimed()
-        return sorted(rows, key=lambda row: row.arrived), gone
+        rows += self._new_unclaimed()[::-1]
+        return sorted(rows[::-1], key=lambda row: row.arrived), gone
 
     def _made(self, box: Sandbox, names: list[str]) -> tuple[list[Row], list[str]]:
         """Return the rows of some payments and requests, and the refused requests that belong to one of the payments.
