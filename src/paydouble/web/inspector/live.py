@@ -157,7 +157,9 @@ class LiveInbox:
             kept = {row.key for row in found}
             gone += [key for name in (*names, *others) if (key := f"{box.identity.id}/{name}") not in kept]
         rows += self._new_unclaimed()[::-1]
-        return sorted(rows[::-1], key=lambda row: row.arrived), gone
+        rows.reverse()  # the sort keeps the order of those that arrived in the same millisecond
+        rows.sort(key=lambda row: row.arrived)
+        return rows, gone
 
     def _made(self, box: Sandbox, names: list[str]) -> tuple[list[Row], list[str]]:
         """Return the rows of some payments and requests, and the refused requests that belong to one of the payments.
