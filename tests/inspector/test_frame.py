@@ -169,3 +169,14 @@ def test_vendored_files_are_what_their_readme_says() -> None:
 
     assert written == {"htmx.min.js": hashlib.sha256((FILES / "htmx.min.js").read_bytes()).hexdigest()}
     assert "sourceMappingURL" not in (FILES / "htmx.min.js").read_text("utf-8")
+
+
+def test_the_style_sheet_is_well_formed() -> None:
+    """Every block is closed, and none is inside another but those of the rules for media and motion."""
+    depth, lines = 0, (FILES / "inspector.css").read_text("utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        if line.endswith("{"):
+            assert depth == 0 or line.startswith("  "), number
+            depth += 1
+        depth -= line.strip() == "}"
+    assert depth == 0
