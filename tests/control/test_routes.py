@@ -82,6 +82,7 @@ CASES = {
     "webhook-rotate": Case(body={"grace": "1h"}, shows=WEBHOOK),
     "pay-in-list": Case(shows=LISTING),
     "pay-in-read": Case("pay_in", shows=(*RESOURCE, *MONEY)),
+    "pay-in-timeline": Case("pay_in"),
     "pay-in-transition": Case("fresh_pay_in", {"to": "pending"}, (*RESOURCE, *MONEY)),
     "pay-in-payer": Case("asked_pay_in", {"action": "decline"}, (*RESOURCE, *MONEY)),
     "refund-transition": Case("refund", {"to": "processing"}, RESOURCE),
@@ -96,6 +97,10 @@ CASES = {
     "scenario-play": Case("scenario", {"deposit": {"amount": 5}}, (*RESOURCE, *MONEY)),
     "dispute-open": Case("pay_in", {"reason": "fraudulent"}, RESOURCE),
 }
+
+
+NO_JSON = {"metrics", "stream", "stream-all", "pay-in-timeline"}
+"""Calls whose answers are tested elsewhere."""
 
 
 def test_every_route_has_a_case() -> None:
@@ -163,7 +168,7 @@ async def shop(client: Client) -> Shop:
     return Shop(box, ids)
 
 
-@pytest.mark.parametrize("name", sorted(CASES.keys() - {"metrics", "stream", "stream-all"}))
+@pytest.mark.parametrize("name", sorted(CASES.keys() - NO_JSON))
 async def test_a_call_answers_as_the_table_says(client: Client, shop: Shop, name: str) -> None:
     """A good call gets the status of its row and a document with the promised members."""
     route, case = BY_NAME[name], CASES[name]

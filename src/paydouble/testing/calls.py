@@ -52,6 +52,14 @@ class Exchange:
     body: Mapping[str, Any] | None
     patience: float
     """Seconds after which a server that does not answer counts as gone."""
+    text: bool = False
+    """Whether the answer is a text and no JSON; a refusal is JSON all the same."""
+
+    def read(self, status: int, answer: bytes) -> Any:  # noqa: ANN401 - JSON is any
+        """Return the value of an answer: its text where that is wanted, else that of its JSON, None if it is none."""
+        if self.text and status < 400:  # noqa: PLR2004 - HTTP
+            return answer.decode("utf-8", "replace")
+        return decode(answer)
 
 
 Steps = Generator[Exchange, tuple[int, Any], T]
@@ -76,6 +84,18 @@ def ask(
     """Make one exchange and return its document; `ControlRefused` says what the server says."""
     __tracebackhide__ = True
     status, document = yield Exchange(method, path, body, patience)
+    return _checked(method, path, status, document)
+
+
+def ask_text(path: str) -> Steps[str]:
+    """Return the text of an answer that is no JSON; `ControlRefused` says what the server says."""
+    __tracebackhide__ = True
+    status, answer = yield Exchange("GET", path, None, PATIENCE_SECONDS, text=True)
+    return answer if isinstance(answer, str) else str(_checked("GET", path, status, answer))
+
+
+def _checked(method: str, path: str, status: int, document: Any) -> Document:  # noqa: ANN401 - JSON is any
+    __tracebackhide__ = True
     if not isinstance(document, dict):
         message = f"{method} {path} was answered {status} without a JSON object; is this address really paydouble's?"
         raise ControlRefused(status, "not_paydouble", message)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from paydouble.core.errors import UsageError
-from paydouble.testing.calls import Exchange, Pending, Steps, carry_out, decode, encode
+from paydouble.testing.calls import Exchange, Pending, Steps, carry_out, encode
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.loops import blocked_ports, check_asyncio, is_this_machine
 
@@ -108,7 +108,7 @@ class SyncExecutor:
             raise
         with self._lock:
             self._idle.append((connection, time.monotonic()))
-        return status, decode(answer)
+        return status, exchange.read(status, answer)
 
     def _take(self, patience: float) -> http.client.HTTPConnection:
         with self._lock:
@@ -195,6 +195,6 @@ class AsyncExecutor:
         timeout = aiohttp.ClientTimeout(total=exchange.patience)
         try:
             async with session.request(exchange.method, url, data=_encoded(exchange), timeout=timeout) as response:
-                return response.status, decode(await response.read())
+                return response.status, exchange.read(response.status, await response.read())
         except (aiohttp.ClientError, OSError) as error:
             raise self.address.gone(exchange, error) from None

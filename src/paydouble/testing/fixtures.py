@@ -130,6 +130,12 @@ def _used(item: pytest.Item) -> list[Sandbox]:
     return used[-1:] if _is_property(item) else used[-_MOST_SANDBOXES:]
 
 
+def sandboxes_of(item: pytest.Item) -> list[SandboxHandle[Sync] | Sandbox]:
+    """Return the sandboxes that a test has used and that still exist."""
+    box = item.stash.get(_SANDBOX, None)
+    return [*([] if box is None else [box]), *_used(item)]
+
+
 def explain(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add the sandbox's timeline, its seed and the receiver's errors to a failed test's report."""
     item.stash[_FAILED] = True

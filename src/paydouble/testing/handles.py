@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from paydouble.core.documents import Document, load
 from paydouble.core.errors import UsageError
 from paydouble.records import Advanced, ClockState, Event, Fault, Resource, Scenario, WebhookState
-from paydouble.testing.calls import Call, Executor, Handle, M, Steps, ask, ask_all, given, segment
+from paydouble.testing.calls import Call, Executor, Handle, M, Steps, ask, ask_all, ask_text, given, segment
 from paydouble.testing.journals import Span, duration
 from paydouble.testing.loops import is_this_machine
 
@@ -314,6 +314,11 @@ class PayIns(Objects[M]):
     def get(self, pay_in_id: str) -> Steps[Resource]:
         """Return one; its `document` has `refunded_amount`, `refund_pending_amount` and so on."""
         return load(Resource, (yield from ask("GET", f"{self._path}/{segment(pay_in_id)}")))
+
+    @Call
+    def timeline_html(self, pay_in_id: str) -> Steps[str]:
+        """Return what happened to one as an HTML page, in one file that needs no server and no script."""
+        return (yield from ask_text(f"{self._path}/{segment(pay_in_id)}/timeline.html"))
 
     @Call
     def dispute(

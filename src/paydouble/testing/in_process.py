@@ -63,6 +63,7 @@ class LocalExecutor:
         from paydouble.inprocess import SERVER_URL
         from paydouble.web.addresses import Reached
         from paydouble.web.control.app import answer_call, find
+        from paydouble.web.control.calls import TimelineOf
         from paydouble.web.control.replies import ControlError
 
         target, _, query = exchange.path.partition("?")
@@ -75,7 +76,12 @@ class LocalExecutor:
                 body=b"" if exchange.body is None else _body(exchange.body),
                 reached=Reached(SERVER_URL, _CHECKOUT),
             )
-            return route.status, as_read(finished(work))
+            answer = finished(work)
+            if isinstance(answer, TimelineOf):
+                from paydouble.web.inspector.timeline import timeline_html
+
+                return route.status, timeline_html(answer)
+            return route.status, as_read(answer)
         except ControlError as error:
             return error.status, error.document()
 

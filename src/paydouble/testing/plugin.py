@@ -19,6 +19,7 @@ _OPTIONS = (
     ("token", "control token of that server"),
     ("seed", "seed of each test's sandbox (default 0)"),
 )
+_ARTIFACTS = "write what happened to the payments of each failed test into this folder, as HTML files"
 _STRICT = "fail a test that has armed a fault which never fired"
 _MARKER = (
     "paydouble(scenario=…, clock=…, seed=…, settings=…): what the test's sandbox is to be. The clock is manual unless "
@@ -30,11 +31,13 @@ _SOCKETLESS = "paydouble.testing.socketless"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--paydouble-url`, `--paydouble-token`, `--paydouble-seed`, `--paydouble-strict`, and ini keys of theirs."""
+    """Add `--paydouble-url` and the other options, and an ini key for each."""
     group = parser.getgroup("paydouble", "paydouble, the payment service's double")
     for name, text in _OPTIONS:
         group.addoption(f"--paydouble-{name}", metavar=name.upper(), help=text)
         parser.addini(f"paydouble_{name}", f"{text}; the option goes before")
+    group.addoption("--paydouble-artifacts", metavar="DIR", help=_ARTIFACTS)
+    parser.addini("paydouble_artifacts", f"{_ARTIFACTS}; the option goes before")
     group.addoption("--paydouble-strict", action="store_true", help=_STRICT)
     parser.addini("paydouble_strict_faults", f"{_STRICT}, as --paydouble-strict does", type="bool", default=False)
 
@@ -92,6 +95,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             fixtures.explain(item, report)
         except Exception as error:  # noqa: BLE001 - an exception here would end the whole run, not this test
             report.sections.append(("paydouble", f"what happened cannot be shown: {error!a}"))
+        if item.config.getoption("paydouble_artifacts") or item.config.getini("paydouble_artifacts"):
+            from paydouble.testing import artifacts
+
+            report.sections += artifacts.keep(item, fixtures.sandboxes_of(item))
     return report
 
 

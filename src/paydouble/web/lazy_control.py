@@ -19,6 +19,7 @@ from paydouble.web.targets import origin_form
 
 if TYPE_CHECKING:
     from paydouble.web.control.app import Control
+    from paydouble.web.control.calls import TimelineOf
     from paydouble.web.inspector.app import Inspector
 
 HEALTH: Final = f"{CONTROL_PREFIX}/health"
@@ -69,7 +70,12 @@ class LazyControl:
             documents = Documents(self._host, _control_openapi)
             payers = PayerPages(self._host)
             self._control = Control(
-                self._host, self._access, documents.find, self._addresses, own_pages={PREFIX: payers.answer}
+                self._host,
+                self._access,
+                documents.find,
+                self._addresses,
+                own_pages={PREFIX: payers.answer},
+                timeline=_timeline,
             )
         return self._control
 
@@ -86,3 +92,9 @@ def _control_openapi() -> dict[str, Any]:
     from paydouble.web.control.openapi import document  # noqa: PLC0415 - most servers never need it
 
     return document()
+
+
+def _timeline(wanted: TimelineOf) -> web.Response:
+    from paydouble.web.inspector.timeline import timeline_response  # noqa: PLC0415 - the templates, which few tests need
+
+    return timeline_response(wanted)

@@ -19,7 +19,7 @@ from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX, Addresses, Reached
 from paydouble.web.bodies import read_body
 from paydouble.web.control.access import Access
-from paydouble.web.control.calls import Answer, ControlCall, ControlRoute
+from paydouble.web.control.calls import Answer, ControlCall, ControlRoute, TimelineOf
 from paydouble.web.control.replies import ControlError, reply
 from paydouble.web.control.routes import ROUTES
 from paydouble.web.targets import origin_form, parse_query
@@ -45,22 +45,26 @@ _BELOW_PREFIX: Final = Routes(ROUTES, "")
 class Control:
     """The control side of one server."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the control side is made of
         self,
         host: Host,
         access: Access,
         pages: FindPage,
         addresses: Addresses,
+        *,
         own_pages: Mapping[str, AnswerPage],
+        timeline: Callable[[TimelineOf], web.Response],
     ) -> None:
         """Control a host, under some access rules.
 
         `pages` returns the documents. `own_pages` answer all requests below a path, for anybody, without a token.
+        `timeline` draws the timeline of a payment.
         """
         self._host = host
         self._access = access
         self._pages = pages
         self._own_pages = own_pages
+        self._timeline = timeline
         self._addresses = addresses
         self._routes = Routes(ROUTES, CONTROL_PREFIX)
 
@@ -92,13 +96,13 @@ class Control:
 
     async def _run(
         self, request: web.BaseRequest, route: ControlRoute, params: dict[str, str], query: str, reached: Reached
-    ) -> Answer:
+    ) -> Document | web.StreamResponse:
         body, problem = await read_body(request, BODY_LIMIT, self._host.bodies)
         if problem:
             raise ControlError(400, "invalid", problem)
         given = request.headers.get("Content-Type", "application/json")
         content_type = given.partition(";")[0].strip().lower()
-        return await answer_call(
+        answer = await answer_call(
             self._host,
             (route, params),
             query=query,
@@ -107,6 +111,7 @@ class Control:
             reached=reached,
             request=request,
         )
+        return self._timeline(answer) if isinstance(answer, TimelineOf) else answer
 
     def _unknown(self, method: str, target: str) -> web.Response:
         methods = sorted({row.method for row in ROUTES if _found(Routes((row,), CONTROL_PREFIX), row.method, target)})

@@ -16,6 +16,7 @@ from paydouble.web.addresses import Reached
 from paydouble.web.control.replies import ControlError
 
 if TYPE_CHECKING:
+    from paydouble.payments.resources import PayIn
     from paydouble.runtime.host import Host
     from paydouble.sandbox import Sandbox
 
@@ -23,8 +24,18 @@ T = TypeVar("T")
 Instant = Annotated[int, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 # The pattern: a blank secret cannot sign.
 Secret = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
-Answer = Document | web.StreamResponse
-"""What a handler returns: a document, or a response of its own when the answer is not a JSON document."""
+
+
+class TimelineOf(NamedTuple):
+    """A payment whose timeline is the answer. The caller of the handler draws it: the pages are above this package."""
+
+    sandbox: Sandbox
+    pay_in: PayIn
+    reached: Reached
+
+
+Answer = Document | web.StreamResponse | TimelineOf
+"""What a handler returns: a document, or something else when the answer is not a JSON document."""
 SANDBOX: Final = "/sandboxes/{s}"
 """The path of a sandbox."""
 PAGE: Final = ("limit", "cursor")

@@ -11,14 +11,24 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from paydouble import records
 from paydouble.config import Flag
 from paydouble.core.documents import Document, open_schema, schema
-from paydouble.core.json_schema import AMOUNT, described, open_object, reference
+from paydouble.core.json_schema import AMOUNT, TEXT, described, open_object, reference
 from paydouble.core.money import to_minor
 from paydouble.core.refusals import sentence
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
 from paydouble.web.addresses import Reached
-from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Noun, listed, listing, shown
+from paydouble.web.control.calls import (
+    PAGE,
+    SANDBOX,
+    Body,
+    ControlCall,
+    Noun,
+    TimelineOf,
+    listed,
+    listing,
+    shown,
+)
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.replies import ControlError
 
@@ -89,6 +99,13 @@ def read_pay_in(call: ControlCall) -> Document:
     box = call.sandbox
     box.tick()
     return show_pay_in(box, box.ledger.get(PayIn, call.params["id"]), call.reached)
+
+
+def timeline_page(call: ControlCall) -> TimelineOf:
+    """Show what happened to a pay-in as one HTML file."""
+    box = call.sandbox
+    box.tick()
+    return TimelineOf(box, box.ledger.get(PayIn, call.params["id"]), call.reached)
 
 
 def open_dispute(call: ControlCall) -> Document:
@@ -164,6 +181,16 @@ NOUN: Final = Noun(
             "Show a pay-in and its money.",
             read_pay_in,
             reference("PayIn"),
+        ),
+        Row(
+            "pay-in-timeline",
+            "GET",
+            f"{SANDBOX}/pay-ins/{{id}}/timeline.html",
+            "What happened to a pay-in, as one HTML file.",
+            timeline_page,
+            TEXT,
+            advice="The file needs no server and no script, and loads nothing: attach it to a failed test or an issue.",
+            media="text/html",
         ),
         Row(
             "pay-in-transition",

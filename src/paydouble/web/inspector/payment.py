@@ -32,7 +32,9 @@ from paydouble.web.inspector.activity import (
     status_tone,
 )
 from paydouble.web.inspector.copies import Copy, copies
+from paydouble.web.inspector.differences import Difference, differences, shown_value
 from paydouble.web.inspector.inbox import Due, due_of
+from paydouble.web.inspector.retries import Comparison, compared, series
 from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url, sandbox_url
 
 if TYPE_CHECKING:
@@ -44,22 +46,12 @@ if TYPE_CHECKING:
     from paydouble.web.addresses import Reached
     from paydouble.webhooks import deliveries
 
-_LONGEST_VALUE: Final = 200
 _RESEND: Final = (("redeliver", "Send again"),)
 _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
     "held": (("release", "Release"),),
 }
 """By the status of a delivery."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One member that an event shows with another value than the object's event before it; None where it was absent."""
-
-    member: str
-    before: str | None
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +67,8 @@ class RequestItem:
     verdict: str
     """What the idempotency key decided, as a sentence; empty without a key."""
     faults: tuple[Badge, ...]
+    compared: Comparison | None
+    """What differs from the earlier request of its key or order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +266,7 @@ def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:
 
 def _items(box: Sandbox, activity: Activity) -> Iterator[Item]:
     for entry in activity.requests:
-        yield _request_item(box, entry)
+        yield _request_item(box, entry, compared(series(activity.requests, entry), entry))
     by_event: dict[str, list[deliveries.Delivery]] = {}
     for delivery in activity.deliveries:
         by_event.setdefault(delivery.event.id, []).append(delivery)
@@ -284,7 +278,7 @@ def _items(box: Sandbox, activity: Activity) -> Iterator[Item]:
             yield _attempt_item(box, delivery, attempt)
 
 
-def _request_item(box: Sandbox, entry: RequestEntry) -> RequestItem:
+def _request_item(box: Sandbox, entry: RequestEntry, comparison: Comparison | None) -> RequestItem:
     return RequestItem(
         "request",
         entry.sequence,
@@ -294,6 +288,7 @@ def _request_item(box: Sandbox, entry: RequestEntry) -> RequestItem:
         request_of(entry),
         "" if entry.verdict == "none" else VERDICTS[entry.verdict],
         fired(box, entry.faults, labels.to_request),
+        comparison,
     )
 
 
@@ -315,7 +310,7 @@ def _event_item(
         about,
         before is None,
         () if before is None else tuple(differences(before, resource)),
-        _json(_previous(event.body)),
+        shown_value(_previous(event.body)),
         tuple(_delivery_line(box, each) for each in sent),
     )
 
@@ -356,30 +351,6 @@ def _attempt_item(box: Sandbox, delivery: deliveries.Delivery, attempt: deliveri
         labels.copy(delivery.id).strip(),
         fired(box, attempt.faults, labels.to_attempt),
     )
-
-
-def differences(before: Mapping[str, Any], after: Mapping[str, Any], above: str = "") -> Iterator[Difference]:
-    """Yield the members that differ between two JSON objects, those of inner objects by their path."""
-    for name in dict.fromkeys((*before, *after)):
-        old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from differences(old, new, f"{above}{name}.")
-        else:
-            yield Difference(f"{above}{name}", _value(old), _value(new))
-
-
-_ABSENT: Final = object()
-
-
-def _value(value: object) -> str | None:
-    return None if value is _ABSENT else _json(value)
-
-
-def _json(value: object) -> str:
-    text = json_text.dumps(value).decode("utf-8", "replace")
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def _previous(body: bytes) -> object:

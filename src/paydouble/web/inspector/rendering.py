@@ -68,6 +68,11 @@ def _read(name: str) -> bytes:
     return (files("paydouble.web.inspector") / "static" / name).read_bytes()
 
 
+def stylesheet() -> str:
+    """Return the text of the stylesheet."""
+    return _read("inspector.css").decode()
+
+
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Return the HTML of a template; every value in it is escaped."""
     return _environment().get_template(template).render(values)

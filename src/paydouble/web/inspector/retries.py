@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.core import json_text
-from paydouble.web.inspector.payment import Difference, differences
+from paydouble.web.inspector.differences import Difference, differences
 from paydouble.web.inspector.rendering import hex_dump
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from paydouble.web.inspector import (
     sandbox_faults,
     sandboxes,
     scenarios,
+    timeline,
 )
 from paydouble.web.inspector.visits import PageRoute, doctor_url, home, sandboxes_url, scenarios_url
 
@@ -22,6 +23,7 @@ ROUTES: Final[tuple[PageRoute, ...]] = (
     *inbox.ROUTES,
     *payment.ROUTES,
     *actions.ROUTES,
+    *timeline.ROUTES,
     *request.ROUTES,
     *delivery.ROUTES,
     *doctor.ROUTES,
