@@ -84,7 +84,7 @@ async def test_what_a_page_loads_is_there(browser: Browser) -> None:
     html = (await browser.open()).html
     loaded = [value for tag, name, value in html.attributes if (tag, name) in {("link", "href"), ("script", "src")}]
 
-    assert len(loaded) == 6
+    assert len(loaded) == 7
     for url in loaded:
         if url != "data:,":
             assert (await browser.open(url)).status == 200

@@ -140,9 +140,30 @@ async def test_the_page_needs_no_script_and_loads_its_own_styles(client: Client)
     assert (page.headers["X-Content-Type-Options"], page.headers["Cache-Control"]) == ("nosniff", "no-store")
     assert {"script", "style"}.isdisjoint(page.tags)
     assert 'style="' not in page.source
-    styles = await browser.open(urljoin(page.url, "/_paydouble/docs/payer.css"))
-    assert "color-scheme: light dark" in styles.source
-    assert 'href="/_paydouble/docs/payer.css"' in page.source
+    for name, holds in (("colours.css", "color-scheme: light dark"), ("payer.css", "var(--page)")):
+        styles = await browser.open(urljoin(page.url, f"/_paydouble/docs/{name}"))
+        assert holds in styles.source
+        assert f'href="/_paydouble/docs/{name}"' in page.source
+
+
+async def test_the_page_is_there_without_the_inspector() -> None:
+    """With its styles and its buttons."""
+    async with running(ServerOptions(port=0, inspector=False)) as client:
+        box, browser, page = await opened(client)
+        assert (await browser.open(urljoin(page.url, "/_paydouble/docs/colours.css"))).status == 200
+        assert (await browser.press(page, "Abandon")).status == 303
+        assert await statuses(box) == ["cancelled"]
+
+
+async def test_every_field_has_a_label(client: Client) -> None:
+    """So that a screen reader says what is chosen, and the title says what the page is for."""
+    _, browser, page = await opened(client)
+    done = await browser.press(page, "Abandon")
+    after = await browser.open(urljoin(page.url, done.headers["Location"]))
+
+    assert '<label for="code">' in page.source
+    assert "<h1>Pay 49.90 EUR</h1>" in page.source
+    assert "<h1>Payment of 49.90 EUR</h1>" in after.source
 
 
 @pytest.mark.parametrize(

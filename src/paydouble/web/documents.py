@@ -19,6 +19,7 @@ _STATIC: Final[Mapping[str, str]] = {
     "swagger-ui-bundle.js": "text/javascript",
     "docs.js": "text/javascript",
     "docs.css": "text/css",
+    "colours.css": "text/css",
     "payer.css": "text/css",
 }
 # The docs page loads nothing from elsewhere; its library sets styles from script.

@@ -38,6 +38,7 @@ from paydouble.web.targets import parse_query
 
 PREFIX: Final = f"{CONTROL_PREFIX}/checkout/"
 """The path of the page of a pay-in, without the pay-in's id."""
+COLOURS: Final = f"{CONTROL_PREFIX}/docs/colours.css"
 STYLES: Final = f"{CONTROL_PREFIX}/docs/payer.css"
 PATIENCE_SECONDS: Final = 5.0
 """Real seconds for which a payer who pays waits at most, before the browser is led back."""
@@ -147,8 +148,13 @@ def _payment(box: Sandbox, pay_in: PayIn, problem: str = "", *, status: int = 20
     step = box.scripts.awaited(pay_in)
     amount = f"{write_minor(pay_in.amount, pay_in.digits)} {pay_in.currency}"
     body = markup(
-        "{problem}<dl><dt>Amount</dt><dd>{amount}</dd><dt>Order</dt><dd>{order}</dd><dt>Payment</dt><dd>{id}</dd>"
-        "<dt>Status</dt><dd>{status}</dd><dt>Back to the shop</dt><dd>{back}</dd></dl>{actions}",
+        "{problem}<dl>"
+        '<div><dt>Amount</dt><dd class="amount">{amount}</dd></div>'
+        "<div><dt>Order</dt><dd>{order}</dd></div>"
+        "<div><dt>Payment</dt><dd><code>{id}</code></dd></div>"
+        '<div><dt>Status</dt><dd><span class="status {status}">{status}</span></dd></div>'
+        "<div><dt>Back to the shop</dt><dd>{back}</dd></div>"
+        "</dl>{actions}",
         problem=markup('<p role="alert"><strong>{text}</strong></p>', text=problem) if problem else Markup(),
         amount=amount,
         order=pay_in.external_identifier,
@@ -158,7 +164,7 @@ def _payment(box: Sandbox, pay_in: PayIn, problem: str = "", *, status: int = 20
         actions=_idle(box, pay_in) if step is None else _actions(step, amount),
     )
     moves = step is None and not is_final(pay_in.TABLE, pay_in.status) and box.clock.mode != "manual"
-    title = f"Pay {amount}" if step is None or step.prompt is None else step.prompt
+    title = f"Payment of {amount}" if step is None else step.prompt or f"Pay {amount}"
     return _page(title, body, status=status, refresh=moves)
 
 
@@ -169,7 +175,7 @@ def _back(url: str | None) -> Markup:
 
 
 def _actions(step: AwaitPayer, amount: str) -> Markup:
-    pay = '<form method="post"><button name="action" value="pay">Pay {amount}</button></form>'
+    pay = '<form method="post"><button class="main" name="action" value="pay">Pay {amount}</button></form>'
     forms = [markup(pay, amount=amount)]
     if _can_return_first(step):
         forms.append(
@@ -181,7 +187,8 @@ def _actions(step: AwaitPayer, amount: str) -> Markup:
     codes = Markup("".join(markup('<option value="{code}">{code}</option>', code=code) for code in DECLINES))
     forms.append(
         markup(
-            '<form method="post"><select name="code" aria-label="Failure code">{codes}</select>'
+            '<form method="post"><label for="code">Or be declined, with a failure code</label>'
+            '<select id="code" name="code">{codes}</select>'
             '<button name="action" value="decline">Decline</button></form>',
             codes=codes,
         )
@@ -232,6 +239,7 @@ def _page(title: str, body: Markup, *, status: int = 200, refresh: bool = False)
     html = markup(
         _template(),
         title=title,
+        colours=COLOURS,
         styles=STYLES,
         refresh=Markup('<meta http-equiv="refresh" content="1">') if refresh else Markup(),
         body=body,
