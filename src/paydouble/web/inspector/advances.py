@@ -159,7 +159,9 @@ async def start(visit: Visit, by: str) -> Advance:
     box = visit.sandbox
     present = _LAST.get(box)
     if present is not None and present.running:
-        raise ControlError(409, "busy", "An advance of this clock is running; stop it, or wait for its end.")
+        raise ControlError(
+            409, "validation_error", "An advance of this clock is running; stop it, or wait for its end."
+        )
     advance = Advance(box, by)
     task = asyncio.get_running_loop().create_task(advance.run(visit))
     _TASKS.add(task)  # the event loop itself keeps no reference to a task
