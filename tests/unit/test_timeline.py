@@ -94,6 +94,20 @@ def test_a_request_of_nobodys_says_its_business_key(key: str | None, said: str) 
     assert timeline.unclaimed_row(made).notes == (said,)
 
 
+def test_bytes_that_are_no_request_have_a_row() -> None:
+    """It says what was wrong with them, and nothing about credentials."""
+    answer = b'{"error":{"code":"INVALID_INPUT","message":"The request cannot be read."}}'
+    made = request(method="", path="", status=400, response_body=answer, business_key=None)
+    assert isinstance(made, UnclaimedRequest)
+    row = timeline.unclaimed_row(made)
+
+    assert (row.what, row.result, row.notes) == (
+        "unreadable bytes",
+        "400",
+        ("INVALID_INPUT: The request cannot be read.",),
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "about", "expected"),
     [
