@@ -37,6 +37,7 @@ def _document(folder: Path, port: int, mistake: str = "") -> dict[str, Any]:
         "secret": "{business_secret}",
         "webhook_secret": "{webhook_secret}",
         "mistake": mistake,
+        "timeout": 0.4,
     }
     placed = {"id": "{order}", "amount": "{amount}", "currency": "{currency}"}
     return {
