@@ -40,6 +40,7 @@ async def test_the_doctor_is_in_the_navigation(browser: Browser) -> None:
             {"header": f"X-Service-Signature: {sign('{}', SECRET, AT)}", "body": "{}"},
             "the header was given with its name",
         ),
+        ({"body": "\x1b[0m"}, "has control characters and is not repeated here"),
         ({"header": "t=1", "body": ""}, "The signature header holds no v1"),
         ({"body": base64.b64encode(b'{"a":1}').decode(), "encoding": "base64"}, "The signature verifies"),
         ({"header": sign(b"a\r\nb", SECRET, AT), "body": "a\r\nb"}, "The signature verifies"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paydouble.web.inspector.rendering import LONGEST_BODY, Body, hex_dump, indented, plain, render, until
+from paydouble.web.inspector.rendering import LONGEST_BODY, Body, as_sentence, hex_dump, indented, plain, render, until
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -77,6 +77,14 @@ def test_names_are_one_short_line() -> None:
 def test_how_long_until_something_is_due(milliseconds: int, text: str) -> None:
     """Two units are enough."""
     assert until(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("", ""), ("it is late", "It is late."), ("v1 is cut", "v1 is cut."), ("Why?", "Why?")]
+)
+def test_messages_become_sentences(text: str, sentence: str) -> None:
+    """The name of a part stays as it is written."""
+    assert as_sentence(text) == sentence
 
 
 def test_templates_escape_everything() -> None:

@@ -36,6 +36,21 @@ def test_a_request_in_flight_has_no_status_yet() -> None:
     assert [before, entry.status] == [None, 200]
 
 
+def test_the_headers_of_the_answer_are_kept() -> None:
+    """A replay has the id of the first request; without an answer there are none."""
+    business = Business(processing_time="1s")
+    step = business.begin(DEPOSITS, deposit_body(), key=key(1))
+    (entry,) = business.sandbox.journal.requests.entries
+    assert entry.response_headers == ()
+
+    business.go_on(step)
+    business.post(DEPOSITS, deposit_body(), key=key(1))
+
+    shown = [dict(each.response_headers) for each in business.sandbox.journal.requests.entries]
+    assert [each["X-Request-Id"] for each in shown] == [entry.id] * 2
+    assert {each["Content-Type"] for each in shown} == {"application/json"}
+
+
 def test_refused_requests_are_kept_too() -> None:
     """Every authenticated request is there, with the verdict `none` when it was refused before idempotency."""
     business = Business()

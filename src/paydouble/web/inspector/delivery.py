@@ -30,6 +30,7 @@ from paydouble.web.inspector.visits import (
     home,
     payment_url,
     request_url,
+    sandbox_url,
     see,
 )
 
@@ -102,7 +103,7 @@ def show(visit: Visit, *, problem: str = "", status: int = 200) -> Page:
         "view": view,
         "problem": problem,
         "inbox": home(),
-        "back": home(sandbox=view.sandbox),
+        "back": sandbox_url(view.sandbox),
     }
     return Page("delivery.html", values, status)
 

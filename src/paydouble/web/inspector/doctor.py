@@ -13,6 +13,7 @@ from typing import Final
 
 from paydouble.core.instants import LATEST_MS, parse_instant
 from paydouble.runtime.wall import wall_ms
+from paydouble.web.inspector.rendering import visible
 from paydouble.web.inspector.signatures import SignatureView, taken_apart
 from paydouble.web.inspector.visits import Page, PageRoute, Visit, doctor_url
 
@@ -45,7 +46,17 @@ def examine(visit: Visit) -> Page:
 def _page(
     given: Mapping[str, str], *, found: SignatureView | None = None, problem: str = "", status: int = 200
 ) -> Page:
-    values = {"title": "Signature doctor", "action": doctor_url(), "given": given, "found": found, "problem": problem}
+    body = given["body"].replace("\r\n", "\n")
+    # Escapes in the form would be taken for the body the next time.
+    repeated = body if visible(body.replace("\t", " ")) == body.replace("\t", " ") else ""
+    values = {
+        "title": "Signature doctor",
+        "action": doctor_url(),
+        "given": {**given, "body": repeated},
+        "left_out": bool(body) and not repeated,
+        "found": found,
+        "problem": problem,
+    }
     return Page("doctor.html", values, status)
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from paydouble.web.addresses import Reached
     from paydouble.webhooks import deliveries
 
+_MOST_COMPARED: Final = 200
 _RESEND: Final = (("redeliver", "Send again"),)
 _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
@@ -265,8 +266,13 @@ def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:
 
 
 def _items(box: Sandbox, activity: Activity) -> Iterator[Item]:
+    # Polls are not compared, and each request is compared with all others.
+    writes = [entry for entry in activity.requests if entry.method != "GET"]
     for entry in activity.requests:
-        yield _request_item(box, entry, compared(series(activity.requests, entry), entry))
+        beside = None
+        if entry.method != "GET" and len(writes) <= _MOST_COMPARED:
+            beside = compared(series(writes, entry), entry)
+        yield _request_item(box, entry, beside)
     by_event: dict[str, list[deliveries.Delivery]] = {}
     for delivery in activity.deliveries:
         by_event.setdefault(delivery.event.id, []).append(delivery)

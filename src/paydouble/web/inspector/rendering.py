@@ -142,7 +142,10 @@ def as_sentence(text: str) -> str:
     """Return a message as a sentence of its own."""
     if not text:
         return ""
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+    first = text.partition(" ")[0]
+    if first.isalpha() and len(first) > 1:  # `t` and `v1` are names
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "?")) else f"{text}."
 
 
 class Body:

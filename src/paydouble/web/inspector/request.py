@@ -18,7 +18,16 @@ from paydouble.timeline import faults_of
 from paydouble.web.inspector.activity import Tone, owner_of, refusal, status_tone
 from paydouble.web.inspector.content import download
 from paydouble.web.inspector.retries import Comparison, compared, series
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, delivery_url, home, payment_url, request_url
+from paydouble.web.inspector.visits import (
+    Page,
+    PageRoute,
+    Visit,
+    delivery_url,
+    home,
+    payment_url,
+    request_url,
+    sandbox_url,
+)
 
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry
@@ -172,7 +181,7 @@ def fault_views(box: Sandbox, ids: Iterable[str], say: Callable[[labels.Declarat
 def _page(view: RequestView) -> Page:
     name = f"{view.record.method} {view.record.path}" if view.record.method else "Bytes that are not HTTP"
     return Page(
-        "request.html", {"title": name, "name": name, "view": view, "inbox": home(), "back": home(sandbox=view.sandbox)}
+        "request.html", {"title": name, "name": name, "view": view, "inbox": home(), "back": sandbox_url(view.sandbox)}
     )
 
 
