@@ -29,6 +29,7 @@ CORE = (
     "rehearsal",
     "openapi",
     "timeline",
+    "yamlfile",
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95

@@ -165,16 +165,42 @@ def test_a_shop_that_ends_at_once_is_quoted(tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_shop_that_is_not_ready_is_killed_with_its_workers(tmp_path: Path) -> None:
-    """The whole process group is killed."""
-    child = "import subprocess, sys; subprocess.Popen([sys.executable, '-S', '-c', 'import time, os; "
-    child += 'open(\\"pid\\", \\"w\\").write(str(os.getpid())); time.sleep(600)\']).wait()'
+def test_a_shop_that_is_not_ready_is_named(tmp_path: Path) -> None:
+    """The message has the request and its latest result."""
+    _, text = _start(tmp_path, sys.executable, "-S", "-c", "import time; time.sleep(600)", within="500ms")
 
-    _, text = _start(tmp_path, sys.executable, "-S", "-c", child, within="3s")
+    assert "was not ready after 0.5 s: GET http://127.0.0.1:" in text
 
-    assert "was not ready after 3 s: GET http://127.0.0.1:" in text
-    pid = int((tmp_path / "pid").read_text())
-    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+_WORKER = """
+import os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Ready(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(204)
+        self.end_headers()
+open("pid", "w").write(str(os.getpid()))
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
+"""
+
+
+def test_workers_are_killed_with_the_shop(tmp_path: Path, port: int) -> None:
+    """The whole process group is killed, since workers outlive their parent and keep its port."""
+    (tmp_path / "worker.py").write_text(_WORKER)
+    parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-S', 'worker.py', '{port}']).wait()"
+    command = [sys.executable, "-S", "-c", parent]
+    process = ShopProcess(
+        Start.model_validate({"command": command, "ready": f"GET http://127.0.0.1:{port}/"}), tmp_path
+    )
+    process.start({})
+    assert process.running
+
+    process.kill()
+
+    worker = Path("/proc") / (tmp_path / "pid").read_text()
+    assert not worker.exists() or worker.joinpath("stat").read_text().split()[2] == "Z"  # ended, and not yet reaped
+    with socket.create_server(("127.0.0.1", port)):
+        pass
 
 
 def test_a_start_ends_the_one_before(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
