@@ -182,9 +182,8 @@ def _limit(box: Sandbox) -> str:
     rule = box.settings.rate_limit
     if rule is None:
         return ""
-    return (
-        f"{rule.limit:,} requests each {format_duration(rule.window)}, with headers {rule.headers.replace('_', ' ')}."
-    )
+    requests = "1 request" if rule.limit == 1 else f"{rule.limit:,} requests"
+    return f"{requests} each {format_duration(rule.window)}, with headers {rule.headers.replace('_', ' ')}."
 
 
 def _limit_fields(given: Mapping[str, str]) -> list[Field]:
