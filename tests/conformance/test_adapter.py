@@ -173,13 +173,12 @@ def test_a_shop_that_is_not_ready_is_named(tmp_path: Path) -> None:
 
 
 _WORKER = """
-import os, sys
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 class Ready(BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(204)
         self.end_headers()
-open("pid", "w").write(str(os.getpid()))
 HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 """
 
@@ -197,8 +196,6 @@ def test_workers_are_killed_with_the_shop(tmp_path: Path, port: int) -> None:
 
     process.kill()
 
-    worker = Path("/proc") / (tmp_path / "pid").read_text()
-    assert not worker.exists() or worker.joinpath("stat").read_text().split()[2] == "Z"  # ended, and not yet reaped
     with socket.create_server(("127.0.0.1", port)):
         pass
 

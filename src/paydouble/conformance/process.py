@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -16,12 +17,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
+from urllib.parse import urlsplit
 
 from paydouble.conformance.calling import CallFailed, request
 from paydouble.conformance.merchant_file import Start
 from paydouble.conformance.placeholders import fill
 from paydouble.core.printable import printable
 
+_PORTS: Final = {"http": 80, "https": 443}
+# Somebody else may listen there.
+_SILENT_WITHIN_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.02
 _SECOND_MS: Final = 1000
 _LAST_LINES: Final = 15
@@ -79,10 +84,23 @@ class ShopProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            self._await_silence()
             atexit.unregister(self.kill)
         if self._log is not None:
             self._log.close()
             self._log = None
+
+    def _await_silence(self) -> None:
+        """Wait until nobody listens any more: a worker dies a moment after its parent."""
+        parts = urlsplit(self._start.ready.partition(" ")[2])
+        where = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
+        end = time.monotonic() + _SILENT_WITHIN_SECONDS
+        while time.monotonic() < end:
+            try:
+                socket.create_connection(where, _SILENT_WITHIN_SECONDS).close()
+            except OSError:
+                return
+            time.sleep(_POLL_SECONDS)
 
     def _await_ready(self, command: str) -> None:
         method, url = self._start.ready.split(" ", 1)
