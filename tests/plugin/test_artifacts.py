@@ -84,3 +84,19 @@ def test_a_folder_that_cannot_be_written_is_said(child: Child, tmp_path: Path) -
     assert "the timeline cannot be written to" in run.text
     assert "paydouble timeline" in run.text
     assert run.counts["failed"] == 1
+
+
+def test_a_page_that_fails_does_not_end_the_run(child: Child, tmp_path: Path) -> None:
+    """The report of the test says so, and the other tests go on."""
+    breaks = """
+    import paydouble.testing.artifacts as artifacts
+
+    def broken(box):
+        raise KeyError("page")
+
+    artifacts._pages = broken
+    """
+    run = child(FAILING, f"--paydouble-artifacts={tmp_path / 'made'}", "-k", "served or passes", conftest=breaks)
+
+    assert (run.counts["failed"], run.counts["passed"]) == (1, 1)
+    assert "what happened cannot be shown: KeyError('page')" in run.text

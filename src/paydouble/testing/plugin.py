@@ -93,12 +93,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
         try:
             fixtures.explain(item, report)
+            if item.config.getoption("paydouble_artifacts") or item.config.getini("paydouble_artifacts"):
+                from paydouble.testing import artifacts
+
+                report.sections += artifacts.keep(item, fixtures.sandboxes_of(item))
         except Exception as error:  # noqa: BLE001 - an exception here would end the whole run, not this test
             report.sections.append(("paydouble", f"what happened cannot be shown: {error!a}"))
-        if item.config.getoption("paydouble_artifacts") or item.config.getini("paydouble_artifacts"):
-            from paydouble.testing import artifacts
-
-            report.sections += artifacts.keep(item, fixtures.sandboxes_of(item))
     return report
 
 
