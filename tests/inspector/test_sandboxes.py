@@ -106,6 +106,8 @@ async def test_a_clock_is_moved(browser: Browser) -> None:
     assert "The clock was moved by 72h" in done.text
     assert "pay-in.succeeded × 1" in done.text
     assert "attempts 500 × 1" in done.text
+    assert "+72h in" in done.text
+    assert "in in" not in done.text
     assert "Nothing is left to happen" in done.text
 
 
