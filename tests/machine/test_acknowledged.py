@@ -266,6 +266,42 @@ def test_disputed_money_may_be_held(then: tuple[str, ...]) -> None:
             play.provider(act)
 
 
+class ShowsDebt(Shop):
+    """Lets a balance become negative when the same money is refunded and charged back."""
+
+    def balance(self, order_id: str) -> Decimal:
+        came = total(self.store.objects("payin", order_id), "succeeded")
+        back = total(self.store.objects("refund", order_id), "succeeded")
+        return came - back - total(self.store.objects("dispute", order_id), "lost", "accepted")
+
+
+class CountsTwice(ShowsDebt):
+    """Takes refunded money off its books twice."""
+
+    def balance(self, order_id: str) -> Decimal:
+        return super().balance(order_id) - total(self.store.objects("refund", order_id), "succeeded")
+
+
+def refund_and_lose(merchant: type[ZooMerchant]) -> Decimal | None:
+    """Refund all of an order, lose a dispute about it, and return the balance."""
+    with Play(merchant, shows="at once") as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.wait("10s")
+        play.provider("dispute")
+        play.provider("dispute lost")
+        return play.balance()
+
+
+def test_a_balance_may_be_a_debt() -> None:
+    """When a refund and a lost dispute took the same money; any other amount is found."""
+    assert refund_and_lose(shop(shop_part=ShowsDebt)) == Decimal("-49.90")
+    with pytest.raises(MerchantBug, match=r"has a balance of -49.90 EUR for order-1; it should be 0.00"):
+        refund_and_lose(shop(shop_part=CountsTwice))
+
+
 def test_what_cannot_be_understood_is_not_judged() -> None:
     """A dispute of a payment of which no event has come, and two events of the same time."""
     strict = shop(receiver_part=IgnoresSameTime)

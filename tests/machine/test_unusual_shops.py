@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import pytest
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, explore
+from paydouble.stateful import Merchant, Play, explore
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -124,3 +124,13 @@ def test_a_correct_shop_passes(merchant: type[Merchant]) -> None:
             run.one(play)
 
     assert explore(merchant, examples=10, seed=1, phases=("hunt",)).examples >= 10
+
+
+def test_a_trouble_that_lasts_also_meets_the_next_order() -> None:
+    """Its reply is lost, so a shop that never retries does not know that the expired payment was its own."""
+    with Play(NeverRetries, shows="at once") as play:
+        play.order()
+        play.dead_line(1, "80h", lasts=6)
+        play.order()
+        play.pay(2, scenario="abandoned")
+        play.wait("25h")

@@ -105,6 +105,8 @@ class Acknowledged:
         # A click whose deposit is not made yet may be under way, and a request that met a trouble may have no reply.
         if order.disturbed or order.clicks > len(state.pay_ins):
             return False
+        if invariants.met_a_fault(self._box, order, state):
+            return False
         resources: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
         return all(self._knows_newest(each.id) for each in resources)
 

@@ -122,14 +122,15 @@ def _after_payment(state: ExpectedState) -> frozenset[str]:
 def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
     """Return the money that a merchant may have of an order.
 
-    It is what was paid, less refunds that have succeeded and disputes that were lost, and never below 0: a refund and a
-    dispute do not take the same money twice. The contract does not say when money moves, so refunds and disputes that
-    are under way may be taken off before, each kind as a whole.
+    It is what was paid, less refunds that have succeeded and disputes that were lost. When a refund and a dispute take
+    the same money, the service's records have both, so a merchant may show the debt or 0. The contract does not say
+    when money moves, so refunds and disputes that are under way may be taken off before, each kind as a whole.
     """
     rest = sum(each.amount for each in state.paid) - _refunded(state)
     rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
     amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in (0, _disputed(state))}
-    return frozenset(Decimal(max(0, amount)).scaleb(-MINOR_DIGITS[order.currency]) for amount in amounts)
+    shown = amounts | {max(0, amount) for amount in amounts}
+    return frozenset(Decimal(amount).scaleb(-MINOR_DIGITS[order.currency]) for amount in shown)
 
 
 def _refunded(state: ExpectedState) -> int:

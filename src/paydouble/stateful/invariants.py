@@ -97,6 +97,19 @@ def was_refused(box: Sandbox, order: Order) -> bool:
     )
 
 
+def met_a_fault(box: Sandbox, order: Order, state: ExpectedState) -> bool:
+    """Return whether a fault acted on a deposit or refund of an order, so that the merchant may not know its outcome.
+
+    A fault that lasts for several replies also meets the requests of later orders.
+    """
+    pay_ins = {each.id for each in state.pay_ins}
+    return any(
+        entry.method == "POST" and (_order_of(entry) == order.id or _named_in_body(entry, "payin_id") in pay_ins)
+        for entry in box.journal.requests.entries
+        if entry.faults
+    )
+
+
 def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     """Yield what is wrong with a click on an order that the merchant showed as failed.
 
@@ -311,8 +324,12 @@ def _order_of(entry: RequestEntry) -> str | None:
     # A request that never reached the operation was not parsed, so its body is parsed here.
     if entry.external_identifier is not None:
         return entry.external_identifier
+    return _named_in_body(entry, "external_identifier")
+
+
+def _named_in_body(entry: RequestEntry, member: str) -> str | None:
     try:
-        named: object = json.loads(entry.body)["external_identifier"]
+        named: object = json.loads(entry.body)[member]
     except (ValueError, KeyError, TypeError):
         return None
     return named if isinstance(named, str) else None

@@ -54,8 +54,7 @@ class EventAdapter(Merchant):
         return self.shop.order(order_id).status
 
     def balance(self, order_id: str) -> Decimal:
-        # Money that was both refunded and charged back is a debt, which the machine counts as no money.
-        return max(self.shop.order(order_id).balance, Decimal(0))
+        return self.shop.order(order_id).balance
 
     def shipments(self, order_id: str) -> int:
         return self.shop.order(order_id).shipments

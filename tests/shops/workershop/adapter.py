@@ -74,8 +74,7 @@ class WorkerAdapter(Merchant):
         return self.worker.standing(order_id)
 
     def balance(self, order_id: str) -> Decimal:
-        # Money that was both refunded and charged back is a debt, which the machine counts as no money.
-        return max(self.shop.balance(order_id), Decimal(0))
+        return self.shop.balance(order_id)
 
     def shipments(self, order_id: str) -> int:
         return int(self.db.rows("SELECT shipped FROM orders WHERE id = ?", order_id)[0]["shipped"])
