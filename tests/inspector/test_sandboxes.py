@@ -170,6 +170,11 @@ async def test_a_long_advance_shows_its_progress_and_can_be_stopped(
     assert "hx-trigger" not in ended.html.source
 
 
+async def test_nothing_is_stopped_while_no_advance_runs(browser: Browser, box: Box) -> None:
+    """The form of an old page does no harm."""
+    assert (await browser.send(at(box, "clock", "stop"), {})).status == 200
+
+
 async def test_an_advance_in_steps_is_the_same_advance(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fires what one control call fires, and ends at the same instant."""
     monkeypatch.setattr(advances, "STEP_TIMERS", 3)
