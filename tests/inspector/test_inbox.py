@@ -174,6 +174,21 @@ async def test_a_lost_deposit_and_its_retries_are_one_row(browser: Browser) -> N
     assert await shown(browser, "q=order-17") == [pay_in["id"]]
 
 
+async def test_a_second_payment_of_an_order_is_said(browser: Browser) -> None:
+    """On its row, and on the page of either payment, with a link to the other one."""
+    box = await browser.client.sandbox()
+    first, second = [await box.deposit(external_identifier="order-17") for _ in range(2)]
+    seen = await browser.open()
+    links = [f"/_paydouble/inspector/sandboxes/{box.id}/payments/{each['id']}" for each in (first, second)]
+
+    assert seen.text.count("another payment of the same order") == 1
+    for link, other in zip(links, reversed(links), strict=True):
+        page = await browser.open(link)
+        assert "Other payments of this order" in page.text
+        assert other in page.html.links
+        assert link not in page.html.links
+
+
 async def test_a_held_event_is_said(browser: Browser) -> None:
     """A payment whose event a fault holds or drops is no finished one."""
     for effect, word in (("hold", "held"), ("drop", "dropped")):

@@ -205,7 +205,13 @@ def payment_row(box: Sandbox, activity: Activity, known: dict[str, Badge] | None
         result_tone=tone,
         due=None if due is None else due_of(box, due),
         faults=_faults_of(box, activity, known),
+        note="" if _is_first(box, pay_in) else "another payment of the same order",
     )
+
+
+def _is_first(box: Sandbox, pay_in: PayIn) -> bool:
+    """Return whether a payment is the first of its order; a second one may be a double charge."""
+    return box.ledger.holder(PayIn, pay_in.external_identifier) == pay_in.id
 
 
 def due_of(box: Sandbox, due: int) -> Due:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from paydouble.core import json_text
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from paydouble.webhooks import deliveries
 
 _MOST_COMPARED: Final = 200
+_MOST_OTHERS: Final = 20
 _RESEND: Final = (("redeliver", "Send again"),)
 _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
@@ -141,6 +143,17 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """Another payment of the same order."""
+
+    id: str
+    url: str
+    amount: str
+    state: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
 class PaymentView:
     """Everything that the page shows."""
 
@@ -164,6 +177,8 @@ class PaymentView:
     """The sums that were refunded or disputed, where they are not zero."""
     failure: str
     related: tuple[Related, ...]
+    others: tuple[Other, ...]
+    """Other payments of the same order, the newest first; the customer may have been charged twice."""
     due: Due | None
     last: AttemptItem | None
     states: tuple[tuple[str, bool], ...]
@@ -230,6 +245,7 @@ def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
         ),
         failure="" if pay_in.failure is None else f"{pay_in.failure.code}: {pay_in.failure.message}",
         related=tuple(_related(box, pay_in)),
+        others=tuple(islice(_others(box, pay_in), _MOST_OTHERS)),
         due=None if due is None else due_of(box, due),
         last=None if last is None else _attempt_item(box, *last),
         states=_states(pay_in),
@@ -251,6 +267,14 @@ def _states(pay_in: PayIn) -> tuple[tuple[str, bool], ...]:
 def _refundable(box: Sandbox, pay_in: PayIn) -> str:
     rest = box.ledger.refundable(pay_in, disputed_too=box.settings.refunds.while_disputed == "allow")
     return write_minor(rest, pay_in.digits) if pay_in.status == PAID and rest > 0 else ""
+
+
+def _others(box: Sandbox, pay_in: PayIn) -> Iterator[Other]:
+    for each in box.ledger.newest_first(PayIn):
+        if each.external_identifier == pay_in.external_identifier and each is not pay_in:
+            amount = f"{write_minor(each.amount, each.digits)} {each.currency}"
+            url = payment_url(box.identity.id, each.id)
+            yield Other(each.id, url, amount, each.status, state_tone(each.status))
 
 
 def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:
