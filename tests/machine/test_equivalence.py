@@ -68,6 +68,16 @@ def test_a_trouble_lasts_as_long_as_the_merchant_asks() -> None:
     assert coverage.same == {equivalence.NO_LONGER: 1}
 
 
+def test_what_the_next_request_would_meet_is_nothing_without_one() -> None:
+    """A click that is answered at once has no next request; one that is retried meets each."""
+    at_once = [CataloguePlay((ORDER, step("pay", 1, then=then), SETTLE)) for then in ("401", "409")]
+    retried = [CataloguePlay((ORDER, step("pay", 1, "request lost", then=then), SETTLE)) for then in ("401", "409")]
+    done, coverage = runs(ZooMerchant, *at_once, *retried)
+
+    assert done == [at_once[0], *retried]
+    assert coverage.same == {equivalence.NOTHING: 1}
+
+
 def test_what_is_the_same_in_other_words_is_run_once() -> None:
     """A reply is lost twice, and two replies are lost."""
     two = CataloguePlay((ORDER, step("pay", 1, "two replies lost"), SETTLE))

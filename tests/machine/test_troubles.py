@@ -8,14 +8,16 @@ from typing import Any, ClassVar, Final
 import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
+from eventshop.adapter import EventAdapter
 
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
-from paydouble.payments.resources import PayIn, Refund
+from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.stateful import MerchantBug, Play, Webhook
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, CRAFTED
 from paydouble.stateful.troubles import (
+    AFTERWARDS,
     DURATIONS,
     INJECTED,
     JOB_INTERRUPTIONS,
@@ -126,6 +128,71 @@ def test_a_correct_merchant_survives_every_duration(trouble: str) -> None:
             play.retry(1)
 
 
+@pytest.mark.parametrize("then", AFTERWARDS)
+@pytest.mark.parametrize("trouble", ["reply lost", "request lost", "none"])
+def test_a_correct_merchant_survives_two_troubles_in_a_row(trouble: str, then: str) -> None:
+    """The second request meets another one, and no webhook tells what became of the first."""
+    with Play(ZooMerchant) as play:
+        play.webhooks("drop all")
+        play.pay(1, trouble, then=then)
+        play.retry()
+        play.wait("10s")
+        play.refund(1, "half", trouble, then=then)
+        play.refund_again(1, then)
+        play.refund_again()
+        play.wait("10s")
+
+
+class LimitIsRefusal(EventAdapter):
+    """Takes a 429 for a refusal, also after a request without an answer."""
+
+    bugs = frozenset({"limit_is_refusal"})
+
+
+def test_the_next_request_meets_another_trouble() -> None:
+    """A deposit that was made is forgotten over a 429, and the next click makes a second one."""
+    play = Play(LimitIsRefusal)
+    play.webhooks("drop all")
+    with pytest.raises(MerchantBug, match="made 2 deposits for order-1") as caught:
+        play.pay(1, "reply lost", then="429")
+        play.retry()
+
+    sentence = "the reply is lost after the commit; at the next request the service refuses the request (429)"
+    assert sentence in str(caught.value)
+    assert "play.pay(1, trouble='reply lost', then='429')" in str(caught.value)
+
+
+def test_the_trouble_of_the_next_request_waits_for_no_later_click() -> None:
+    """A click that is answered at once meets nothing, and neither does the next one."""
+    with Play(ZooMerchant) as play:
+        play.pay(then="401")
+        play.retry(1, "none")
+        assert not any(entry.faults for entry in play.sandbox.journal.requests.entries)
+        assert Trial("POST", "401", "none", "none") not in play.trials
+
+
+def test_an_unknown_trouble_of_the_next_request_is_refused() -> None:
+    """With the known ones."""
+    with pytest.raises(UsageError, match="there is no trouble of the next request 'redirect'; there are: none, 409"):
+        Play(ZooMerchant).pay(then="redirect")
+
+
+@pytest.mark.parametrize("ends", ["dispute won", "dispute lost"])
+def test_a_dispute_about_a_half_leaves_the_other_half(ends: str) -> None:
+    """Also after a refund of the other half; a merchant that takes all from its books is found."""
+    for refunded in (False, True):
+        with Play(ZooMerchant) as play:
+            play.pay()
+            play.wait("10s")
+            if refunded:
+                play.refund(1, "half")
+                play.wait("10s")
+            play.provider("dispute half")
+            play.provider(ends)
+            (dispute,) = play.sandbox.ledger.newest_first(Dispute)
+            assert dispute.amount == 2495
+
+
 class HalfADigest(Receiver):
     """Compares half of the digest."""
 
@@ -203,7 +270,25 @@ class KnowsAllPayments(Receiver):
         return 404 if event["type"].startswith("refund") and not known else super().accept(event)
 
 
+class ReadsTheLastDigest(Receiver):
+    """Looks at the last v1 of the header alone."""
+
+    def read_header(self, header: str | None) -> tuple[str, list[str]]:
+        at, digests = super().read_header(header)
+        return at, digests[-1:]
+
+
+class ReadsTheFirstDigest(Receiver):
+    """Looks at the first v1 of the header alone."""
+
+    def read_header(self, header: str | None) -> tuple[str, list[str]]:
+        at, digests = super().read_header(header)
+        return at, digests[:1]
+
+
 BROKEN = {
+    "right digest first": ReadsTheLastDigest,
+    "right digest last": ReadsTheFirstDigest,
     "half the digest": HalfADigest,
     "empty digest": EmptyIsFine,
     "known id": KnownIsFine,

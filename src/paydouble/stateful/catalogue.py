@@ -29,6 +29,7 @@ from paydouble.stateful.play import Play
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
+    AFTERWARDS,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -43,6 +44,7 @@ from paydouble.stateful.troubles import (
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
+    Trouble,
 )
 from paydouble.stateful.verdicts import MerchantBug
 
@@ -86,6 +88,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _forms,
         _several_orders,
         _lost_replies,
+        _two_troubles,
         _pairs,
     )
     plays: dict[Hashable, CataloguePlay] = {}
@@ -137,11 +140,15 @@ def _charges() -> Iterator[CataloguePlay]:
 
 def _durations() -> Iterator[CataloguePlay]:
     for trouble, found in POST_TROUBLES.items():
-        if any("times" in fault for fault in found.faults):
+        if _can_last(found):
             for lasts in filter(None, DURATIONS):
                 long = step("pay", 1, trouble, lasts=lasts)
                 yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "the customer outlasts the trouble")
                 yield CataloguePlay((_ORDER, long, _RESTART, _RETRY, _SETTLE), "the key outlasts the process")
+
+
+def _can_last(trouble: Trouble) -> bool:
+    return any("times" in fault for fault in trouble.faults)
 
 
 def _forgeries() -> Iterator[CataloguePlay]:
@@ -264,7 +271,7 @@ def _refunds() -> Iterator[CataloguePlay]:
             again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), _SETTLE)
             yield CataloguePlay((*_PAID, *again), "the refund is requested again, and is more than a half")
     for trouble in REFUND_TROUBLES:
-        for lasts in filter(None, DURATIONS if trouble != "none" else ()):
+        for lasts in filter(None, DURATIONS if _can_last(POST_TROUBLES[trouble]) else ()):
             long = step("refund", 1, "half", trouble, lasts=lasts)
             yield CataloguePlay((*_PAID, long, _SETTLE), "it lasts longer")
             yield CataloguePlay((*_PAID, long, step("refund_again"), _SETTLE), "the refund outlasts the trouble")
@@ -286,6 +293,10 @@ def _provider() -> Iterator[CataloguePlay]:
             (*_PAID, step("refund", 1, "half"), _SETTLE, step("provider", what), step("provider", "dispute lost")),
             "a refund and a dispute take the same money",
         )
+    for ends in ("dispute won", "dispute lost"):
+        for before in ((), (step("refund", 1, "half"), _SETTLE)):
+            part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
+            yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
     expired = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
     yield CataloguePlay((*expired, step("provider", "late money")))
     yield CataloguePlay((*expired, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
@@ -401,6 +412,11 @@ def _lost_replies() -> Iterator[CataloguePlay]:
         yield CataloguePlay(
             (_ORDER, step("pay", 1, trouble), _RESTART, _RETRY, _SETTLE), "the key has to survive a restart"
         )
+        # A reply that cannot be read is often taken for an answer, unlike one that is lost.
+        yield CataloguePlay(
+            (_ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE),
+            "neither a reply nor a webhook tells",
+        )
     for trouble in phases.values():
         paid = step("pay", 1, trouble)
         for time in ("1h", "25h"):
@@ -421,6 +437,26 @@ def _lost_replies() -> Iterator[CataloguePlay]:
                     (_ORDER, step("pay", 1, trouble, meanwhile=what, at=at), _RETRY, _SETTLE),
                     "what is known of the attempt is not yet complete",
                 )
+
+
+def _two_troubles() -> Iterator[CataloguePlay]:
+    silent, job, again = step("webhooks", "drop all"), step("pass_time", "10s"), step("refund_again")
+    for trouble in (name for name in REFUND_TROUBLES if POST_TROUBLES[name].gets_through and name != "none"):
+        refunded = (*_PAID, silent, step("refund", 1, "half", trouble))
+        yield CataloguePlay((*refunded, _SETTLE, _SETTLE), "neither a reply nor a webhook tells")
+        yield CataloguePlay((*refunded, again, _SETTLE), "neither a reply nor a webhook tells")
+        yield CataloguePlay((*refunded, job, again, _SETTLE), "neither a reply nor a webhook tells")
+    why = "the next request meets something else, and nothing tells of the first one"
+    for then in AFTERWARDS[1:]:
+        click = step("pay", 1, "reply lost", then=then)
+        yield CataloguePlay((_ORDER, silent, click, _RETRY, _SETTLE), why)
+        refund = step("refund", 1, "half", "reply lost", then=then)
+        yield CataloguePlay((*_PAID, silent, refund, again, _SETTLE), why)
+        # A shop may leave the next request to a later click, or to a job that is due by then.
+        later = (_ORDER, silent, step("pay", 1, "reply lost"), job, step("retry", 1, then), _SETTLE)
+        yield CataloguePlay((*later, _RETRY, _SETTLE), why)
+        unanswered = (*_PAID, silent, step("refund", 1, "half", "reply lost"), job)
+        yield CataloguePlay((*unanswered, step("refund_again", 1, then), _SETTLE, again, _SETTLE), why)
 
 
 def _pairs() -> Iterator[CataloguePlay]:

@@ -56,6 +56,17 @@ def _unsigned_time(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
     return f"t={now},{old.partition(',')[2]}", body
 
 
+def _right_digest_first(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    # While a secret is rotated a header has a digest by each of both, in any order.
+    other = sign(body, "whsec_of_the_next_month", now).partition(",")[2]
+    return f"{sign(body, secret, now)},{other}", body
+
+
+def _right_digest_last(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    own = sign(body, secret, now).partition(",")[2]
+    return f"{sign(body, 'whsec_of_the_last_month', now)},{own}", body
+
+
 def _ahead(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
     return sign(body, secret, now + DEFAULT_TOLERANCE_SECONDS + 2), body
 
@@ -110,6 +121,12 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
         "known id": Crafted("a success is forged under the id of an earlier event and a wrong secret", _known_id),
         "digest in v0": Crafted("an earlier webhook comes with its digest in v0 instead of v1", _in_v0),
         "other time": Crafted("an earlier webhook comes with its digest and a new time", _unsigned_time),
+        "right digest first": Crafted(
+            "an earlier webhook comes with two v1, of which the first is right", _right_digest_first
+        ),
+        "right digest last": Crafted(
+            "an earlier webhook comes with two v1, of which the last is right", _right_digest_last
+        ),
         "302 seconds ahead": Crafted("an earlier webhook comes with a time 302 seconds ahead", _ahead),
         "unknown family": Crafted(
             "an event of an unknown family comes",

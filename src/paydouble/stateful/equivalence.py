@@ -37,12 +37,13 @@ _TABLES: Final = {
     "pay": ("POST", 1),
     "retry": ("POST", 1),
     "refund": ("refund", 2),
+    "refund_again": ("refund", 1),
     "webhooks": ("webhooks", 0),
     "reads": ("reads", 0),
     "inject": ("injected webhook", 0),
 }
 """Command → the table of what disturbs it, and the place of that argument."""
-_CLICKS: Final = frozenset({"pay", "retry", "refund"})
+_CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 _ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES}
 """Commands whose troubles wait for what comes in a later step."""
 _JOBS: Final = Step("interrupt_jobs")
@@ -68,6 +69,8 @@ class _StepSeen(NamedTuple):
     interrupted: bool
     fired: int
     """How often the faults of a click fired."""
+    followed: bool
+    """Whether a click sent a request that met its `then`."""
     reached: Points
     """How many points a click passed."""
     refused: bool
@@ -104,6 +107,7 @@ class PlaySeen:
                     for each in play.trials[self._tried :]
                 ),
                 fired=play.fired,
+                followed=play.followed,
                 reached=play.reached,
                 refused=bool(answers)
                 and not (requests or passed.all)
@@ -130,6 +134,7 @@ class Equivalence:
         self._fired: dict[tuple[_Place, Step, tuple[Step, ...]], int] = {}
         self._empty: set[tuple[_Place, Step]] = set()
         self._refused: set[tuple[_Place, Step]] = set()
+        self._unfollowed: set[tuple[_Place, Step]] = set()
         self._unmet: set[tuple[_Place, Hashable, tuple[Step, ...]]] = set()
         self._interrupted: dict[tuple[_Place, tuple[Step, ...]], Points] = {}
         self._run: set[CataloguePlay] = set()
@@ -171,6 +176,8 @@ class Equivalence:
             self._empty.add((place, step))
         if step.command in _CLICKS and not found.interrupted:
             self._reached[place, _without_interruption(_without_defaults(step))] = found.reached
+        if step.command in _CLICKS and "then" in dict(step.options) and not found.followed:
+            self._unfollowed.add((place, _without_following(_without_defaults(step))))
         if step.command == "interrupt_jobs" and not found.interrupted:
             self._reached[place, _JOBS] = found.reached
         if step.command == "inject" and found.refused:
@@ -224,6 +231,9 @@ class Equivalence:
 
     def _reduced_click(self, place: _Place, step: Step) -> tuple[tuple[Step, ...], str]:
         step = _without_defaults(step)
+        alone = _without_following(step)
+        if alone != step and (place, alone) in self._unfollowed:
+            return self._reduced_click(place, alone)[0], NOTHING
         plain = _without_interruption(step)
         reached = self._reached.get((place, plain))
         options = dict(step.options)
@@ -251,7 +261,12 @@ class Equivalence:
         if slot is None:
             return step
         table, at = slot
-        return _with(step, at, self._first_like(table).get(step.arguments[at], step.arguments[at]))
+        # What the next request meets is told apart as where it is met by the first one.
+        alike = self._first_like("POST")
+        options = tuple((key, alike.get(value, value) if key == "then" else value) for key, value in step.options)
+        return _with(step, at, self._first_like(table).get(step.arguments[at], step.arguments[at]))._replace(
+            options=options
+        )
 
     def _first_like(self, table: str) -> dict[str, str]:
         if table not in self._first:
@@ -284,6 +299,10 @@ def _with(step: Step, at: int, name: str | None) -> Step:
 
 def _without_interruption(step: Step) -> Step:
     return step._replace(options=tuple(each for each in step.options if each[0] not in {"meanwhile", "at"}))
+
+
+def _without_following(step: Step) -> Step:
+    return step._replace(options=tuple(each for each in step.options if each[0] != "then"))
 
 
 def _without_defaults(step: Step) -> Step:

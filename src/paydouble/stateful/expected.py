@@ -103,14 +103,14 @@ def is_under_way(state: ExpectedState) -> bool:
 
 
 def _after_payment(state: ExpectedState) -> frozenset[str]:
-    charged_back = any(each.status in CHARGED_BACK for each in state.disputes)
+    charged_back = sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
     total = sum(each.amount for each in state.paid)
     statuses = set()
     # A refund under way may count already. Refunds are never more than what was paid.
     for refunded in {_refunded(state), _refunded(state) + _refunds_under_way(state)}:
         if refunded and refunded >= total:
             statuses.add("refunded")
-        elif not charged_back:
+        elif charged_back < total:  # the rest is still paid
             statuses.add("partly_refunded" if refunded else "paid")
     if charged_back:
         statuses.add("charged_back")

@@ -64,6 +64,7 @@ from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, parsed
 from paydouble.stateful.troubles import (
+    AFTERWARDS,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -95,6 +96,7 @@ PROVIDER_CHAINS: Final = (
     ("refund fails late",),
     ("dispute",),
     ("dispute", "dispute lost"),
+    ("dispute half", "dispute lost"),
     ("dispute", "dispute won"),
     ("dispute", "dispute won", "dispute reopened"),
 )
@@ -105,6 +107,7 @@ _webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3
 _orders = st.integers(1, MOST_ORDERS)
 _points = st.integers(0, 7)
 """A point of the merchant's code; the first ones are those at which most is lost."""
+_afterwards = st.sampled_from(AFTERWARDS)
 _durations = st.sampled_from(list(DURATIONS))
 _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 
@@ -306,10 +309,11 @@ class MerchantMachine(RuleBasedStateMachine):
         meanwhile=st.sampled_from(list(MEANWHILE)),
         at=_points,
         lasts=_durations,
+        then=_afterwards,
     )
-    def pay(self, order: int, trouble: str, meanwhile: str, at: int, lasts: int | str) -> None:
+    def pay(self, order: int, trouble: str, meanwhile: str, at: int, lasts: int | str, then: str = "none") -> None:  # noqa: PLR0913, PLR0917 - what can disturb a click
         """A customer pays an order, paid or not."""
-        self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at, lasts=lasts)
+        self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at, lasts=lasts, then=then)
 
     @rule(order=_orders, trouble=_post_troubles)
     def retry(self, order: int, trouble: str) -> None:

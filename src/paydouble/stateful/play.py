@@ -31,6 +31,7 @@ from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
+    AFTERWARDS,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -47,6 +48,8 @@ from paydouble.stateful.troubles import (
     Trouble,
     documents_of,
     faults_of,
+    next_request,
+    parsed_faults,
 )
 from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
 
@@ -70,6 +73,7 @@ class _Disturbance(NamedTuple):
     meanwhile: str = "none"
     at: int = 0
     lasts: int | str = 0
+    then: str = "none"
 
 
 class _Pending(NamedTuple):
@@ -115,6 +119,8 @@ class Play:
         self._acknowledged = Acknowledged(self._box, shows)
         self.fired = 0
         """How often the faults of the latest click fired."""
+        self.followed = False
+        """Whether the latest click sent a request that met its `then`."""
         self.armed_fired: list[int] = []
         """At the end, how often those of each disturbance of reads or webhooks fired."""
         self.reached = Points()
@@ -205,17 +211,19 @@ class Play:
         at: int = 0,
         scenario: str = SCENARIOS[0],
         lasts: int | str = 0,
+        then: str = "none",
     ) -> None:
         """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0.
 
-        A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number.
+        A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number. The request
+        after the first one meets `then`, one of `AFTERWARDS`.
         """
-        at = at if meanwhile in {"second click", "dies"} else 0
-        self._click("pay", order, trouble, meanwhile, at, scenario, lasts)
+        disturbed = _Disturbance(trouble, meanwhile, at if meanwhile in {"second click", "dies"} else 0, lasts, then)
+        self._click("pay", order, disturbed, scenario)
 
     def retry(self, order: int = 1, trouble: str = "none", *, lasts: int | str = 0) -> None:
         """The customer presses the button again."""
-        self._click("retry", order, trouble, "none", 0, SCENARIOS[0], lasts)
+        self._click("retry", order, _Disturbance(trouble, lasts=lasts), SCENARIOS[0])
 
     def crowd(self, orders: int = 25) -> None:
         """So many orders are placed and paid, more than a page of a list holds."""
@@ -242,23 +250,25 @@ class Play:
         meanwhile: str = "none",
         at: int = 0,
         lasts: int | str = 0,
+        then: str = "none",
     ) -> None:
         """The merchant refunds `all`, `most` (two thirds) or `half` of an order.
 
-        `meanwhile`, `at` and `lasts` are as for `pay`.
+        `meanwhile`, `at`, `lasts` and `then` are as for `pay`.
         """
         target, number = self._order(order)
         refund_id = self._next_refund(target, int(target.amount * _named(SHARES, share, "share")))
-        options = _options(share=share, trouble=trouble, meanwhile=meanwhile, at=at, lasts=lasts)
+        options = _options(share=share, trouble=trouble, meanwhile=meanwhile, at=at, lasts=lasts, then=then)
         call = f"play.refund({number}{options})"
-        self._refund(target, refund_id, _Disturbance(trouble, meanwhile, at, lasts), call, f"{share} of it")
+        self._refund(target, refund_id, _Disturbance(trouble, meanwhile, at, lasts, then), call, f"{share} of it")
 
-    def refund_again(self, order: int = 1) -> None:
+    def refund_again(self, order: int = 1, trouble: str = "none") -> None:
         """The last refund of an order is requested again, under the same refund id."""
         target, number = self._order(order)
         if target.refunds_requested:
             refund_id = next(reversed(target.refunds_requested))
-            self._refund(target, refund_id, _Disturbance(), f"play.refund_again({number})", "the same once more")
+            call = f"play.refund_again({number}{_options(trouble=trouble)})"
+            self._refund(target, refund_id, _Disturbance(trouble), call, "the same once more")
 
     # What the world does
 
@@ -551,27 +561,29 @@ class Play:
             self.end()
             self._collecting = False
 
-    def _click(  # noqa: PLR0913, PLR0917 - what can disturb a click
-        self, how: str, order: int, trouble: str, meanwhile: str, at: int, scenario: str, lasts: int | str
-    ) -> None:
+    def _click(self, how: str, order: int, disturbed: _Disturbance, scenario: str) -> None:
+        trouble, meanwhile, at, lasts, then = disturbed
         target, number = self._order(order)
         met = _named(POST_TROUBLES, trouble, "trouble")
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
         clauses += [met.description, _named(DURATIONS, lasts, "duration"), _named(MEANWHILE, meanwhile, "meanwhile")]
+        clauses.append(_afterwards(then))
         if scenario != SCENARIOS[0]:
             clauses.append(f"its scenario will be {scenario}")
         match = {"operation": "deposit-creation", "external_identifier": target.id}
-        options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts)
-        documents = documents_of(met, lasts, **match)
+        options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts, then=then)
+        following = next_request(documents_of(POST_TROUBLES[then], **match))
+        documents = [*following, *documents_of(met, lasts, **match)]
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
             was_disturbed, was_refused = target.disturbed, invariants.was_refused(self._box, target)
-            target.disturbed |= not trouble == meanwhile == "none"
+            target.disturbed |= not trouble == meanwhile == then == "none"
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
-            pause = None if target.disturbed_to_the_end else met.retry_after_seconds
+            pause = None if target.disturbed_to_the_end else _pause_seconds(met, then)
             has_ended = target.status in {"failed", "cancelled"}
             self._box.scenarios.activate(scenario)
             state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
+            second = self._arm_documents(following)
             armed = self._arm(met, lasts, **match)
             first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
             if first:
@@ -581,24 +593,24 @@ class Play:
             start = self._box.journal.requests.total
             self._create_deposit(how, target, pause, clicked=meanwhile == "second click")
             self._note_requests("POST", trouble, state, armed, start)
+            self._note_following("POST", then, state, second, start)
             self._note_requests("meanwhile", meanwhile, state, first, start)
             if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
                 self.trials.append(Trial("scenario", scenario, state, "new"))
-            if has_ended and trouble == meanwhile == "none":
+            if has_ended and trouble == meanwhile == then == "none":
                 self._add_findings(invariants.of_new_wish(self._box, target, start))
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
-            self._disarm(first if lasts == TO_THE_END else armed + first)
+            self._disarm([*first, *second, *([] if lasts == TO_THE_END else armed)])
             target.disturbed_to_the_end |= lasts == TO_THE_END
             target.key_has_stored_error |= trouble == "stored 500"
-            gets_through = (
-                (met.gets_through or trouble == "none") and lasts in _SHORT and not target.key_has_stored_error
-            )
+            gets_through = (met.gets_through or trouble == "none") and lasts in _SHORT and _gets_through(then)
+            gets_through &= not target.key_has_stored_error
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
             if gets_through and not may_be_closed and meanwhile != "dies":
                 target.deposit_due = (
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
-            is_limited = met.retry_after_seconds is not None and lasts in _SHORT and meanwhile == "none"
+            is_limited = met.retry_after_seconds is not None and lasts in _SHORT and meanwhile == then == "none"
             target.limited = met.description if is_limited and not may_be_closed and not was_disturbed else None
 
     def _create_deposit(
@@ -633,26 +645,28 @@ class Play:
         return refund_id
 
     def _refund(self, target: Order, refund_id: str, disturbed: _Disturbance, call: str, what: str) -> None:
-        trouble, meanwhile, at, lasts = disturbed
+        trouble, meanwhile, at, lasts, then = disturbed
         met = _named(POST_TROUBLES, trouble, "trouble")
         requested = target.refunds_requested[refund_id]
         amount = Decimal(requested).scaleb(-MINOR_DIGITS[target.currency])
         clauses = [f"{target.id} is refunded: {what}", met.description, _named(DURATIONS, lasts, "duration")]
-        clauses.append(_named(REFUND_MEANWHILE, meanwhile, "meanwhile"))
-        documents = documents_of(met, lasts, operation="refund-creation")
+        clauses += [_named(REFUND_MEANWHILE, meanwhile, "meanwhile"), _afterwards(then)]
+        following = next_request(documents_of(POST_TROUBLES[then], operation="refund-creation"))
+        documents = [*following, *documents_of(met, lasts, operation="refund-creation")]
         with self._step("; ".join(filter(None, clauses)), call, documents):
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
             target.disturbed |= disturbed != _Disturbance()
+            second = self._arm_documents(following)
             armed = self._arm(met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
             self._interrupt(meanwhile, at, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
-            pause = None if target.refunds_disturbed_to_the_end else met.retry_after_seconds
+            pause = None if target.refunds_disturbed_to_the_end else _pause_seconds(met, then)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
-            by_itself &= lasts in _SHORT and not target.refunds_disturbed_to_the_end
+            by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
             if may_refund and by_itself and meanwhile == "none" and self._driver.was_taken:
                 target.refunds_due[refund_id] = met.description or "nothing went wrong"
             if not self._sent("refund-creation", start):
@@ -660,8 +674,9 @@ class Play:
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._note_requests("refund", trouble, state, armed, start)
+            self._note_following("refund", then, state, second, start)
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
-            self._disarm([] if lasts == TO_THE_END else armed)
+            self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
@@ -739,6 +754,9 @@ class Play:
     def _arm(self, trouble: Trouble, lasts: int | str = 0, **match: str) -> list[str]:
         return [self._box.faults.add(fault, self._box.now).id for fault in faults_of(trouble, lasts, **match)]
 
+    def _arm_documents(self, documents: Sequence[dict[str, Any]]) -> list[str]:
+        return [self._box.faults.add(fault, self._box.now).id for fault in parsed_faults(documents)]
+
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
             self._box.faults.remove(fault_id)
@@ -766,6 +784,11 @@ class Play:
         fired = any(self._box.faults.get(fault_id).fired for fault_id in fault_ids) or not fault_ids
         if fired and sent and (fault_ids or name == "none"):
             self.trials.append(Trial(table, name, state, (met or sent)[0].verdict))
+
+    def _note_following(self, table: str, name: str, state: str, fault_ids: list[str], start: int) -> None:
+        self.followed = any(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
+        if self.followed:
+            self._note_requests(table, name, state, fault_ids, start)
 
     def _close_pending(self) -> None:
         for table, name, state, fault_ids in self._pending:
@@ -810,8 +833,24 @@ def _options(**given: object) -> str:
         "share": "all",
         "restarted": False,
         "lasts": 0,
+        "then": "none",
     }
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
+
+
+def _afterwards(then: str) -> str:
+    met: Trouble = _named({name: POST_TROUBLES[name] for name in AFTERWARDS}, then, "trouble of the next request")
+    return met.description and f"at the next request {met.description}"
+
+
+def _pause_seconds(met: Trouble, then: str) -> float | None:
+    # The least of both, since either can come first.
+    asked = [each for each in (met.retry_after_seconds, POST_TROUBLES[then].retry_after_seconds) if each is not None]
+    return min(asked, default=None)
+
+
+def _gets_through(then: str) -> bool:
+    return then == "none" or POST_TROUBLES[then].gets_through
 
 
 def _sentence(words: str) -> str:

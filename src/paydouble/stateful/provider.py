@@ -26,6 +26,13 @@ def _dispute(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return "the payer disputes the payment"
 
 
+def _dispute_half(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+    if not state.paid or state.disputes:
+        return None
+    box.open_dispute(state.paid[0], amount=state.paid[0].amount // 2)
+    return "the payer disputes a half of the payment"
+
+
 def _decide(box: Sandbox, state: ExpectedState, to: str, words: str) -> str | None:
     for dispute in state.disputes:
         if dispute.status in unfinished(DISPUTE):
@@ -63,6 +70,7 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
     {
         "fails": _fails,
         "dispute": _dispute,
+        "dispute half": _dispute_half,
         "dispute won": lambda box, _, state: _decide(box, state, "won", "the dispute is won"),
         "dispute lost": lambda box, _, state: _decide(box, state, "lost", "the dispute is lost"),
         "dispute reopened": _reopen,

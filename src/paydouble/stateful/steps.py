@@ -51,7 +51,7 @@ _NEEDS: Final = {
     "interrupt_jobs": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
-_TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund"})
+_TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
     {

@@ -7,7 +7,7 @@ first, since shrinking prefers earlier entries.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -290,7 +290,13 @@ REFUND_TROUBLES: Final = (
     "500 after the commit",
     "503",
     "proxy page",
+    "409",
+    "429",
+    "401",
 )
+AFTERWARDS: Final = ("none", "409", "429", "401", "500 after the commit", "proxy page")
+"""What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
+check of the key, so the operation may have been carried out all the same."""
 TO_THE_END: Final = "end"
 DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
     {
@@ -308,9 +314,19 @@ SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
 """How much of an order is refunded."""
 
 
+def next_request(documents: Sequence[Document]) -> list[Document]:
+    """Return faults for the one request that follows a disturbed one; they have to be armed before its own."""
+    return [{**document, "times": 1, "skip": 1} for document in documents]
+
+
 def faults_of(trouble: Trouble, lasts: int | str = 0, **match: str) -> list[Fault]:
     """Return the faults of a trouble, limited to requests or webhooks that `match`."""
-    return [_parsed(json.dumps(document)) for document in documents_of(trouble, lasts, **match)]
+    return parsed_faults(documents_of(trouble, lasts, **match))
+
+
+def parsed_faults(documents: Sequence[Document]) -> list[Fault]:
+    """Return faults that are written as documents of the control API."""
+    return [_parsed(json.dumps(document)) for document in documents]
 
 
 def _limited_to(document: Document, match: Mapping[str, str], lasts: int | str) -> Document:
