@@ -8,7 +8,7 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 
 
 def verdict(merchant: type[Merchant], *steps: str) -> str | None:
@@ -112,6 +112,48 @@ def test_a_job_does_not_repeat_a_refused_request() -> None:
     assert found is not None
     assert "repeated a request that was refused for good, under a new key" in found
     assert verdict(SmallShop, "pay(1, 'unknown code')", "wait('10m')", "retry()", "wait('10m')") is None
+
+
+class DepositsAfterNo(SmallShop):
+    """Tells the customer that the payment was not accepted, and asks for it in a job."""
+
+    shown = "unpaid"
+
+    def pay(self, order_id: str) -> None:
+        super().pay(order_id)
+        wish = self.orders[order_id].wish
+        if wish is not None and wish.state == "open":
+            self.orders[order_id].wish, self.left = None, wish
+            raise Refused
+
+    def retry(self, order_id: str) -> None:
+        """Leave it to the job."""
+        self.orders[order_id].wish = self.left
+        del self.left
+
+    def order_status(self, order_id: str) -> str:
+        return self.shown if hasattr(self, "left") else super().order_status(order_id)
+
+    def tick(self) -> None:
+        if hasattr(self, "left"):
+            self.orders[self.left.order_id].wish = self.wish(self.left.order_id, self.left.body.decode())
+            del self.left
+        super().tick()
+
+
+class TellsThatItIsPending(DepositsAfterNo):
+    """Tells the customer that the payment takes longer."""
+
+    shown = "pending"
+
+
+def test_no_job_asks_for_a_deposit_that_the_customer_was_denied() -> None:
+    """One that the customer was promised, or has asked for again, may still be made."""
+    found = verdict(DepositsAfterNo, "pay(1, '401')", "wait('2h')")
+
+    assert str(found).startswith("The merchant asked for a deposit for order-1 without a click, after it had told")
+    assert verdict(DepositsAfterNo, "pay(1, '401')", "retry()", "wait('2h')") is None
+    assert verdict(TellsThatItIsPending, "pay(1, '401')", "wait('2h')") is None
 
 
 def test_a_refusal_that_a_killed_process_never_saw_may_be_asked_for_again() -> None:

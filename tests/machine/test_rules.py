@@ -328,6 +328,45 @@ def test_retries_are_few_and_their_pauses_grow(pauses: tuple[float, ...], found:
     play.close()
 
 
+class RepeatsRefusals(Client):
+    """Sends a request again after whatever is no success, as often as a test says."""
+
+    sends = 2
+
+    def post(self, path: str, key: str, body: bytes) -> dict[str, Any]:
+        answer = self.send("POST", path, key, body)
+        for number in range(1, self.sends):
+            if answer.status < 300:
+                break
+            self.service.sleep(2.0**number)
+            answer = self.send("POST", path, key, body)
+        return self.outcome(answer)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "sends", "status"),
+    [
+        ("unknown code", 2, "422"),
+        ("method gone", 2, "422"),
+        ("401", 2, None),
+        ("401", 3, "401"),
+        ("409", 2, None),
+        ("409", 3, "409"),
+        ("503", 3, None),
+    ],
+)
+def test_a_refused_request_is_not_repeated_at_once(trouble: str, sends: int, status: str | None) -> None:
+    """Except once where the next answer may be another: with new credentials, or when the first request has ended."""
+    play = Play(shop(client_part=type("Client", (RepeatsRefusals,), {"sends": sends})))
+    play.order()
+    if status is None:
+        play.pay(trouble=trouble)
+    else:
+        with pytest.raises(MerchantBug, match=rf"repeats POST \S+ at once, though it was refused \({status}\)"):
+            play.pay(trouble=trouble)
+    play.close()
+
+
 class Mails(ZooMerchant):
     """Sends a mail for each webhook, and one for each order."""
 

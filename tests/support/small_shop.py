@@ -233,6 +233,8 @@ class SmallShop(Merchant):
                 made = self.data(answer.body)
                 if made is not None:
                     return made
+            if 400 <= answer.status < 429:
+                raise Unknown  # such as 401: the job tries again
             self.service.sleep(self.until_reset(answer.headers) if answer.status == 429 else pause)
         raise Unknown
 

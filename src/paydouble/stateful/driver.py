@@ -75,6 +75,8 @@ class Driver:
         """Called with each webhook that the merchant has answered, the status, and whether no call is running."""
         self.was_taken = False
         """Whether the latest call came back without a refusal or an exception."""
+        self.was_declined = False
+        """Whether the latest call was declined: the merchant raised `Refused`."""
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
         self.ahead: Callable[[Webhook], Webhook] | None = None
@@ -137,7 +139,7 @@ class Driver:
         self._activity += 1
         self._entered += 1
         self._depth += 1
-        self.was_taken = False
+        self.was_taken = self.was_declined = False
         try:
             with (
                 self._alone(),
@@ -148,7 +150,7 @@ class Driver:
                 self.was_taken = True
                 return result
         except Refused:
-            pass
+            self.was_declined = True
         except ProcessKilled:
             if self._depth > 1:
                 raise

@@ -30,6 +30,11 @@ class Order:
     """Why a deposit must exist in the end; None when none has to."""
     given_up: bool = False
     """Whether no job ran for so long after a trouble that a merchant may have given up its attempt."""
+    declined_after: int | None = None
+    """The number of requests after which the merchant told the customer no, since the service had refused the deposit.
+
+    None when it did not, and when the customer has clicked since then.
+    """
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
     refunds_due: dict[str, str] = field(default_factory=dict)

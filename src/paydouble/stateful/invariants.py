@@ -17,6 +17,7 @@ from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
+from paydouble.stateful.service import is_refusal
 
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
@@ -89,10 +90,34 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
             refused[order] = entry
 
 
+def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
+    """Return whether deposits of an order were asked for from a position of the journal on, and all refused."""
+    log = box.journal.requests
+    sent = [
+        entry
+        for entry in islice(log.entries, start - log.evicted, None)
+        if entry.operation == "deposit-creation" and _order_of(entry) == order.id
+    ]
+    return bool(sent) and all(is_refusal(entry.status) for entry in sent)
+
+
+def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+    """Yield deposits that were asked for, from a position of the journal on, after the customer had been told no."""
+    declined = {order.id: order.declined_after for order in orders if order.declined_after is not None}
+    log = box.journal.requests
+    for number, entry in enumerate(islice(log.entries, start - log.evicted, None) if declined else (), start):
+        order = _order_of(entry) if entry.operation == "deposit-creation" else None
+        if order in declined and number >= declined[order]:
+            yield (
+                Rule.DEPOSITS,
+                f"asked for a deposit for {order} without a click, after it had told the customer no ({_named(entry)})",
+            )
+
+
 def was_refused(box: Sandbox, order: Order) -> bool:
     """Return whether a deposit of an order was refused for good, so that the merchant may close the order."""
     return any(
-        entry.operation == "deposit-creation" and _is_refused(entry) and _order_of(entry) == order.id
+        entry.operation == "deposit-creation" and is_refusal(entry.status) and _order_of(entry) == order.id
         for entry in box.journal.requests.entries
     )
 
@@ -300,7 +325,7 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     # A refund that the service has refused is answered, and money under dispute is not refunded.
     refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")
-    if state.disputes or any(map(_is_refused, refunds)):
+    if state.disputes or any(is_refusal(entry.status) for entry in refunds):
         return
     made = Counter(each.amount for each in state.refunds)
     for refund_id, reason in order.refunds_due.items():
@@ -309,10 +334,6 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
         if made[amount] < 0:
             money = f"{write_amount(amount, order.currency)} {order.currency}"
             yield Rule.END, f"never refunded {money} of {order.id}, though it took the request and {reason}"
-
-
-def _is_refused(entry: RequestEntry) -> bool:
-    return entry.status is not None and 400 <= entry.status < 500 and entry.status != 429  # noqa: PLR2004 - HTTP
 
 
 def _named(entry: RequestEntry) -> str:

@@ -514,6 +514,7 @@ class Play:
         self._double.deliver()
         self._add_findings(invariants.of_requests(self._box, self._seen))
         self._add_findings(invariants.of_repeated_refusals(self._box, self.orders, self._seen))
+        self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
         self._check_view()
@@ -618,7 +619,13 @@ class Play:
     ) -> None:
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
+        failures = self._driver.service.failures
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
+        # Only where nothing can be under way: this is the first click, and each answer has arrived.
+        if self._driver.was_declined and not clicked and not target.was_clicked:
+            is_known = failures == self._driver.service.failures
+            if is_known and invariants.is_refused_only(self._box, target, start) and self._is_unpaid(target):
+                target.declined_after = self._box.journal.requests.total
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
         if over and not self._sent("deposit-creation", start):
             self._run_the_job(interrupted, retry_after_seconds)
@@ -628,6 +635,9 @@ class Play:
         clicked, target.was_clicked = clicked or target.was_clicked, True
         target.was_clicked_again |= clicked
         self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
+
+    def _is_unpaid(self, target: Order) -> bool:
+        return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target]) or ()))
 
     def _sent(self, operation: str, start: int) -> bool:
         log = self._box.journal.requests
@@ -740,6 +750,7 @@ class Play:
             self._driver.call("retry", order.id)
 
     def _note_click(self, order: Order) -> None:
+        order.declined_after = None
         # A click on an order that is paid, or being paid, allows no further deposit.
         pay_ins = expected.expected_state(self._box, order).pay_ins
         if all(each.status in UNSUCCESSFUL for each in pay_ins):

@@ -34,6 +34,10 @@ _AT_ONCE: Final = 3
 _MOST_ATTEMPTS: Final = 10
 _EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
+# A timeout, too early, too many requests.
+_NOT_FINAL: Final = frozenset({408, 425, 429})
+# May be repeated once: after a 401 with new credentials, and after a 409 since the first request may still be running.
+_MAY_CHANGE: Final = frozenset({401, 409})
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
 # What a client raises for a connection that ended before the answer was complete.
@@ -89,6 +93,8 @@ class _Usage:
     failed_at: float | None = None
     """When the latest attempt failed in a way after which a client retries; None when it did not."""
     pauses: list[float] = field(default_factory=list)
+    refusals: dict[tuple[str, str, str | None, bytes], tuple[int, int]] = field(default_factory=dict)
+    """Method, target, key and body of a POST → how often it was refused, and the latest status."""
 
 
 class Service:
@@ -203,7 +209,10 @@ class Service:
             # A client that writes the prefix before each path itself can be given the same base URL.
             request.target = request.target.removeprefix(PREFIX)
         method = request.method
-        self._count(method, request.target, request.headers.get("Idempotency-Key"))
+        key = request.headers.get("Idempotency-Key")
+        self._count(method, request.target, key)
+        sent = method, request.target, key, request.body
+        self._check_repetition(sent)
         reply = self._double.handle(request)
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
             reply.wire = None  # it would break the body, and HEAD has none
@@ -213,6 +222,8 @@ class Service:
             self.failures += 1
         if method == "POST":
             self._usage.failed_at = self._moment() if has_failed else None
+            if not has_failed and is_refusal(reply.status):
+                self._usage.refusals[sent] = self._usage.refusals.get(sent, (0, 0))[0] + 1, reply.status
         if isinstance(outcome, Received):
             if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
                 self._usage.limited_at = self._moment()
@@ -252,6 +263,11 @@ class Service:
             if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
                 asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
                 self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
+
+    def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
+        count, status = self._usage.refusals.get(sent, (0, 0))
+        if count == (2 if status in _MAY_CHANGE else 1):
+            self._add_finding(Rule.RETRIES, f"repeats {sent[0]} {sent[1]} at once, though it was refused ({status})")
 
     def _moment(self) -> float:
         # What pauses are measured by: a merchant that does not follow the play's time also waits in real time.
@@ -296,6 +312,11 @@ class Service:
         if "Authorization" in headers:
             self._add_finding(Rule.CREDENTIALS, f"sends its credentials to another host, {url}")
         return Response(200, CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json"})), b"{}")
+
+
+def is_refusal(status: int | None) -> bool:
+    """Return whether a status refuses a request for good; section 7 of the contract repeats 5xx and network errors."""
+    return status is not None and 400 <= status < 500 and status not in _NOT_FINAL  # noqa: PLR2004 - HTTP
 
 
 def _duration(seconds: float) -> str:
