@@ -24,12 +24,19 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], above: str 
     """Yield the members that differ between two JSON objects, those of inner objects by their path."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
-        if old == new:
-            continue
         if isinstance(old, dict) and isinstance(new, dict):
             yield from differences(old, new, f"{above}{name}.")
-        else:
+        elif not _same(old, new):
             yield Difference(f"{above}{name}", _value(old), _value(new))
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two JSON values are the same; unlike in Python, a number is never a boolean (`1 == True`)."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 _ABSENT: Final = object()
