@@ -8,13 +8,15 @@ import re
 from urllib.parse import quote
 
 import pytest
-from drive import deposit_body
+from drive import deposit_body, key
 from inspecting import HOME, Browser, Html
 from receivers import receiving, status
 from servers import running
 
 from paydouble import Sandbox
+from paydouble.guards.credentials import basic_header
 from paydouble.server import ServerOptions
+from paydouble.web.inspector.masking import masked_header, masked_url
 
 
 def loads_nothing(source: str) -> Html:
@@ -103,3 +105,65 @@ def test_a_sandbox_of_this_process_has_the_same_file() -> None:
     assert "order-17" in html.text
     with pytest.raises(Exception, match="There is no payin 'payin_1'"):
         sandbox.pay_ins.timeline_html("payin_1")
+
+
+async def test_the_file_has_no_credentials(browser: Browser) -> None:
+    """A CI system may publish it; of the business it names only the key."""
+    async with receiving(status(500)) as receiver:
+        target = receiver.url.replace("http://", "http://hook-user:hook-password@")
+        box = await browser.client.sandbox(notification_url=target, business_key="shop", business_secret="s3cret-word")
+        headers = {**box.credentials, "Idempotency-Key": key(1), "Cookie": "session=c00kie", "X-Trace": "kept"}
+        await browser.client.call("POST", "/api/v1/pay-in/deposit-creation", deposit_body(), headers=headers)
+        (pay_in,) = (await box.get("/pay-ins"))["items"]
+        proxy = {"Proxy-Authorization": "Bearer t0ken"}
+        await browser.client.call("GET", f"/api/v1/pay-in/{pay_in['id']}", headers={**headers, **proxy})
+        await box.api("GET", f"/pay-in/{pay_in['id']}")
+        await box.advance(by="1m")
+        page = f"{HOME}inspector/sandboxes/{box.id}/payments/{pay_in['id']}"
+        seen = await browser.open(page)
+        async with browser.client.session.get(f"{browser.origin}{page}/timeline.html") as response:
+            source = await response.text()
+    html = loads_nothing(source)
+
+    basic = box.credentials["Authorization"]
+    for secret in (basic.removeprefix("Basic "), "s3cret-word", "hook-password", "c00kie", "t0ken"):
+        assert secret not in source, secret
+    for text in (
+        "Authorization Basic (key shop, secret hidden)",
+        "Cookie (hidden)",
+        "Bearer (hidden)",
+        "X-Trace kept",
+        "-u shop",
+    ):
+        assert text in html.text
+    assert "http://(hidden)@127.0.0.1" in html.text
+    assert basic in seen.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("authorization", basic_header("a", "b"), "Basic (key a, secret hidden)"),
+        ("Authorization", "Basic !!!", "Basic (hidden)"),
+        ("Proxy-Authorization", "Bearer abc", "Bearer (hidden)"),
+        ("Authorization", "abc", "(hidden)"),
+        ("Cookie", "a=1; b=2", "(hidden)"),
+        ("X-Trace", "abc", "abc"),
+    ],
+)
+def test_a_header_is_shown_without_its_credentials(name: str, value: str, shown: str) -> None:
+    """The scheme stays, and the key of HTTP Basic."""
+    assert masked_header(value, name) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://u:p@host/a@b", "http://(hidden)@host/a@b"),
+        ("http://t@k:en@host", "http://(hidden)@host"),
+        ("http://host/u:p@x", "http://host/u:p@x"),
+    ],
+)
+def test_a_url_is_shown_without_its_user(url: str, shown: str) -> None:
+    """Its host and path stay."""
+    assert masked_url(url) == shown

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UnknownThing
 from paydouble.faults.model import document
+from paydouble.guards.credentials import parse_basic
 from paydouble.sandbox.recorded import recorded_name, recorded_scenario
+from paydouble.web.inspector.masking import masked_header
 from paydouble.web.inspector.rendering import visible
 
 if TYPE_CHECKING:
@@ -36,14 +38,19 @@ class Copy:
     note: str
 
 
-def copies(box: Sandbox, activity: Activity, api: str) -> list[Copy]:
-    """Return the forms of a payment; `api` is the URL of the server's API, without its path."""
+def copies(box: Sandbox, activity: Activity, api: str, *, masked: bool = False) -> list[Copy]:
+    """Return the forms of a payment; `api` is the URL of the server's API, without its path.
+
+    `masked` leaves credentials out.
+    """
     made = []
     first = next((each for each in activity.requests if each.object_id == activity.pay_in.id), None)
     usable = first is not None and len(first.body) <= _LARGEST_BODY
     if first is not None and usable:
-        text = curl(first, api)
-        made.append(Copy("curl", "curl", text, "Sends the same request again, with the same idempotency key."))
+        note = "Sends the same request again, with the same idempotency key."
+        if masked:
+            note += " The file has no credentials: curl asks for the business secret."
+        made.append(Copy("curl", "curl", curl(first, api, masked=masked), note))
     scenario = recorded_scenario(box, activity.pay_in, _faults(box, activity))
     if first is not None and usable:
         text = pytest_test(activity, first, scenario, recorded_name(activity.pay_in))
@@ -52,13 +59,12 @@ def copies(box: Sandbox, activity: Activity, api: str) -> list[Copy]:
     return [replace(each, text=visible(each.text)) for each in made]
 
 
-def curl(entry: RequestEntry, api: str) -> str:
-    """Return a command that sends a request again."""
+def curl(entry: RequestEntry, api: str, *, masked: bool = False) -> str:
+    """Return a command that sends a request again; `masked` leaves its credentials out."""
     parts = [f"curl -sS -X {shlex.quote(entry.method)} {shlex.quote(api + entry.target)}"]
     for name, value in entry.headers:
         if name.lower().decode("latin-1") not in _OWN:
-            header = f"{name.decode('latin-1')}: {value.decode('latin-1')}"
-            parts.append(f"-H {shlex.quote(header)}")
+            parts.append(_option(name.decode("latin-1"), value.decode("latin-1"), masked=masked))
     before = ""
     if entry.body:
         text = entry.body.decode("utf-8", "replace")
@@ -68,6 +74,15 @@ def curl(entry: RequestEntry, api: str) -> str:
             before = f"echo {b64encode(entry.body).decode()} | base64 -d | "
             parts.append("--data-binary @-")
     return before + " \\\n  ".join(parts)
+
+
+def _option(name: str, value: str, *, masked: bool) -> str:
+    """Return the option with which curl sends a header."""
+    credentials = parse_basic(value) if masked and name.lower() == "authorization" else None
+    if credentials is not None:
+        return f"-u {shlex.quote(credentials[0])}"  # without a secret curl asks for it
+    shown = masked_header(value, name) if masked else value
+    return f"-H {shlex.quote(f'{name}: {shown}')}"
 
 
 def pytest_test(activity: Activity, entry: RequestEntry, scenario: str, name: str) -> str:

@@ -213,8 +213,8 @@ def show(visit: Visit, *, problem: str = "", status: int = 200) -> Page:
     return Page("payment.html", values, status)
 
 
-def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
-    """Return what the page of a payment shows."""
+def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached, *, masked: bool = False) -> PaymentView:
+    """Return what the page of a payment shows; `masked` leaves credentials out of its copies."""
     found, _ = activities(box, (pay_in.id,))
     activity = found[pay_in.id]
     document = show_pay_in(box, pay_in, reached)
@@ -251,7 +251,7 @@ def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached) -> PaymentView:
         states=_states(pay_in),
         paid=pay_in.status == PAID,
         refundable=_refundable(box, pay_in),
-        copies=tuple(copies(box, activity, reached.api)),
+        copies=tuple(copies(box, activity, reached.api, masked=masked)),
         document=json_text.dumps(document),
         line=line,
         evicted=box.journal.requests.evicted + box.journal.events.evicted + box.outbox.evicted,

@@ -16,6 +16,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.core.instants import write_instant
 from paydouble.core.printable import printable
 from paydouble.timeline import offset, took
+from paydouble.web.inspector.masking import masked_header, masked_url
 from paydouble.web.inspector.visits import delivery_url, request_url
 
 STATIC: Final[Mapping[str, str]] = {
@@ -99,6 +100,8 @@ def _environment() -> Environment:
         "body": shown_body,
         "sentence": as_sentence,
         "visible": visible,
+        "masked_header": masked_header,
+        "masked_url": masked_url,
     }
     environment.globals |= {"request_url": request_url, "delivery_url": delivery_url}
     return environment

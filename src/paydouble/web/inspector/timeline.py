@@ -1,6 +1,6 @@
 """What happened to a payment as one HTML file: it needs no server and no script, and loads nothing.
 
-It has the same templates as the page of the payment, without its links and actions.
+It has the same templates as the page of the payment, without its links and actions, and without credentials.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STYLE: Final = "Content-Security-Policy"
 
 def timeline_html(wanted: TimelineOf) -> str:
     """Return the file's text."""
-    view = payment_view(wanted.sandbox, wanted.pay_in, wanted.reached)
+    view = payment_view(wanted.sandbox, wanted.pay_in, wanted.reached, masked=True)
     values = {
         "title": f"{view.order} · {view.amount}",
         "heading": f"sandbox {view.sandbox}, seed {wanted.sandbox.identity.seed}",
