@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import pytest
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, Play, explore
+from paydouble.stateful import Merchant, MerchantBug, Play, explore
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -134,3 +134,28 @@ def test_a_trouble_that_lasts_also_meets_the_next_order() -> None:
         play.order()
         play.pay(2, scenario="abandoned")
         play.wait("25h")
+
+
+def test_late_money_is_news_until_a_job_has_run() -> None:
+    """Until then a shop that stores events shows the expired payment, and a click begins another; later it may not."""
+    with Play(WorksLater, shows="after jobs") as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+        play.pay()
+
+    with pytest.raises(MerchantBug, match="made 2 deposits for order-1"), Play(ForgetsLateMoney) as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+        play.wait("1m")
+        play.pay()
+
+
+class ForgetsLateMoney(WorksLater):
+    """Takes an expired payment for the end of it."""
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        return old["status"] != "cancelled" and super().is_newer(resource, old)

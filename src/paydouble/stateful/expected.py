@@ -26,6 +26,8 @@ class Order:
     """Refund id → amount in minor units."""
     paid_late: set[str] = field(default_factory=set)
     """Ids of pay-ins that the provider paid after they had ended."""
+    late_money_is_news: bool = False
+    """Whether no background job has run since money came for a pay-in that had ended."""
     deposit_due: str | None = None
     """Why a deposit must exist in the end; None when none has to."""
     given_up: bool = False

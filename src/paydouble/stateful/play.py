@@ -279,7 +279,7 @@ class Play:
         with self._step(f"{time} pass", f"play.wait({time!r})"):
             self._neglect(time)
             self._double.advance(by=parse_duration(time))
-            self._driver.call("tick")
+            self._run_jobs()
 
     def pass_time(self, time: str) -> None:
         """Let time pass without any background job."""
@@ -310,7 +310,7 @@ class Play:
             self._neglect(time)
             self._double.advance(by=parse_duration(time))
             self._driver.down = False
-            self._driver.call("tick")
+            self._run_jobs()
 
     def dead_line(self, order: int = 1, time: str = "80h", *, restarted: bool = False, lasts: int | str = 0) -> None:
         """The customer pays, the connection is lost both ways after the commit, and comes back after a time.
@@ -456,6 +456,7 @@ class Play:
         if words is not None:
             self.trials.append(Trial("provider", what, state, "none"))
             with self._step(f"{target.id}: {words}", f"play.provider({what!r}, {number})"):
+                target.late_money_is_news |= what == "late money"
                 self._double.deliver()
                 # Nothing else that the provider does has the same time: a receiver could not order the two.
                 self._double.advance(by=_A_SECOND)
@@ -646,7 +647,12 @@ class Play:
     def _run_the_job(self, interrupted: bool, retry_after_seconds: float | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.
         if not interrupted or self._driver.service.interruptions:
-            self._driver.call("tick", retry_after_seconds=retry_after_seconds)
+            self._run_jobs(retry_after_seconds)
+
+    def _run_jobs(self, retry_after_seconds: float | None = None) -> None:
+        self._driver.call("tick", retry_after_seconds=retry_after_seconds)
+        for order in self.orders:
+            order.late_money_is_news = False
 
     @staticmethod
     def _next_refund(target: Order, amount: int) -> str:
@@ -751,9 +757,11 @@ class Play:
 
     def _note_click(self, order: Order) -> None:
         order.declined_after = None
-        # A click on an order that is paid, or being paid, allows no further deposit.
+        # A click on an order that is paid, or being paid, allows no further deposit. Of money that has just come for a
+        # payment that had ended, a merchant that works on events in a job may not know yet.
         pay_ins = expected.expected_state(self._box, order).pay_ins
-        if all(each.status in UNSUCCESSFUL for each in pay_ins):
+        is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
+        if all(each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) for each in pay_ins):
             order.clicks = len(pay_ins) + 1
 
     def _order(self, number: int) -> tuple[Order, int]:
