@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "demo": ("demo", "Play five scenarios in a second: deposits, refunds, a dispute, 50 hours of outage."),
     "scenario": ("scenario", "List, show, check and draw scenarios: what happens to a payment, as small files."),
     "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
+    "conformance": ("conformance", "Say in a file how a shop of any language is reached, and try the file."),
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
     "webhook": ("webhook", "Send a sample webhook from a running server, and print the result."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),

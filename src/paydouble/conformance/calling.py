@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from paydouble.conformance.merchant_file import AnyCall
 from paydouble.conformance.placeholders import fill
+from paydouble.core import json_text
 from paydouble.core.errors import PaydoubleError
 from paydouble.core.printable import printable
 
@@ -99,7 +100,7 @@ def _request(call: AnyCall, values: Mapping[str, Any], seconds: float) -> Outcom
     headers = {"Accept": "application/json", **fill(call.headers, values)}
     body = None
     if call.json_body is not None:
-        body = json.dumps(fill(call.json_body, values), default=str).encode()
+        body = json_text.dumps(fill(call.json_body, values))
         headers.setdefault("Content-Type", "application/json")
     elif call.form is not None:
         body = urlencode(fill(call.form, values)).encode()

@@ -1,15 +1,20 @@
 """Explore a merchant's own code: `Merchant` is the adapter, `MerchantMachine` the explorer, `Play` one run.
 
-Needs the extra `hypothesis`: `pip install 'paydouble[hypothesis]'`.
+`MerchantMachine` and `explore` need the extra `hypothesis`: `pip install 'paydouble[hypothesis]'`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from paydouble.inprocess import Unreachable, Webhook
-from paydouble.stateful.machine import MerchantMachine, explore
 from paydouble.stateful.merchant import STATUSES, Answer, Merchant, Refused, ServiceLike
 from paydouble.stateful.play import Play
 from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, MerchantBug
+
+if TYPE_CHECKING:
+    from paydouble.stateful.machine import MerchantMachine, explore
 
 __all__ = [
     "STATUSES",
@@ -26,3 +31,12 @@ __all__ = [
     "Webhook",
     "explore",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load the machine when it is first used, since it alone needs Hypothesis."""
+    if name not in __all__:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = getattr(import_module("paydouble.stateful.machine"), name)
+    return value

@@ -1,0 +1,226 @@
+"""Tries each call of a merchant file once, and says what was sent, what came back, and what was expected.
+
+One payment is played against the shop: an order is placed and paid, its webhooks arrive, the books are read, and the
+other calls of the file follow. What the machine's rules say of the shop is not asked here; a call is right when the
+shop can be driven and read by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple
+
+from paydouble.conformance.adapter import FileMerchant, adapter_of
+from paydouble.conformance.calling import CallFailed, Outcome
+from paydouble.conformance.merchant_file import AnyCall, MerchantFile
+from paydouble.stateful.merchant import ServiceLike
+from paydouble.stateful.play import Play
+from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+
+WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "retry": "`pay` is the next click as well",
+        "refund": "refunds are not tested",
+        "customer_returns": "the page after the payment is not tested",
+        "tick": "background jobs run when the shop runs them",
+        "reset": "the shop is started again for each play",
+        "restart": "the shop is killed and started by `start`",
+    }
+)
+"""Optional call → what follows when the file lacks it."""
+WITHOUT_VALUE: Final[Mapping[str, str]] = MappingProxyType(
+    {"shipments": "that an order is shipped once is not tested", "balance": "the money of an order is not tested"}
+)
+"""Optional value of the books → what follows when the file lacks it."""
+_DEPOSIT: Final = "/pay-in/deposit-creation"
+_ORDER: Final = "order-1"
+_CREATED: Final = frozenset({200, 201})
+
+
+class Check(NamedTuple):
+    """One thing that was tried."""
+
+    name: str
+    """The member of the file, or what the shop had to do by itself."""
+    ok: bool | None
+    """Whether it is as expected; None when the file lacks it."""
+    expected: str
+    sent: str
+    """The request or the command; empty when there is none."""
+    answer: str
+
+
+class _Asked(NamedTuple):
+    call: AnyCall
+    outcome: Outcome | None
+    problem: str
+
+
+class Recorder(FileMerchant):
+    """An adapter that keeps what each call was answered."""
+
+    asked: ClassVar[list[_Asked]]
+    base_url: ClassVar[str]
+    not_started: ClassVar[str] = ""
+    """Why the shop could not be started or emptied."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start without calls."""
+        type(self).asked = []
+        type(self).base_url = service.base_url
+        try:
+            super().__init__(service)
+        except CallFailed as failed:
+            type(self).not_started = str(failed)
+            raise
+
+    def _ask(self, call: AnyCall, **values: object) -> Outcome:
+        try:
+            outcome = super()._ask(call, **values)
+        except CallFailed as failed:
+            self.asked.append(_Asked(call, None, str(failed)))
+            raise
+        self.asked.append(_Asked(call, outcome, ""))
+        return outcome
+
+    @classmethod
+    def latest(cls, call: AnyCall) -> _Asked | None:
+        """Return the latest use of a call of the file."""
+        return next((each for each in reversed(cls.asked) if each.call is call), None)
+
+
+def examine(file: MerchantFile, folder: Path) -> Iterator[Check]:
+    """Yield the checks of a file as they are made; commands run in `folder`, and the shop is stopped at the end."""
+    adapter: type[Recorder] = type("Doctor", (Recorder, adapter_of(file, folder)), {"asked": []})
+    try:
+        yield from _examine(adapter, file)
+    finally:
+        if adapter.process is not None:
+            adapter.process.kill()
+
+
+def _examine(adapter: type[Recorder], file: MerchantFile) -> Iterator[Check]:
+    driver = file.driver
+    try:
+        play = Play(adapter)
+    except (AdapterMisfit, CallFailed) as error:
+        failed = "reset" if driver.reset is not None and adapter.latest(driver.reset) else "start"
+        yield Check(
+            failed, ok=False, expected="a shop that is ready", sent="", answer=adapter.not_started or str(error)
+        )
+        return
+    try:
+        yield from _played(adapter, play, file)
+    finally:
+        with suppress(MerchantBug, CallFailed):
+            play.close()
+    for name, lacks in WITHOUT.items():
+        if getattr(driver, name) is None:
+            yield Check(name, ok=None, expected=lacks, sent="", answer="")
+
+
+def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator[Check]:
+    driver = file.driver
+    if file.start is not None:
+        yield Check("start", ok=True, expected=file.start.ready, sent=" ".join(file.start.command), answer="ready")
+    if driver.reset is not None:
+        yield _call(adapter, "reset", driver.reset)
+    with suppress(MerchantBug, CallFailed):
+        play.order()
+    yield _call(adapter, "place_order", driver.place_order)
+    yield _books(adapter, play, "before the payment", ("unpaid", "pending"))
+    with suppress(MerchantBug, CallFailed):
+        play.pay()
+    yield _call(adapter, "pay", driver.pay)
+    yield _deposit(play, adapter.base_url)
+    with suppress(MerchantBug, CallFailed):
+        play.wait("10s")
+    yield _webhooks(play, file)
+    yield _books(adapter, play, "after the webhooks", ("paid",))
+    yield from _numbers(adapter, file)
+    for name, step in (("customer_returns", play.returns), ("refund", play.refund), ("restart", play.restart)):
+        call = getattr(driver, name)
+        if call is not None:
+            with suppress(MerchantBug, CallFailed):
+                step()
+            yield _call(adapter, name, call)
+    if driver.tick is not None:
+        yield _call(adapter, "tick", driver.tick)
+
+
+def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
+    """Return the check of a call of the file, by its latest use."""
+    expected = "2xx, or 4xx to refuse" if name == "refund" else "2xx"
+    used = adapter.latest(call)
+    if used is None:
+        return Check(name, ok=False, expected=expected, sent="", answer="it was not called")
+    if used.outcome is None:
+        return Check(name, ok=False, expected=expected, sent="", answer=used.problem)
+    return Check(name, ok=used.outcome.ok, expected=expected, sent=used.outcome.sent, answer=used.outcome.answer)
+
+
+def _books(adapter: type[Recorder], play: Play, when: str, wanted: tuple[str, ...]) -> Check:
+    with suppress(MerchantBug, CallFailed):
+        play.status()
+    used = adapter.latest(adapter.file.driver.order)
+    name, expected = f"order {when}", " or ".join(wanted)
+    if used is None or used.outcome is None:
+        return Check(name, ok=False, expected=expected, sent="", answer="" if used is None else used.problem)
+    order = adapter.file.driver.order
+    try:
+        word = str(used.outcome.at(order.status))
+    except CallFailed as failed:
+        return Check(name, ok=False, expected=expected, sent=used.outcome.sent, answer=str(failed))
+    found = order.words.get(word, word)
+    translated = "" if found == word else f", which is {found}"
+    answer = f"{used.outcome.answer}: {order.status} is {word}{translated}"
+    return Check(name, ok=found in wanted, expected=expected, sent=used.outcome.sent, answer=answer)
+
+
+def _deposit(play: Play, base_url: str) -> Check:
+    made = [each for each in play.sandbox.journal.requests.entries if each.target.endswith(_DEPOSIT)]
+    expected = f"a deposit with the external_identifier {_ORDER}"
+    if not made:
+        answer = f"the shop sent none to {base_url}; does it use the address, the key and the secret of the file?"
+        return Check("the shop's deposit", ok=False, expected=expected, sent="", answer=answer)
+    last = made[-1]
+    good = last.external_identifier == _ORDER and last.status in _CREATED
+    answer = f"{last.external_identifier or 'none'}, answered with {last.status}"
+    return Check("the shop's deposit", ok=good, expected=expected, sent="", answer=answer)
+
+
+def _webhooks(play: Play, file: MerchantFile) -> Check:
+    sent = f"POST {file.webhook.url}"
+    outcomes = [
+        attempt.outcome
+        for delivery in play.sandbox.outbox.deliveries.values()
+        for attempt in delivery.attempts
+        if attempt.outcome is not None
+    ]
+    if not outcomes:
+        return Check("webhook", ok=False, expected="2xx", sent=sent, answer="none was sent, as there is no payment")
+    said = (str(each.status) if each.error is None else each.error.message for each in outcomes)
+    good = all(each.succeeded for each in outcomes)
+    return Check("webhook", ok=good, expected="2xx", sent=sent, answer=", ".join(dict.fromkeys(said)))
+
+
+def _numbers(adapter: type[Recorder], file: MerchantFile) -> Iterator[Check]:
+    """Yield the checks of the other values that are read from the books."""
+    order = file.driver.order
+    used = adapter.latest(order)
+    named = {"shipments": order.shipments, "balance": order.balance, **order.effects}
+    for name, pointer in named.items():
+        if pointer is None:
+            yield Check(f"order.{name}", ok=None, expected=WITHOUT_VALUE[name], sent="", answer="")
+        elif used is not None and used.outcome is not None:
+            expected = f"a number at {pointer}"
+            try:
+                found = used.outcome.at(pointer)
+            except CallFailed as failed:
+                yield Check(f"order.{name}", ok=False, expected=expected, sent="", answer=str(failed))
+            else:
+                good = isinstance(found, int | float | str) and not isinstance(found, bool)
+                yield Check(f"order.{name}", ok=good, expected=expected, sent="", answer=repr(found))

@@ -1,0 +1,83 @@
+"""The commented file that `paydouble conformance init` writes, with what is usual for a framework filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Framework(NamedTuple):
+    """What is usual for shops of a framework."""
+
+    port: int
+    command: str
+    health: str
+    jobs: str
+    """How its background jobs are run on demand, as a call of the driver."""
+
+
+FRAMEWORKS: Final[Mapping[str, Framework]] = MappingProxyType(
+    {
+        "express": Framework(3000, "[node, server.js]", "/health", '{POST: "{at}/test/jobs"}'),
+        "flask": Framework(5000, "[flask, run, --port, '5000']", "/health", "[flask, work-off-jobs]"),
+        "django": Framework(
+            8000, "[python, manage.py, runserver, --noreload, '8000']", "/health", "[python, manage.py, work_off_jobs]"
+        ),
+        "spring": Framework(8080, "[java, -jar, target/shop.jar]", "/actuator/health", '{POST: "{at}/test/jobs"}'),
+        "rails": Framework(3000, "[bin/rails, server, -p, '3000']", "/up", "[bin/rails, jobs:work_off]"),
+        "laravel": Framework(
+            8000, "[php, artisan, serve, --port=8000]", "/up", "[php, artisan, queue:work, --stop-when-empty]"
+        ),
+        "go": Framework(8080, "[./shop]", "/healthz", '{POST: "{at}/test/jobs"}'),
+    }
+)
+_ANY: Final = Framework(3000, "[./start-the-shop]", "/health", '{POST: "{at}/test/jobs"}')
+_FILE: Final = """\
+# How paydouble reaches your shop. Try it with: paydouble conformance doctor merchant.yaml
+name: {name}
+
+# Where your shop receives webhooks.
+webhook: {{url: "{at}/webhooks/payments"}}
+
+# How your shop is started, in the folder of this file, and told where the payment service is. Leave it out when your
+# shop is running already. Processes that it starts are killed with it.
+start:
+  command: {command}
+  environment:                            # the names are your shop's own
+    PAYMENTS_URL: "{{base_url}}"            # ends with /api/v1
+    PAYMENTS_KEY: "{{business_key}}"
+    PAYMENTS_SECRET: "{{business_secret}}"
+    WEBHOOK_SECRET: "{{webhook_secret}}"
+    # CLOCK_URL: "{{clock_url}}"            # only if your shop takes the time from it, and sleeps there
+  ready: GET {at}{health}
+
+# How a test drives your shop: each call is an HTTP request, or a command such as [./script, "{{order}}"]. Most shops
+# need a few routes that exist in tests alone.
+driver:
+  place_order:
+    POST: {at}/test/orders
+    json: {{id: "{{order}}", amount: "{{amount}}", currency: "{{currency}}"}}   # {{minor}} is the amount in minor units
+  # The customer's click on the pay button. The deposit's external_identifier must be the order's id.
+  pay: {{POST: "{at}/test/orders/{{order}}/pay"}}
+  order:
+    GET: {at}/test/orders/{{order}}
+    status: /status                       # where the status is in the answer, as a JSON pointer
+    shipments: /shipped                   # how often the order was shipped; leave out what your shop does not count
+    # balance: /balance                   # the money that is left of the order
+    # effects: {{mails: /mails}}            # what may happen once an order
+    words: {{}}                             # your words for a status: {{COMPLETED: paid}}
+  # What follows is optional. What is missing is not tested.
+  # reset: {{POST: "{at}/test/reset"}}    # an empty shop; without it your shop is started again for each play
+  # refund: {{POST: "{at}/test/orders/{{order}}/refunds", json: {{id: "{{refund}}", amount: "{{amount}}"}}}}
+  # customer_returns: {{GET: "{at}/orders/{{order}}/thanks"}}
+  # tick: {jobs}
+"""
+
+
+def starting_file(name: str, framework: str | None) -> str:
+    """Return the text of a merchant file to edit, for a framework of `FRAMEWORKS` or any."""
+    found = _ANY if framework is None else FRAMEWORKS[framework]
+    at = f"http://127.0.0.1:{found.port}"
+    jobs = found.jobs.replace("{at}", at)
+    return _FILE.format(name=name, at=at, command=found.command, health=found.health, jobs=jobs)
