@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import count
@@ -85,6 +86,31 @@ def test_a_merchant_that_hangs_is_stopped() -> None:
             time.sleep(60)
 
     assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+
+
+@pytest.mark.parametrize("method", ["order_status", "shipments", "balance", "effects"])
+def test_what_only_shows_may_hang_or_raise(method: str) -> None:
+    """It becomes a finding that names the call, also where no other call is running."""
+
+    def hangs(_self: Merchant, _order_id: str) -> None:
+        time.sleep(60)
+
+    def breaks(_self: Merchant, order_id: str) -> None:
+        raise KeyError(order_id)
+
+    def loops(self: Merchant, _order_id: str) -> None:
+        self.service.sleep(1e9)
+
+    assert shown_by(hangs, method) == f"The merchant hangs: {method}(order-1) has not come back after 0.05 s"
+    raised = f"The merchant's {method}(order-1) raised KeyError: 'order-1' at test_adapters.py:"
+    assert shown_by(breaks, method).startswith(raised)
+    waits = f"The merchant waits for 32 years in the middle of one operation ({method}(order-1))"
+    assert shown_by(loops, method) == waits
+
+
+def shown_by(work: Callable[[Any, str], None], method: str) -> str:
+    """Return what is said of a merchant with another method."""
+    return verdict(type("Shows", (ZooMerchant,), {method: work}), patience_seconds=0.05)
 
 
 def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:

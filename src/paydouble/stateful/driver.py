@@ -190,18 +190,30 @@ class Driver:
         finally:
             self.double.receiver = self.receive
 
-    def statuses(self, orders: Sequence[Order] | None = None) -> list[str] | None:
-        """Return the status that the merchant shows for each order, or for some; None when it raised or hung."""
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Let the rules look at what the merchant shows. What raises, hangs or loops ends the block with a finding."""
+        before = self.shown.asking
         try:
             with self._operation(), self._watched():
-                return [self.shown.order_status(order.id) for order in (self.orders if orders is None else orders)]
+                yield
         except Runaway as runaway:
-            self.add_finding(Rule.ENDLESS, f"{runaway} (order_status)")
+            self.add_finding(Rule.ENDLESS, f"{runaway} ({self.shown.asking})")
         except Hanging as hanging:
-            self._hung("order_status", hanging)
-        except Exception as error:  # noqa: BLE001 - whatever a merchant raises is a finding
-            self._crashed(f"The merchant's order_status raised {place_of(error)}{self._hint(error)}")
-        return None
+            self._hung(self.shown.asking, hanging)
+        except Exception as error:
+            if self.shown.asking == before:
+                raise  # not by the merchant
+            self._crashed(f"The merchant's {self.shown.asking} raised {place_of(error)}{self._hint(error)}")
+        finally:
+            self.shown.asking = before
+
+    def statuses(self, orders: Sequence[Order] | None = None) -> list[str]:
+        """Return the status that the merchant shows for each order, or for some; none when it raised or hung."""
+        found: list[str] = []
+        with self.looking():
+            found += [self.shown.order_status(order.id) for order in (self.orders if orders is None else orders)]
+        return found
 
     def receive(self, webhook: Webhook) -> int:
         """Hand a webhook to the merchant and check its answer; `Unreachable` when there is none."""
@@ -411,17 +423,13 @@ class Driver:
         return self.with_header(webhook, signing.sign(body, self.service.webhook_secret, at), body)
 
     def _view(self) -> _View:
-        merchant = self.shown
-        with self._shop_time.shown() if self._shop_time else nullcontext():
-            return [
-                (
-                    merchant.order_status(each.id),
-                    merchant.balance(each.id),
-                    merchant.shipments(each.id),
-                    dict(merchant.effects(each.id)),
-                )
-                for each in self.orders
-            ]
+        found: _View = []
+        with self.looking():
+            for each in self.orders:
+                shown, name = self.shown, each.id
+                effects = dict(shown.effects(name))
+                found.append((shown.order_status(name), shown.balance(name), shown.shipments(name), effects))
+        return found
 
     def _excused(self, error: BaseException, failures: int) -> bool:
         if self.shop is not None and self.service.failures > failures:

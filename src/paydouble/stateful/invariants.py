@@ -17,7 +17,7 @@ from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
-from paydouble.stateful.service import is_refusal
+from paydouble.stateful.service import is_final
 
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
@@ -98,7 +98,7 @@ def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
         for entry in islice(log.entries, start - log.evicted, None)
         if entry.operation == "deposit-creation" and _order_of(entry) == order.id
     ]
-    return bool(sent) and all(is_refusal(entry.status) for entry in sent)
+    return bool(sent) and all(is_final(entry.status) for entry in sent)
 
 
 def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
@@ -117,7 +117,7 @@ def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Ite
 def was_refused(box: Sandbox, order: Order) -> bool:
     """Return whether a deposit of an order was refused for good, so that the merchant may close the order."""
     return any(
-        entry.operation == "deposit-creation" and is_refusal(entry.status) and _order_of(entry) == order.id
+        entry.operation == "deposit-creation" and _is_refused(entry) and _order_of(entry) == order.id
         for entry in box.journal.requests.entries
     )
 
@@ -258,15 +258,17 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
     return bool(state.paid) and not state.refunds and not state.disputes and not order.paid_late
 
 
-def at_end(box: Sandbox, merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+def at_end(  # noqa: PLR0913 - all that is known of an order
+    box: Sandbox, merchant: Merchant, order: Order, status: str, state: ExpectedState, *, retries_by_itself: bool
+) -> Iterator[Found]:
     """Yield what is wrong with what the merchant shows for an order when nothing more will happen."""
     name = order.id
     allowed = expected.allowed_statuses(order, state)
     if status not in allowed:
         yield Rule.END, f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
-    if order.deposit_due and not state.pay_ins and merchant.retries_by_itself:
+    if order.deposit_due and not state.pay_ins and retries_by_itself:
         yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
-    if order.limited and not state.pay_ins and status == "pending" and merchant.retries_by_itself:
+    if order.limited and not state.pay_ins and status == "pending" and retries_by_itself:
         yield Rule.END, f"calls {name} pending in the end and has made no deposit for it, long after {order.limited}"
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
@@ -325,7 +327,7 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     # A refund that the service has refused is answered, and money under dispute is not refunded.
     refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")
-    if state.disputes or any(is_refusal(entry.status) for entry in refunds):
+    if state.disputes or any(map(_is_refused, refunds)):
         return
     made = Counter(each.amount for each in state.refunds)
     for refund_id, reason in order.refunds_due.items():
@@ -334,6 +336,10 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
         if made[amount] < 0:
             money = f"{write_amount(amount, order.currency)} {order.currency}"
             yield Rule.END, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+
+
+def _is_refused(entry: RequestEntry) -> bool:
+    return entry.status is not None and 400 <= entry.status < 500 and entry.status != 429  # noqa: PLR2004 - HTTP
 
 
 def _named(entry: RequestEntry) -> str:

@@ -160,18 +160,23 @@ class Play:
 
     def shipments(self, order: int = 1) -> int | None:
         """Return how often the merchant fulfilled an order; None when the adapter does not count."""
-        return self._driver.merchant.shipments(self._order(order)[0].id)
+        shipped: int | None = self._driver.call("shipments", self._order(order)[0].id)
+        return shipped
 
     def balance(self, order: int = 1) -> Decimal | None:
         """Return the money that the merchant has of an order; None when the adapter keeps no balance."""
-        return self._driver.shown.balance(self._order(order)[0].id)
+        held: Decimal | None = self._driver.call("balance", self._order(order)[0].id)
+        return held
 
     def is_as_expected(self, order: int = 1) -> bool:
         """Return whether the merchant shows for an order all that the ledger says about it now."""
         target, _ = self._order(order)
         target.status = self.status(order)
         state = expected.expected_state(self._box, target)
-        return not any(invariants.of_effects(self._driver.shown, target, state))
+        found = ["it shows nothing"]
+        with self._driver.looking():
+            found = list(invariants.of_effects(self._driver.shown, target, state))
+        return not found
 
     @property
     def answers(self) -> Sequence[tuple[str, int | None, int]]:
@@ -482,9 +487,12 @@ class Play:
                     break
             self._driver.call("tick")
         self._add_findings(self._driver.never_reached())
-        for order, status in zip(self.orders, self._driver.statuses() or (), strict=False):
+        for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
-            self._add_findings(invariants.at_end(self._box, self._driver.merchant, order, status, found))
+            alone = self._driver.merchant.retries_by_itself
+            with self._driver.looking():
+                shown = self._driver.shown
+                self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
         self._report()
 
     # Inside
@@ -523,10 +531,12 @@ class Play:
 
     def _check_view(self, orders: Sequence[Order] | None = None) -> None:
         looked_at = self.orders if orders is None else orders
-        for order, status in zip(looked_at, self._driver.statuses(looked_at) or (), strict=False):
-            found = expected.expected_state(self._box, order)
-            self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
-            order.status = status
+        with self._driver.looking():
+            for order in looked_at:
+                status = self._driver.shown.order_status(order.id)
+                found = expected.expected_state(self._box, order)
+                self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
+                order.status = status
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         order = self._order_of(webhook)
@@ -541,8 +551,9 @@ class Play:
     def _check_acknowledged(self, *, jobs_ran: bool) -> None:
         # One that wanted to ask the service before it acted could not, while reads were disturbed.
         if not self._reads_disturbed:
-            merchant = self._driver.shown
-            self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
+            with self._driver.looking():
+                merchant = self._driver.shown
+                self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
 
     def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
         for rule, text in found:
@@ -638,7 +649,7 @@ class Play:
         self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
 
     def _is_unpaid(self, target: Order) -> bool:
-        return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target]) or ()))
+        return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))
 
     def _sent(self, operation: str, start: int) -> bool:
         log = self._box.journal.requests

@@ -34,10 +34,8 @@ _AT_ONCE: Final = 3
 _MOST_ATTEMPTS: Final = 10
 _EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
-# A timeout, too early, too many requests.
-_NOT_FINAL: Final = frozenset({408, 425, 429})
-# May be repeated once: after a 401 with new credentials, and after a 409 since the first request may still be running.
-_MAY_CHANGE: Final = frozenset({401, 409})
+# A timeout, a first request that may still be running, too early, too many requests.
+_NOT_FINAL: Final = frozenset({408, 409, 425, 429})
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
 # What a client raises for a connection that ended before the answer was complete.
@@ -222,7 +220,7 @@ class Service:
             self.failures += 1
         if method == "POST":
             self._usage.failed_at = self._moment() if has_failed else None
-            if not has_failed and is_refusal(reply.status):
+            if not has_failed and is_final(reply.status):
                 self._usage.refusals[sent] = self._usage.refusals.get(sent, (0, 0))[0] + 1, reply.status
         if isinstance(outcome, Received):
             if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
@@ -266,7 +264,8 @@ class Service:
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))
-        if count == (2 if status in _MAY_CHANGE else 1):
+        # After a 401 a client may renew its credentials, once.
+        if count == (2 if status == 401 else 1):  # noqa: PLR2004 - HTTP
             self._add_finding(Rule.RETRIES, f"repeats {sent[0]} {sent[1]} at once, though it was refused ({status})")
 
     def _moment(self) -> float:
@@ -314,7 +313,7 @@ class Service:
         return Response(200, CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json"})), b"{}")
 
 
-def is_refusal(status: int | None) -> bool:
+def is_final(status: int | None) -> bool:
     """Return whether a status refuses a request for good; section 7 of the contract repeats 5xx and network errors."""
     return status is not None and 400 <= status < 500 and status not in _NOT_FINAL  # noqa: PLR2004 - HTTP
 

@@ -23,6 +23,8 @@ class Shown(Merchant):
         self._moment = moment
         self._at: object = None
         self._answers: dict[tuple[str, str], Any] = {}
+        self.asking = ""
+        """The call that is running, or that has raised; empty when none is."""
 
     def order_status(self, order_id: str) -> str:
         """Return the status that the merchant shows for an order."""
@@ -46,5 +48,7 @@ class Shown(Merchant):
             self._at, self._answers = moment, {}
         asked = method, order_id
         if asked not in self._answers:
+            before, self.asking = self.asking, f"{method}({order_id})"
             self._answers[asked] = getattr(self._merchant, method)(order_id)
+            self.asking = before
         return self._answers[asked]
