@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
+from described_shop import described_shop
 
 from paydouble.cli.main import run
 from paydouble.conformance.merchant_file import MERCHANT
@@ -17,8 +16,8 @@ from paydouble.yamlfile.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-SHOP = Path(__file__).parents[1] / "served" / "shop.py"
 Change: TypeAlias = "Callable[[dict[str, Any]], object]"
 
 
@@ -55,37 +54,8 @@ def test_init_writes_a_file_once(
     assert "no/such/folder.yaml cannot be written: No such file or directory" in capsys.readouterr().err
 
 
-def _document(folder: Path) -> dict[str, Any]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
-    at = f"http://127.0.0.1:{port}"
-    config = {"url": "{base_url}", "clock_url": "{clock_url}", "key": "{business_key}", "secret": "{business_secret}"}
-    return {
-        "name": "python-shop",
-        "webhook": {"url": f"{at}/webhooks"},
-        "start": {
-            "command": [sys.executable, "-S", str(SHOP), str(port), str(folder / "orders.json")],
-            "ready": f"GET {at}/health",
-        },
-        "driver": {
-            "place_order": {
-                "POST": f"{at}/test/orders",
-                "json": {"id": "{order}", "amount": "{amount}", "currency": "{currency}"},
-            },
-            "pay": {"POST": at + "/orders/{order}/pay"},
-            "order": {"GET": at + "/orders/{order}", "status": "/status", "shipments": "/shipped"},
-            "customer_returns": {"POST": at + "/orders/{order}/return"},
-            "tick": {"POST": f"{at}/test/tick"},
-            "reset": {
-                "POST": f"{at}/test/reset",
-                "json": {**config, "webhook_secret": "{webhook_secret}", "mistake": "", "timeout": 0.4},
-            },
-        },
-    }
-
-
 def _doctor(folder: Path, change: Change = lambda _: None) -> int:
-    document = _document(folder)
+    document = described_shop(folder)
     change(document)
     path = folder / "merchant.yaml"
     path.write_text(json.dumps(document))  # JSON is YAML

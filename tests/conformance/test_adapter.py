@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from described_shop import described_shop
 
 from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
@@ -20,48 +21,10 @@ from paydouble.stateful import Merchant, MerchantBug, Play
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHOP = Path(__file__).parents[1] / "served" / "shop.py"
-
 
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
-
-
-def _document(folder: Path, port: int, mistake: str = "") -> dict[str, Any]:
-    at = f"http://127.0.0.1:{port}"
-    config = {
-        "url": "{base_url}",
-        "clock_url": "{clock_url}",
-        "key": "{business_key}",
-        "secret": "{business_secret}",
-        "webhook_secret": "{webhook_secret}",
-        "mistake": mistake,
-        "timeout": 0.4,
-    }
-    placed = {"id": "{order}", "amount": "{amount}", "currency": "{currency}"}
-    return {
-        "name": "python-shop",
-        "webhook": {"url": f"{at}/webhooks"},
-        "start": {
-            "command": [sys.executable, "-S", str(SHOP), str(port), str(folder / "orders.json")],
-            "ready": f"GET {at}/health",
-        },
-        "driver": {
-            "place_order": {"POST": f"{at}/test/orders", "json": placed},
-            "pay": {"POST": at + "/orders/{order}/pay"},
-            "order": {"GET": at + "/orders/{order}", "status": "/status", "shipments": "/shipped"},
-            "customer_returns": {"POST": at + "/orders/{order}/return"},
-            "tick": {"POST": f"{at}/test/tick"},
-            "reset": {"POST": f"{at}/test/reset", "json": config},
-        },
-    }
-
-
-@pytest.fixture
-def port() -> int:
-    """Return a free port."""
-    return _free_port()
 
 
 def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a class of its own
@@ -69,9 +32,9 @@ def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a
 
 
 @pytest.fixture
-def shop(tmp_path: Path, port: int) -> Iterator[Any]:
+def shop(tmp_path: Path) -> Iterator[Any]:
     """Yield the adapter of the correct shop, and stop the shop."""
-    adapter = _adapter(_document(tmp_path, port), tmp_path)
+    adapter = _adapter(described_shop(tmp_path), tmp_path)
     yield adapter
     adapter.process.kill()
 
@@ -100,9 +63,9 @@ def _told(adapter: Any, *steps: tuple[str, *tuple[Any, ...]]) -> str:  # noqa: A
     return ""
 
 
-def test_a_mistake_is_found(tmp_path: Path, port: int) -> None:
+def test_a_mistake_is_found(tmp_path: Path) -> None:
     """The machine's rules hold for a shop that a file describes."""
-    adapter = _adapter(_document(tmp_path, port, "believes everybody"), tmp_path)
+    adapter = _adapter(described_shop(tmp_path, "believes everybody"), tmp_path)
 
     told = _told(adapter, ("order",), ("pay",), ("wait", "10s"), ("inject", "wrong secret"))
 
@@ -118,9 +81,9 @@ def test_what_a_file_lacks_is_not_there(shop: Any) -> None:  # noqa: ANN401 - se
         assert play.shipments() == 0
 
 
-def test_an_unknown_status_says_where_it_is_translated(tmp_path: Path, port: int) -> None:
+def test_an_unknown_status_says_where_it_is_translated(tmp_path: Path) -> None:
     """The message names the shop's word, the place in the file and the words that are known."""
-    document = _document(tmp_path, port)
+    document = described_shop(tmp_path)
     document["driver"]["order"]["status"] = "/shipped"
 
     told = _told(_adapter(document, tmp_path), ("order",), ("pay",))
@@ -128,10 +91,10 @@ def test_an_unknown_status_says_where_it_is_translated(tmp_path: Path, port: int
     assert "has the status '0'; say in driver.order.words which of these it is: unpaid, " in told
 
 
-def test_a_file_is_a_merchant(tmp_path: Path, port: int) -> None:
+def test_a_file_is_a_merchant(tmp_path: Path) -> None:
     """`merchant_of` reads the file, and names the class after the shop."""
     path = tmp_path / "merchant.yaml"
-    path.write_text(json.dumps(_document(tmp_path, port)))  # JSON is YAML
+    path.write_text(json.dumps(described_shop(tmp_path)))  # JSON is YAML
 
     assert merchant_of(path).__name__ == "PythonShop"
 
@@ -183,8 +146,9 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 """
 
 
-def test_workers_are_killed_with_the_shop(tmp_path: Path, port: int) -> None:
+def test_workers_are_killed_with_the_shop(tmp_path: Path) -> None:
     """The whole process group is killed, since workers outlive their parent and keep its port."""
+    port = _free_port()
     (tmp_path / "worker.py").write_text(_WORKER)
     parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-S', 'worker.py', '{port}']).wait()"
     command = [sys.executable, "-S", "-c", parent]

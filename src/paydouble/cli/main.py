@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "scenario": ("scenario", "List, show, check and draw scenarios: what happens to a payment, as small files."),
     "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
     "conformance": ("conformance", "Say in a file how a shop of any language is reached, and try the file."),
+    "explore": ("explore", "Look for bugs in a shop that a file describes: fixed plays, then random ones."),
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
     "webhook": ("webhook", "Send a sample webhook from a running server, and print the result."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),

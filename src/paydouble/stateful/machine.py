@@ -137,6 +137,8 @@ class MerchantMachine(RuleBasedStateMachine):
     """What is run, in this order: the fixed plays of the catalogue, and a hunt with random plays."""
     catalogue_seconds: ClassVar[float | None] = None
     """How long the catalogue goes on, in real time; None for all of it. The dearest mistakes come first."""
+    seconds: ClassVar[float | None] = None
+    """How long a run goes on, both phases together, in real time; None for no such limit."""
     hunt_seconds: ClassVar[float | None] = None
     """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
     coverage: ClassVar[Coverage]
@@ -181,13 +183,14 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @classmethod
     def _run_phases(cls, merchant: type[Merchant], hunt: settings) -> None:
+        until = None if cls.seconds is None else time.monotonic() + cls.seconds
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         if "catalogue" in cls.phases:
             run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
-            run.all(cls.coverage, Progress(cls.__name__), cls.catalogue_seconds)
+            run.all(cls.coverage, Progress(cls.__name__), _shorter(cls.catalogue_seconds, until))
         if "hunt" in cls.phases:
             try:
-                cls._hunt(hunt)
+                cls._hunt(hunt, _shorter(cls.hunt_seconds, until))
             except FlakyFailure as flaky:
                 bugs = [each for each in flaky.exceptions if isinstance(each, MerchantBug)]
                 if not bugs:
@@ -202,9 +205,9 @@ class MerchantMachine(RuleBasedStateMachine):
                 raise shortest from None
 
     @classmethod
-    def _hunt(cls, hunt: settings) -> None:
+    def _hunt(cls, hunt: settings, seconds: float | None) -> None:
         try:
-            cls._hunt_on(hunt)
+            cls._hunt_on(hunt, seconds)
         except Exception:
             # Hypothesis may have reported it as an example that is not the same when it is repeated.
             if cls.misfits:
@@ -212,11 +215,11 @@ class MerchantMachine(RuleBasedStateMachine):
             raise
 
     @classmethod
-    def _hunt_on(cls, hunt: settings) -> None:
-        if cls.hunt_seconds is None:
+    def _hunt_on(cls, hunt: settings, seconds: float | None) -> None:
+        if seconds is None:
             run_state_machine_as_test(cls, settings=hunt)
             return
-        until = time.monotonic() + cls.hunt_seconds
+        until = time.monotonic() + seconds
         first = getattr(cls, "_hypothesis_internal_use_seed", None)
         for number in count():
             if time.monotonic() >= until:
@@ -420,6 +423,12 @@ def _serving(merchant: type[Merchant]) -> AbstractContextManager[None]:
     from paydouble.stateful.play_server import serving  # noqa: PLC0415 - most machines need no server
 
     return serving(merchant.service_port)
+
+
+def _shorter(seconds: float | None, until: float | None) -> float | None:
+    """Return the shorter of a limit and of what is left of another one."""
+    left = None if until is None else max(0.0, until - time.monotonic())
+    return min((each for each in (seconds, left) if each is not None), default=None)
 
 
 def explore(

@@ -1,0 +1,118 @@
+"""`paydouble explore`: the machine of `paydouble.stateful` on a shop that a file describes.
+
+Exit statuses: 0 nothing was found, 1 a broken rule, 2 unusable arguments or file, 3 the shop cannot be tested, 130
+interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from paydouble.cli.options import SEED
+from paydouble.cli.terminal import Terminal
+from paydouble.core.durations import parse_duration
+from paydouble.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from paydouble.stateful.coverage import Coverage
+
+_STEPS: Final = 12
+_SECOND_MS: Final = 1000
+_MOST_EXAMPLES: Final = 100_000
+_EXTRA: Final = "the extra hypothesis is missing; install it with: pip install 'paydouble[hypothesis]'"
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), default="merchant.yaml")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed plays the same plays.")
+@click.option(
+    "--examples",
+    type=click.IntRange(0, _MOST_EXAMPLES),
+    default=100,
+    show_default=True,
+    help="Random plays after the catalogue; 0 for none.",
+)
+@click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
+@click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
+def explore(path: Path, seed: int, examples: int, limit: str | None, no_color: bool) -> None:
+    """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
+    try:
+        from paydouble.stateful.machine import MerchantMachine
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        raise UsageError(_EXTRA) from None
+    from hypothesis import seed as seeded
+
+    from paydouble.conformance.adapter import adapter_of
+    from paydouble.conformance.calling import CallFailed
+    from paydouble.conformance.merchant_file import read_merchant
+    from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+
+    terminal = Terminal(no_color=no_color)
+    adapter = adapter_of(read_merchant(path), path.resolve().parent)
+    phases = ("catalogue", "hunt") if examples else ("catalogue",)
+    members = {"merchant": adapter, "seed": seed, "phases": phases, "seconds": _seconds(limit)}
+    machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
+    try:
+        coverage = _run(machine, examples)
+    except MerchantBug as bug:
+        first, _, rest = str(bug).partition("\n")
+        terminal.say(terminal.red(f"{terminal.bad} {first}"))
+        for line in rest.splitlines():
+            terminal.say(line)
+        terminal.say()
+        terminal.say("The test to paste begins with:")
+        terminal.say("    from paydouble.conformance import merchant_of")
+        terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
+        sys.exit(1)
+    except (AdapterMisfit, CallFailed) as error:
+        for line in str(error).splitlines():
+            terminal.say(terminal.red(line))
+        terminal.say(f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {path}")
+        sys.exit(3)
+    except KeyboardInterrupt:
+        terminal.say()
+        _sum_up(terminal, machine.coverage, "Interrupted. Nothing was found so far.")
+        sys.exit(130)
+    finally:
+        if adapter.process is not None:
+            adapter.process.kill()
+    _sum_up(terminal, coverage, terminal.green(f"{terminal.good} Nothing was found."))
+
+
+def _seconds(limit: str | None) -> float | None:
+    if limit is None:
+        return None
+    try:
+        return parse_duration(limit) / _SECOND_MS
+    except ValueError as error:
+        raise UsageError(str(error), member="--for") from None
+
+
+def _run(machine: Any, examples: int) -> Coverage:  # noqa: ANN401 - a class made above
+    from hypothesis import HealthCheck, Phase, settings
+
+    coverage: Coverage = machine.run(
+        settings(
+            max_examples=max(1, examples),
+            stateful_step_count=_STEPS,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink],
+            report_multiple_bugs=False,
+            print_blob=False,
+        )
+    )
+    return coverage
+
+
+def _sum_up(terminal: Terminal, coverage: Coverage, headline: str) -> None:
+    terminal.say(headline)
+    for line in coverage.summary().splitlines():
+        terminal.say_prose(line)

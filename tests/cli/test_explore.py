@@ -1,0 +1,100 @@
+"""`paydouble explore`: the machine on a shop that a file describes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from described_shop import described_shop
+
+from paydouble.cli.main import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _file(folder: Path, document: dict[str, Any]) -> str:
+    path = folder / "merchant.yaml"
+    path.write_text(json.dumps(document))  # JSON is YAML
+    return str(path)
+
+
+def test_a_correct_shop_passes_for_the_time_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was tried is summed up, and what was not, with the reason."""
+    path = _file(tmp_path, described_shop(tmp_path))
+
+    assert run(["explore", path, "--for", "2s", "--examples", "3"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+
+    assert "✓ Nothing was found. " in out
+    assert " plays of the catalogue and " in out
+    assert "There was no time for " in out
+    assert "Never tried (no " in out
+
+
+def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report has the steps, and how the test finds the shop."""
+    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+
+    assert run(["explore", path, "--examples", "0"]) == 1
+    out = capsys.readouterr().out
+
+    assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
+    assert "What happened:\n  1. order-1 is placed: 49.90 EUR.\n" in out
+    assert f"    PythonShop = merchant_of({path!r})\n" in out
+
+
+def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has why, and which command says more."""
+    document = described_shop(tmp_path)
+    document["start"]["command"] = ["./no-such-shop"]
+    path = _file(tmp_path, document)
+
+    assert run(["explore", path]) == 3
+    out = capsys.readouterr().out
+
+    assert "./no-such-shop cannot be run: No such file or directory" in out
+    assert f"Try its calls with: paydouble conformance doctor {path}\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (["--for", "soon"], "'soon' is not a duration"),
+        (["--examples", "-1"], "-1 is not in the range"),
+        (["no-such-file.yaml"], "this cannot be read (no such file or directory)"),
+    ],
+)
+def test_unusable_arguments_are_refused(
+    arguments: list[str], refusal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line, and nothing is started."""
+    path = [] if arguments[0].endswith(".yaml") else [_file(tmp_path, described_shop(tmp_path))]
+
+    assert run(["explore", *path, *arguments]) == 2
+    assert refusal in capsys.readouterr().err
+
+
+def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130, and leaves no process behind."""
+    document = described_shop(tmp_path)
+    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", "open('ticked', 'w')"]}
+    command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while not (tmp_path / "ticked").exists():
+                assert process.poll() is None, process.communicate()
+                os.sched_yield()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+
+    assert (process.returncode, err) == (130, "")
+    assert "Interrupted. Nothing was found so far." in out
+    assert " plays of the catalogue and 0 examples of the hunt tried" in out

@@ -1,0 +1,40 @@
+"""A shop in a process of its own, as a merchant file describes it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+SHOP = Path(__file__).parents[1] / "served" / "shop.py"
+
+
+def described_shop(folder: Path, mistake: str = "") -> dict[str, Any]:
+    """Return the document of a merchant file for the shop of `tests/served/shop.py`, at a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    at = f"http://127.0.0.1:{port}"
+    config = {"url": "{base_url}", "clock_url": "{clock_url}", "key": "{business_key}", "secret": "{business_secret}"}
+    return {
+        "name": "python-shop",
+        "webhook": {"url": f"{at}/webhooks"},
+        "start": {
+            "command": [sys.executable, "-S", str(SHOP), str(port), str(folder / "orders.json")],
+            "ready": f"GET {at}/health",
+        },
+        "driver": {
+            "place_order": {
+                "POST": f"{at}/test/orders",
+                "json": {"id": "{order}", "amount": "{amount}", "currency": "{currency}"},
+            },
+            "pay": {"POST": at + "/orders/{order}/pay"},
+            "order": {"GET": at + "/orders/{order}", "status": "/status", "shipments": "/shipped"},
+            "customer_returns": {"POST": at + "/orders/{order}/return"},
+            "tick": {"POST": f"{at}/test/tick"},
+            "reset": {
+                "POST": f"{at}/test/reset",
+                "json": {**config, "webhook_secret": "{webhook_secret}", "mistake": mistake, "timeout": 0.4},
+            },
+        },
+    }
