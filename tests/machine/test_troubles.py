@@ -9,11 +9,12 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
 from eventshop.adapter import EventAdapter
+from workershop.adapter import WorkerAdapter
 
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.payments.resources import Dispute, PayIn, Refund
-from paydouble.stateful import MerchantBug, Play, Webhook
+from paydouble.stateful import Merchant, MerchantBug, Play, Webhook
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, CRAFTED
 from paydouble.stateful.troubles import (
@@ -191,6 +192,64 @@ def test_a_dispute_about_a_half_leaves_the_other_half(ends: str) -> None:
             play.provider(ends)
             (dispute,) = play.sandbox.ledger.newest_first(Dispute)
             assert dispute.amount == 2495
+
+
+class MailsInside(WorkerAdapter):
+    """Sends a mail inside a transaction."""
+
+    bugs = frozenset({"mail_before_commit"})
+
+
+def _paid_and_not_worked_on(merchant: type[Merchant]) -> Play:
+    play = Play(merchant)
+    play.order()
+    play.pay()
+    play.wait("5s")
+    play.pass_time("5s")
+    return play
+
+
+@pytest.mark.parametrize("what", ["dies", "database down"])
+def test_a_commit_can_fail(what: str) -> None:
+    """What was done inside the transaction, but outside the database, is done once more."""
+    for at in range(12):
+        _paid_and_not_worked_on(WorkerAdapter).interrupt_jobs(what, at)
+    with pytest.raises(MerchantBug, match="did 'mail' 2 times for order-1"):
+        for at in range(12):
+            with _paid_and_not_worked_on(MailsInside) as play:
+                play.interrupt_jobs(what, at)
+
+
+def test_no_other_call_comes_inside_a_transaction() -> None:
+    """It would find the transaction of the first one."""
+    inside: list[bool] = []
+
+    class Watched(WorkerAdapter):
+        def pay(self, order_id: str) -> None:
+            inside.append(self.db.link.in_transaction)
+            super().pay(order_id)
+
+    for at in range(12):
+        with Play(Watched) as play:
+            play.order()
+            play.pay(1, meanwhile="second click", at=at)
+
+    assert len(inside) > 12
+    assert not any(inside)
+
+
+def test_a_database_that_fails_in_a_webhook_during_a_call_is_an_excuse() -> None:
+    """The reply is slow, so webhooks come before it, and one of them meets the failure."""
+    answers = set()
+    for at in range(12):
+        with Play(WorkerAdapter) as play:
+            play.order()
+            play.pay(1, "reply in drips", meanwhile="database down", at=at)
+            play.retry()
+            play.wait("10s")
+            answers |= {status for _, status, _ in play.answers}
+
+    assert answers == {200, 500}
 
 
 class HalfADigest(Receiver):

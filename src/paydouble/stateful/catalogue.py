@@ -30,6 +30,7 @@ from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
+    AT_POINTS,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -52,6 +53,8 @@ from paydouble.stateful.verdicts import MerchantBug
 PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 # Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
 POINTS: Final = range(8)
+# Jobs work in many small transactions, and a kill between the last two matters as much as between the first.
+_JOB_POINTS: Final = range(24)
 # Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
 _EVENTS: Final = (None, "1s", "2500ms", "5s")
 
@@ -123,7 +126,7 @@ def _charges() -> Iterator[CataloguePlay]:
     for trouble in POST_TROUBLES:
         yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE))
     for what in MEANWHILE:
-        for at in POINTS if what in {"second click", "dies"} else (0,):
+        for at in POINTS if what in AT_POINTS else (0,):
             yield CataloguePlay((_ORDER, step("pay", 1, meanwhile=what, at=at), _SETTLE))
             yield CataloguePlay((_ORDER, step("pay", 1, meanwhile=what, at=at), _RETRY, _SETTLE))
     for time in ("1h", "25h", "80h"):
@@ -221,7 +224,8 @@ def _jobs() -> Iterator[CataloguePlay]:
     )
     for first, reason in waiting:
         for what in JOB_INTERRUPTIONS:
-            for at in POINTS[::2] if reason else POINTS:
+            points = POINTS if what.endswith("meanwhile") else _JOB_POINTS
+            for at in POINTS[::2] if reason else points:
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), _SETTLE), reason)
 
 
@@ -432,7 +436,7 @@ def _lost_replies() -> Iterator[CataloguePlay]:
                 "no reply, no webhook and no background job tells",
             )
         for what in MEANWHILE:
-            for at in POINTS if what in {"second click", "dies"} else (0,):
+            for at in POINTS if what in AT_POINTS else (0,):
                 yield CataloguePlay(
                     (_ORDER, step("pay", 1, trouble, meanwhile=what, at=at), _RETRY, _SETTLE),
                     "what is known of the attempt is not yet complete",

@@ -24,7 +24,7 @@ from paydouble.stateful.coverage import VOCABULARY
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
-from paydouble.stateful.troubles import POST_TROUBLES, READ_TROUBLES, SCENARIOS, WEBHOOK_TROUBLES, Trouble
+from paydouble.stateful.troubles import AT_POINTS, POST_TROUBLES, READ_TROUBLES, SCENARIOS, WEBHOOK_TROUBLES, Trouble
 
 UNREACHED: Final = "the merchant's code has no further point"
 NOTHING: Final = "it would meet nothing"
@@ -48,7 +48,6 @@ _ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES}
 """Commands whose troubles wait for what comes in a later step."""
 _JOBS: Final = Step("interrupt_jobs")
 """Jobs that are not interrupted."""
-_AT_POINTS: Final = frozenset({"second click", "another refund", "dies"})
 
 
 class _Place(NamedTuple):
@@ -237,7 +236,8 @@ class Equivalence:
         plain = _without_interruption(step)
         reached = self._reached.get((place, plain))
         options = dict(step.options)
-        if reached is not None and options.get("meanwhile") in _AT_POINTS and options.get("at", 0) >= reached.all:
+        what = options.get("meanwhile")
+        if what in AT_POINTS and _is_unreached(Step("", (what, options.get("at", 0))), reached):
             return self._reduced_duration(place, plain, ())[0], UNREACHED
         return self._reduced_duration(place, step, ())
 

@@ -88,8 +88,12 @@ class ServiceLike(Protocol):
     def sleep(self, seconds: float) -> None:
         """Let time pass, as `time.sleep` does; webhooks arrive meanwhile."""
 
-    def checkpoint(self) -> None:
-        """Mark a point at which the process can be killed, the database fail, or another call come in between."""
+    def checkpoint(self, *, in_transaction: bool = False) -> None:
+        """Mark a point at which the process can be killed, the database fail, or another call come in between.
+
+        With `in_transaction` no other call comes in between. A point just before a commit shows what is done outside
+        the database inside a transaction: a failure there rolls it back, and what was sent or called stays.
+        """
 
 
 class Merchant:

@@ -32,6 +32,7 @@ from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
     AFTERWARDS,
+    AT_POINTS,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -223,7 +224,7 @@ class Play:
         A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number. The request
         after the first one meets `then`, one of `AFTERWARDS`.
         """
-        disturbed = _Disturbance(trouble, meanwhile, at if meanwhile in {"second click", "dies"} else 0, lasts, then)
+        disturbed = _Disturbance(trouble, meanwhile, at if meanwhile in AT_POINTS else 0, lasts, then)
         self._click("pay", order, disturbed, scenario)
 
     def retry(self, order: int = 1, trouble: str = "none", *, lasts: int | str = 0) -> None:
@@ -405,7 +406,8 @@ class Play:
             self._left_to_jobs = True
             service = self._driver.service
             if self._driver.merchant.interleaves or not what.endswith("meanwhile"):
-                service.interruptions.append(Interruption(at, act, in_database=what == "database down"))
+                in_database, enters = what == "database down", what.endswith("meanwhile")
+                service.interruptions.append(Interruption(at, act, in_database=in_database, enters=enters))
             points = service.points
             self._driver.call("tick")
             service.interruptions.clear()
@@ -619,7 +621,7 @@ class Play:
             gets_through = (met.gets_through or trouble == "none") and lasts in _SHORT and _gets_through(then)
             gets_through &= not target.key_has_stored_error
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
-            if gets_through and not may_be_closed and meanwhile != "dies":
+            if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
                 target.deposit_due = (
                     f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
                 )
@@ -740,9 +742,11 @@ class Play:
 
         interruptions = self._driver.service.interruptions
         if meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(click)))
+            interruptions.append(Interruption(at, act(click), enters=True))
         elif meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
+        elif meanwhile == "database down":
+            interruptions.append(Interruption(at, act(_break), in_database=True))
 
     def _order_of(self, webhook: Webhook) -> Order | None:
         found: Any = self._box.ledger.find(webhook.delivery.event.object_id)

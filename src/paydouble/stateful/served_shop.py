@@ -108,9 +108,9 @@ class _ServiceElsewhere:
         """Let time pass."""
         self._threads.do(lambda: self._service.sleep(seconds)).result()
 
-    def checkpoint(self) -> None:
+    def checkpoint(self, *, in_transaction: bool = False) -> None:
         """Mark a point at which an interruption can act."""
-        self._threads.do(self._service.checkpoint).result()
+        self._threads.do(lambda: self._service.checkpoint(in_transaction=in_transaction)).result()
 
 
 def _in_thread(work: Callable[..., T], threads: AdapterThreads, *, limits: int = 1) -> Callable[..., T]:

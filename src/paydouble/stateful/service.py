@@ -61,6 +61,8 @@ class Interruption:
     act: Callable[[], None]
     in_database: bool = False
     """Whether it acts at checkpoints only, not at requests."""
+    enters: bool = False
+    """Whether it enters the merchant's code once more, which must not happen inside a transaction."""
 
 
 class Points(NamedTuple):
@@ -116,6 +118,8 @@ class Service:
         """How many points the merchant's code has passed at which an interruption can act."""
         self.failures = 0
         """How many answers did not arrive whole; an error that follows from one is excused."""
+        self.database_failures = 0
+        """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
         """Whether the merchant waits in real time, and its pauses are measured so."""
         self.answered_at = 0.0
@@ -163,9 +167,9 @@ class Service:
         self._double.advance(by=int(seconds * 1000))
         self._interruption_point()
 
-    def checkpoint(self) -> None:
-        """Mark a point at which an interruption can act."""
-        self._interruption_point(in_database=True)
+    def checkpoint(self, *, in_transaction: bool = False) -> None:
+        """Mark a point at which an interruption can act; in a transaction only a kill or a failure of the database."""
+        self._interruption_point(in_database=True, in_transaction=in_transaction)
 
     def call(
         self,
@@ -228,17 +232,18 @@ class Service:
             self._interruption_point()
         return reply, outcome
 
-    def _interruption_point(self, *, in_database: bool = False) -> None:
+    def _interruption_point(self, *, in_database: bool = False, in_transaction: bool = False) -> None:
         if self.killed:
             raise ProcessKilled
         self.points = Points(self.points.all + 1, self.points.checkpoints + in_database)
         for interruption in tuple(self.interruptions):
-            if interruption.in_database and not in_database:
+            if (interruption.in_database and not in_database) or (interruption.enters and in_transaction):
                 continue
             if interruption.after > 0:
                 interruption.after -= 1
             elif interruption in self.interruptions:
                 self.interruptions.remove(interruption)
+                self.database_failures += interruption.in_database
                 interruption.act()
 
     def _count(self, method: str, target: str, key: str | None) -> None:

@@ -249,9 +249,12 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "none": "",
         "second click": "the customer clicks again meanwhile",
         "dies": "the merchant's process is killed in the middle and started again",
+        "database down": "the merchant's database fails once in the middle",
         "webhook first": "the first webhook overtakes the reply",
     }
 )
+AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down"})
+"""What happens meanwhile at a point of the merchant's code."""
 WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "answer lost": "The merchant's answer to the next webhook will be lost",
@@ -265,7 +268,7 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **{name: MEANWHILE[name] for name in ("none", "second click", "dies")},
+        **{name: MEANWHILE[name] for name in ("none", "second click", "dies", "database down")},
         # Two that are each small enough can be too much together.
         "another refund": "another refund of as much is requested meanwhile",
     }

@@ -46,7 +46,7 @@ class WorkerAdapter(Merchant):
     def __init__(self, service: Any) -> None:
         super().__init__(service)
         self.service = service
-        self.db = Database(around=service.checkpoint)
+        self.db = Database(around=service.checkpoint, before_commit=lambda: service.checkpoint(in_transaction=True))
         self.mailbox = Mailbox()
         self.restart()
 

@@ -29,13 +29,22 @@ CREATE TABLE jobs (
 
 
 class Database:
-    """SQLite; `around` is called where another process could step in, or this one end."""
+    """SQLite; `around` is called where another process could step in, or this one end.
 
-    def __init__(self, path: str = ":memory:", around: Callable[[], None] = lambda: None) -> None:
+    `before_commit` is called where a commit can fail.
+    """
+
+    def __init__(
+        self,
+        path: str = ":memory:",
+        around: Callable[[], None] = lambda: None,
+        before_commit: Callable[[], None] = lambda: None,
+    ) -> None:
         self.link = sqlite3.connect(path, isolation_level=None)
         self.link.row_factory = sqlite3.Row
         self.link.executescript(TABLES)
         self.around = around
+        self.before_commit = before_commit
 
     @contextmanager
     def begin(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
@@ -44,6 +53,7 @@ class Database:
         self.link.execute("BEGIN IMMEDIATE")
         try:
             yield self.execute
+            self.before_commit()
         except BaseException:
             self.link.execute("ROLLBACK")
             raise
