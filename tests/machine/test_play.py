@@ -10,12 +10,13 @@ from bugzoo.adapter import ZooMerchant
 
 from paydouble.inprocess import InProcess
 from paydouble.payments.resources import PayIn
-from paydouble.stateful import Play
-from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful import MerchantBug, Play
+from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Service
 from paydouble.stateful.troubles import (
     INJECTED,
     MEANWHILE,
+    PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -64,6 +65,42 @@ def test_a_correct_merchant_survives_the_provider(scenario: str, what: str) -> N
         play.provider("dispute won")
         play.provider(what)
         play.provider("fails")
+
+
+@pytest.mark.parametrize("scenario", PAYER_SCENARIOS)
+@pytest.mark.parametrize("what", PAYER_ACTS)
+def test_a_correct_merchant_survives_the_payer(scenario: str, what: str) -> None:
+    """Whatever the payer does, and also when no payment waits for that."""
+    with Play(ZooMerchant) as play:
+        play.payer(what)
+        play.pay(scenario=scenario)
+        play.returns()
+        play.payer(what)
+        play.returns()
+        play.payer(what)
+        play.wait("10s")
+
+    acted = sum(trial.table == "payer" for trial in play.trials)
+    assert acted == (2 if (scenario, what) == ("challenge", "pays") else 1)
+
+
+def test_a_payer_who_is_back_has_not_paid() -> None:
+    """A shop that takes the return for proof is found."""
+
+    class Trusting(ZooMerchant):
+        paid = False
+
+        def customer_returns(self, order_id: str) -> None:
+            self.paid = True
+
+        def order_status(self, order_id: str) -> str:
+            return "paid" if self.paid else super().order_status(order_id)
+
+    play = Play(Trusting)
+    with pytest.raises(MerchantBug, match="calls order-1 paid, but no money has come"):
+        play.pay(scenario="payer-returns-first")
+        play.payer("pays")
+        play.returns()
 
 
 @pytest.mark.parametrize("trouble", REFUND_TROUBLES)

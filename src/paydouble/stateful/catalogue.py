@@ -26,7 +26,7 @@ from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
-from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
@@ -36,6 +36,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -85,6 +86,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _losses,
         _refunds,
         _provider,
+        _payers,
         _acknowledged,
         _silence,
         _reads,
@@ -304,6 +306,23 @@ def _provider() -> Iterator[CataloguePlay]:
     expired = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
     yield CataloguePlay((*expired, step("provider", "late money")))
     yield CataloguePlay((*expired, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+
+
+def _payers() -> Iterator[CataloguePlay]:
+    back, silent, minute = step("returns"), step("webhooks", "drop all"), step("pass_time", "1m")
+    for scenario in PAYER_SCENARIOS:
+        asked = (_ORDER, step("pay", 1, scenario=scenario), minute)
+        yield CataloguePlay((*asked, back, _SETTLE))
+        yield CataloguePlay((*asked, back, step("wait", "25h"), _RETRY, _SETTLE), "the payer is back without a payment")
+        for what in PAYER_ACTS:
+            acts = step("payer", what)
+            yield CataloguePlay((*asked, acts, _SETTLE))
+            yield CataloguePlay((*asked, acts, back, minute, _WORK_OFF), "the payer is back before the payment is over")
+            yield CataloguePlay((*asked, _RETRY, acts, _SETTLE), "the customer clicks while the payment waits")
+            yield CataloguePlay((*asked, acts, _RETRY, _SETTLE), "the customer clicks when the payer has acted")
+            yield CataloguePlay((*asked, silent, acts, back, _SETTLE), "reads are all that tells of the payer")
+            confirmed = (step("payer", "pays"), acts, _SETTLE)
+            yield CataloguePlay((*asked, *confirmed), "the bank asks the payer to confirm")
 
 
 def _acknowledged() -> Iterator[CataloguePlay]:

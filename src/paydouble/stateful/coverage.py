@@ -12,12 +12,13 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     DIALECTS,
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -39,7 +40,8 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "interrupted job": tuple(JOB_INTERRUPTIONS),
         "reads": tuple(READ_TROUBLES),
         "provider": tuple(PROVIDER_ACTS),
-        "scenario": tuple(SCENARIOS),
+        "payer": tuple(PAYER_ACTS),
+        "scenario": (*SCENARIOS, *PAYER_SCENARIOS),
         "dialect": tuple(DIALECTS),
     }
 )
@@ -56,6 +58,7 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "interrupted job": frozenset({"interrupt_jobs"}),
         "reads": frozenset({"reads"}),
         "provider": frozenset({"provider"}),
+        "payer": frozenset({"payer"}),
         "scenario": frozenset({"pay"}),
         "dialect": frozenset({"order"}),
     }
@@ -69,6 +72,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "reads": "no read met it",
         "webhooks": "no event met it",
         "webhook ahead": "no event met it",
+        "payer": "no payment waited for its payer",
         "interrupted job": "no job reached such a point; service.checkpoint() marks one",
         "interrupted webhook": "the receiver reached no such point; service.checkpoint() marks one",
     }

@@ -61,7 +61,7 @@ from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.progress import Progress
-from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, parsed
 from paydouble.stateful.troubles import (
     AFTERWARDS,
@@ -70,6 +70,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -92,6 +93,7 @@ _ONCE: Final = (
     "computer stalled while a call was running."
 )
 REFUND_CHAINS: Final = ((), ("all",), ("half",), ("most", "most"), ("half", "all"))
+PAYER_CHAINS: Final = ((), *((each,) for each in PAYER_ACTS), *(("pays", each) for each in PAYER_ACTS))
 PROVIDER_CHAINS: Final = (
     ("refund fails late",),
     ("dispute",),
@@ -295,6 +297,17 @@ class MerchantMachine(RuleBasedStateMachine):
             self.play.wait("10s")
         for act in acts:
             self.play.provider(act, number)
+
+    @_few_orders
+    @rule(price=_prices, scenario=st.sampled_from(PAYER_SCENARIOS), acts=st.sampled_from(PAYER_CHAINS))
+    def buy_and_let_the_payer_act(self, price: tuple[str, str], scenario: str, acts: tuple[str, ...]) -> None:
+        """An order is placed, and its payment waits until the payer acts."""
+        self.play.order(*price)
+        number = len(self.play.orders)
+        self.play.pay(number, scenario=self.preferred("scenario", scenario))
+        for act in acts:
+            self.play.payer(self.preferred("payer", act), number)
+            self.play.returns(number)
 
     @_few_orders
     @rule(price=_prices)

@@ -25,9 +25,9 @@ from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
-from paydouble.stateful.expected import Order
+from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Rule, by_cause
-from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
@@ -453,20 +453,11 @@ class Play:
 
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
-        target, number = self._order(order)
-        act = _named(PROVIDER_ACTS, what, "act")
-        state = self._state()
-        try:
-            words = act(self._box, target, expected.expected_state(self._box, target))
-        except (ApiError, IllegalTransition, UsageError):
-            words = None
-        if words is not None:
-            self.trials.append(Trial("provider", what, state, "none"))
-            with self._step(f"{target.id}: {words}", f"play.provider({what!r}, {number})"):
-                target.late_money_is_news |= what == "late money"
-                self._double.deliver()
-                # Nothing else that the provider does has the same time: a receiver could not order the two.
-                self._double.advance(by=_A_SECOND)
+        self._act("provider", _named(PROVIDER_ACTS, what, "act"), what, order)
+
+    def payer(self, what: str, order: int = 1) -> None:
+        """The payer acts, where the order's payment waits for that: one of `PAYER_ACTS`."""
+        self._act("payer", _named(PAYER_ACTS, what, "act of a payer"), what, order)
 
     # The end
 
@@ -498,6 +489,23 @@ class Play:
         self._report()
 
     # Inside
+
+    def _act(
+        self, table: str, act: Callable[[Sandbox, Order, ExpectedState], str | None], what: str, order: int
+    ) -> None:
+        target, number = self._order(order)
+        state = self._state()
+        try:
+            words = act(self._box, target, expected.expected_state(self._box, target))
+        except (ApiError, IllegalTransition, UsageError):
+            words = None
+        if words is not None:
+            self.trials.append(Trial(table, what, state, "none"))
+            with self._step(f"{target.id}: {words}", f"play.{table}({what!r}, {number})"):
+                target.late_money_is_news |= what == "late money"
+                self._double.deliver()
+                # Nothing else that either of them does has the same time: a receiver could not order the two.
+                self._double.advance(by=_A_SECOND)
 
     def _until_idle(self, to: int | None = None) -> None:
         # A merchant that answers each event with another deposit never comes to rest; the ledger shows it early.

@@ -1,4 +1,4 @@
-"""What a payment provider does on its own: declines, disputes, late money, refunds that fail late."""
+"""What happens without the merchant: declines, disputes, late money, late failures of refunds, and a payer's acts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUNDED, first, unfinished
 from paydouble.sandbox import Sandbox
+from paydouble.scenarios.play import PayerAction
 from paydouble.stateful.expected import ExpectedState, Order
 
 
@@ -66,6 +67,25 @@ def _refund_fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return None
 
 
+def _payer(done: PayerAction, words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+    def act(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+        for pay_in in state.pay_ins:
+            if box.scripts.awaited(pay_in) is not None:
+                box.payer_acts(pay_in, done)
+                return words
+        return None
+
+    return act
+
+
+PAYER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | None]]] = MappingProxyType(
+    {
+        "pays": _payer(PayerAction(action="pay"), "the payer pays"),
+        "is declined": _payer(PayerAction(action="decline"), "the payer's bank declines"),
+        "gives up": _payer(PayerAction(action="abandon"), "the payer gives up"),
+    }
+)
+"""Each acts on an order whose payment waits for its payer and returns a description, or None when none waits."""
 PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | None]]] = MappingProxyType(
     {
         "fails": _fails,

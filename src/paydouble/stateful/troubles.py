@@ -243,6 +243,8 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
 )
 
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
+PAYER_SCENARIOS: Final = ("payer-decides", "payer-abandons", "payer-returns-first", "challenge")
+"""Those in which a payment waits for its payer."""
 
 MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
