@@ -182,13 +182,14 @@ class RefundKeyPerAttempt(Shop):
 
 @mistake(43)
 class DebitsTwice(Shop):
-    """Takes a refund and a lost dispute of the same money off its books, both."""
+    """Takes disputed money off its books when the dispute opens, and again when it is lost."""
 
     def balance(self, order_id: str) -> Decimal:
         came = total(self.store.objects("payin", order_id), "succeeded")
         refunded = total(self.store.objects("refund", order_id), "succeeded")
-        lost = total(self.store.objects("dispute", order_id), "lost", "accepted")
-        return came - refunded - lost
+        disputes = self.store.objects("dispute", order_id)
+        held = total(disputes, "needs_response", "under_review", "lost", "accepted")
+        return came - refunded - held - total(disputes, "lost", "accepted")
 
 
 class FinalIsFinal(Store):
