@@ -10,7 +10,7 @@ from paydouble.api.operations import OPERATIONS, PREFIX
 from paydouble.web.control.routes import ROUTES
 
 READS = [PREFIX + each.path for each in OPERATIONS if each.method == "GET"]
-CONTROLS = [CONTROL + each.path for each in ROUTES if each.method == "GET" and each.name != "stream"]
+CONTROLS = [CONTROL + each.path for each in ROUTES if each.method == "GET" and not each.path.endswith("/stream")]
 PAGES = [f"{CONTROL}/{name}" for name in ("openapi.json", "control-openapi.json", "docs", "docs/docs.js")]
 PAGES += [f"{CONTROL}/checkout/x", f"{CONTROL}/checkout/{{id}}"]
 ELSEWHERE = ["/", "/nowhere", f"{PREFIX}/pay-in/deposit-creation", f"{CONTROL}/nowhere", f"{CONTROL}/sandboxes?x=1"]
@@ -46,9 +46,10 @@ async def test_head_says_what_get_says(client: Client, path: str, accept: str) -
     assert after == (status, sent, whole)
 
 
-async def test_head_of_a_stream_ends(client: Client) -> None:
+@pytest.mark.parametrize("path", ["/sandboxes/default/stream", "/stream"])
+async def test_head_of_a_stream_ends(client: Client, path: str) -> None:
     """A stream's headers alone, and the connection is free again."""
-    answer = await client.call("HEAD", f"{CONTROL}/sandboxes/default/stream")
+    answer = await client.call("HEAD", f"{CONTROL}{path}")
 
     assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream")
     assert (await client.call("GET", f"{CONTROL}/health")).status == 200
