@@ -84,7 +84,7 @@ class Pipeline:
         *,
         defaults: Settings,
         seed: int,
-        unclaimed: Unclaimed | None = None,
+        unclaimed: Unclaimed,
         wall: Wall = None,
         checkout_for: Callable[[Request], str] | None = None,
     ) -> None:
@@ -223,9 +223,8 @@ class Pipeline:
     def unreadable(self, message: str) -> Reply:
         """Return the 400 for bytes that are not an HTTP request, which are noted as an unclaimed request."""
         reply = self._refuse_at_edge(None, None, ApiError("INVALID_INPUT", message, edge=True))
-        if self._unclaimed is not None:
-            entry = UnclaimedEntry(reply.request_id, 0, "", "", None, b"", b"", reply.status, reply.body)
-            self._unclaimed.add(entry)
+        entry = UnclaimedEntry(reply.request_id, 0, "", "", None, b"", b"", reply.status, reply.body)
+        self._unclaimed.add(entry)
         return reply
 
     # The checks
@@ -361,7 +360,7 @@ class Pipeline:
             envelope = envelopes.choose(self._defaults.envelope, error, 0)
             body = envelopes.failure(error, envelope, request_id=request_id, docs_url=self._defaults.docs_url)
             reply = Reply(error.status, body, request_id, _challenge(error))
-            if self._unclaimed is not None and request is not None:
+            if request is not None:
                 self._unclaimed.add(_unclaimed(request, reply))
             return reply
         now = sandbox.tick()
