@@ -89,8 +89,13 @@ class RequestEntry:
     """Its place among the requests, events and attempts of its sandbox; see `Journal.next`."""
     arrived: int = 0
     """When it arrived in real time (milliseconds); 0 without a server."""
-    answered_with: tuple[str, str, tuple[tuple[str, str], ...]] | None = None
-    """The media type, the request id and the other headers of the answer; None until there is one."""
+    # Apart, since a tuple of them would be one more object for each request.
+    answer_type: str = ""
+    """The media type of the answer; empty until there is one."""
+    answer_id: str = ""
+    """The request id of the answer."""
+    answer_headers: tuple[tuple[str, str], ...] = ()
+    """The other headers of the answer."""
 
     @property
     def external_identifier(self) -> str | None:
@@ -115,10 +120,9 @@ class RequestEntry:
     @property
     def response_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers of the answer, without `Server`, `Date` and its length, which the connection adds."""
-        if self.answered_with is None:
+        if not self.answer_type:
             return ()
-        media_type, request_id, others = self.answered_with
-        return (("Content-Type", media_type), ("X-Request-Id", request_id), *others)
+        return (("Content-Type", self.answer_type), ("X-Request-Id", self.answer_id), *self.answer_headers)
 
 
 def named_in(parsed: object) -> str | None:

@@ -340,7 +340,11 @@ class Pipeline:
         entry, wire = call.entry, reply.wire
         if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
-            entry.answered_with = (reply.content_type, reply.request_id, reply.headers)
+            entry.answer_type, entry.answer_id, entry.answer_headers = (
+                reply.content_type,
+                reply.request_id,
+                reply.headers,
+            )
         else:
             entry.response_body = wire.data  # nothing was carried out, and no answer is sent
         entry.object_id = call.made or call.params.get("id")
@@ -384,7 +388,7 @@ class Pipeline:
             error, envelope, request_id=entry.id, docs_url=sandbox.settings.docs_url
         )
         reply = Reply(error.status, entry.response_body, entry.id, _challenge(error))
-        entry.answered_with = (reply.content_type, reply.request_id, reply.headers)
+        entry.answer_type, entry.answer_id, entry.answer_headers = reply.content_type, reply.request_id, reply.headers
         sandbox.feed.add(entry)
         sandbox.trimmer.keep(size_of_request(entry))
         return reply
@@ -403,7 +407,9 @@ def _unclaimed(request: Request, reply: Reply) -> UnclaimedEntry:
         request.body[:MOST_UNCLAIMED_BODY_BYTES],
         status=reply.status,
         response_body=reply.body,
-        answered_with=(reply.content_type, reply.request_id, reply.headers),
+        answer_type=reply.content_type,
+        answer_id=reply.request_id,
+        answer_headers=reply.headers,
         business_key=None if credentials is None else credentials[0][:_MOST_KEY_CHARACTERS],
     )
 
