@@ -159,3 +159,13 @@ class ForgetsLateMoney(WorksLater):
 
     def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
         return old["status"] != "cancelled" and super().is_newer(resource, old)
+
+
+def test_what_comes_while_jobs_run_is_left_to_the_next_ones() -> None:
+    """A job takes long when it asks again and again; an event that comes meanwhile was not in its list."""
+    with Play(WorksLater, shows="after jobs") as play:
+        play.order()
+        play.pay(1, "two replies lost", lasts="end")
+        play.order()
+        play.pay(2)
+        play.work_off()

@@ -61,6 +61,14 @@ class Acknowledged:
         """By order, what was acknowledged and has not been looked at."""
         self._judged: set[str] = set()
         """Orders whose payment was looked at after its event."""
+        self._noted = self._noted_before_jobs = 0
+        """How many events were noted, and how many of them before the latest background jobs began."""
+        self._places: dict[str, int] = {}
+        """By order, the number of the event that was noted last."""
+
+    def begin_jobs(self) -> None:
+        """Note that background jobs begin: what is acknowledged while they run may be left to the next ones."""
+        self._noted_before_jobs = self._noted
 
     def note(self, order: Order, event: Event, answer: int) -> None:
         """Note that an event about an order was answered with a 2xx."""
@@ -69,6 +77,8 @@ class Acknowledged:
             return  # the merchant may not know the payment yet
         self._answers[event.object_id, event.type, event.created_at] = answer
         self._latest[order.id] = Answered(event.type, answer)
+        self._noted += 1
+        self._places[order.id] = self._noted
 
     def findings(self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool) -> Iterator[Found]:
         """Yield what is missing after the latest acknowledged events; `jobs_ran` is whether background jobs did."""
@@ -77,15 +87,16 @@ class Acknowledged:
             if latest is None:
                 continue
             state = expected_state(self._box, order)
-            is_held = all(self._is_held(family, jobs_ran=jobs_ran) for family in families(state))
-            if is_held or jobs_ran:
+            worked_off = jobs_ran and self._places[order.id] <= self._noted_before_jobs
+            is_held = all(self._is_held(family, jobs_ran=worked_off) for family in families(state))
+            if is_held or worked_off:
                 del self._latest[order.id]
             # What nobody has decided about is not judged: another amount, or money after the end.
             if order.paid_late or amount_differs(state):
                 continue
             found = []
             paid = self._paid(state)
-            if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=jobs_ran):
+            if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=worked_off):
                 self._judged.add(order.id)
                 found = list(invariants.of_paid(merchant, order, paid))
             if not found and is_held and self._knows(order, state):

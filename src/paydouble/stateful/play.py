@@ -301,6 +301,7 @@ class Play:
             "Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE), in_scenario=False
         ):
             armed = self._arm(_MUTE)
+            self._acknowledged.begin_jobs()
             self._driver.call("tick")
             self._disarm(armed)
             self._left_to_jobs = False
