@@ -274,6 +274,6 @@ async def test_a_page_takes_the_rows_of_a_burst(client: Client, window: Window) 
         await box.deposit(external_identifier=f"order-{number}")
     await window.says("tbody tr:first-child", "order-519")
     # Not `wait_for_function`, which evaluates a text again and again: the page's policy forbids that.
-    await expect(window.page.locator("tbody tr")).to_have_count(500)
+    await expect(window.page.locator("tbody tr")).to_have_count(500, timeout=120_000)
     await window.page.keyboard.press("j")
     assert await window.focused() == "order-519"
