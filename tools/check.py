@@ -1,23 +1,29 @@
-"""Run the checks of this repository one after the other, as `make test` and CI do.
+"""Run the checks of this repository, as `make test` and CI do.
 
     python tools/check.py [STEP ...]
 
-Without names it runs them all. Each prints one line with its seconds; a failed one shows its whole output, and the rest
-still run. Ends with status 1 when a step failed, 2 when a name is unknown. A skipped step says why it could not run.
+Without names it runs them all, two at a time; the tests use two processes themselves and run alone. Each step prints
+one line with its seconds when it ends; a failed one shows its whole output, and the rest still run. Ends with status 1
+when a step failed, 2 when a name is unknown. A skipped step says why it could not run.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import textwrap
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from outcome import Outcome, Verdict
 from steps import STEPS, Step
 
 ROOT = Path(__file__).resolve().parent.parent
+# Most steps are one process that computes or waits for a network, and the usual machine of CI has two cores.
+AT_A_TIME = 2
 MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "skipped"}
 
 
@@ -30,23 +36,49 @@ def main(names: list[str]) -> int:
     os.chdir(ROOT)
     # The tools of this virtual environment come before those of the caller's PATH.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    # Where the caller forbids bytecode, each of the many programs that the steps start would compile what it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".cache" / "pycache")
     chosen = [known[name] for name in names] or list(STEPS)
     began = time.monotonic()
-    outcomes = [(step, run(step, f"{number}/{len(chosen)}")) for number, step in enumerate(chosen, 1)]
+    outcomes = run_all(chosen)
     return summarise(outcomes, time.monotonic() - began)
 
 
-def run(step: Step, place: str) -> Outcome:
-    """Run one step and print its line, and its output if it failed."""
-    if step.shows_itself:
-        print(f"[{place}] {step.name}: {step.what}", flush=True)
-    began = time.monotonic()
-    outcome = step.run()
-    line = f"[{place}] {step.name:<14} {time.monotonic() - began:6.1f} s  {MARKS[outcome.verdict]}"
-    print(f"{line}: {outcome.reason}" if outcome.reason else line, flush=True)
-    if outcome.verdict is Verdict.FAILED and outcome.output:
-        print(textwrap.indent(outcome.output.rstrip(), "    "), flush=True)
-    return outcome
+def run_all(steps: list[Step]) -> list[tuple[Step, Outcome]]:
+    """Run the steps in their order, some of them at the same time; return each with its outcome."""
+    report = Report(len(steps))
+    outcomes: list[tuple[Step, Outcome]] = []
+    for alone, group in itertools.groupby(steps, key=lambda step: step.shows_itself):
+        members = list(group)
+        with ThreadPoolExecutor(1 if alone else AT_A_TIME) as pool:
+            outcomes += zip(members, pool.map(report.run, members), strict=True)
+    return outcomes
+
+
+class Report:
+    """Prints the steps as they end, each as a whole."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._ended = 0
+        self._printing = threading.Lock()
+
+    def run(self, step: Step) -> Outcome:
+        """Run one step and print its line, and its output if it failed."""
+        if step.shows_itself:
+            print(f"{step.name}: {step.what}", flush=True)
+        began = time.monotonic()
+        outcome = step.run()
+        seconds = time.monotonic() - began
+        with self._printing:
+            self._ended += 1
+            place = f"[{self._ended}/{self._total}]"
+            line = f"{place:<7} {step.name:<14} {seconds:6.1f} s  {MARKS[outcome.verdict]}"
+            print(f"{line}: {outcome.reason}" if outcome.reason else line, flush=True)
+            if outcome.verdict is Verdict.FAILED and outcome.output:
+                print(textwrap.indent(outcome.output.rstrip(), "    "), flush=True)
+        return outcome
 
 
 def summarise(outcomes: list[tuple[Step, Outcome]], seconds: float) -> int:

@@ -1,4 +1,7 @@
-"""The steps of `check.py`, fast ones first: each is a command or a function that returns an Outcome."""
+"""The steps of `check.py`: each is a command or a function that returns an Outcome.
+
+The first ones are quick. The longest of the others start before the shorter ones, so that no core is idle at the end.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ UNTRACED = (
 
 @dataclass(frozen=True)
 class Step:
-    """A check and its name; `shows_itself` if it prints while it runs."""
+    """A check and its name; `shows_itself` if it prints while it runs, and needs both cores."""
 
     name: str
     what: str
@@ -100,18 +103,21 @@ def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:
 STEPS = (
     Step("format", "ruff's formatting", command("ruff format --check .")),
     Step("ruff", "ruff with every rule", command("ruff check .")),
-    Step("mypy", "strict types", check_types),
     Step("imports", "the layers", command("lint-imports --no-logo --cache-dir .cache/import-linter")),
+    Step("mypy", "strict types", check_types),
+    Step("generators", "clients made from both OpenAPI documents, in Node, Go and Java", check_generators),
+    Step("image", "the image builds, runs read-only, turns healthy and stops", check_image),
+    Step("sbom", "the bill of materials of what a release installs", check_sbom),
+    Step("audit", "known vulnerabilities in the locks", audit_locks),
+    Step("bruno", "the Bruno collection against a running server", check_bruno),
+    Step("wheel", "what the wheel holds, and that it works alone", check_wheel),
+    Step("picture", "the picture of the README shows what the demo prints", command("python tools/picture.py --check")),
     Step("reference", "reference pages are those of the code", command("python tools/reference.py --check")),
     Step(
         "scenarios",
         "every shipped scenario is right, and plays as it says",
         command("paydouble scenario check --play scenarios"),
     ),
-    Step("picture", "the picture of the README shows what the demo prints", command("python tools/picture.py --check")),
-    Step("wheel", "what the wheel holds, and that it works alone", check_wheel),
-    Step("bruno", "the Bruno collection against a running server", check_bruno),
-    Step("generators", "clients made from both OpenAPI documents, in Node, Go and Java", check_generators),
     Step("pytest", "tests of the package, with branch coverage", run_tests, shows_itself=True),
     Step(
         "outside",
@@ -121,7 +127,4 @@ STEPS = (
     ),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
     Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
-    Step("audit", "known vulnerabilities in the locks", audit_locks),
-    Step("sbom", "the bill of materials of what a release installs", check_sbom),
-    Step("image", "the image builds, runs read-only, turns healthy and stops", check_image),
 )

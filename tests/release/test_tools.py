@@ -119,3 +119,40 @@ def test_a_structure_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     told = structure(tmp_path)
 
     assert (told.returncode, told.stderr) == (2, f"structure: there is no package paydouble in {tmp_path / 'src'}\n")
+
+
+STEPS = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import check
+from outcome import failed, ok
+from steps import Step
+
+both = threading.Barrier(2)
+
+def meet():
+    both.wait(60)
+    return ok()
+
+steps = [
+    Step("one", "", meet),
+    Step("two", "", meet),
+    Step("three", "its line", lambda: failed("a reason", "its output"), shows_itself=True),
+    Step("four", "", ok),
+]
+sys.exit(check.summarise(check.run_all(steps), 0))
+"""
+
+
+def test_checks_run_two_at_a_time() -> None:
+    """Two steps that wait for each other end; one that shows itself has its place; the rest still run."""
+    done = subprocess.run([sys.executable, "-c", STEPS, str(TOOLS)], capture_output=True, text=True, check=False)
+
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert sorted(line[1] for line in lines[:2]) == ["one", "two"], done.stderr
+    assert lines[2] == ["three:", "its", "line"]
+    assert lines[3][:2] + lines[3][4:] == ["[3/4]", "three", "FAILED:", "a", "reason"]
+    assert lines[4] == ["its", "output"]
+    assert lines[5][:2] + lines[5][4:] == ["[4/4]", "four", "ok"]
+    assert lines[6] == ["checks:", "3", "ok,", "1", "FAILED", "in", "0", "s"]
+    assert done.returncode == 1
