@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from typing import Any
 
 import pytest
+from drive import deposit_body, key
 from inspecting import HOME, Browser, Html
 from receivers import receiving, status
 from servers import Box, Client, exchange
@@ -90,6 +92,48 @@ async def test_a_request_without_a_payment_is_a_row(browser: Browser) -> None:
     assert "POST /api/v1/pay-in/deposit-creation" in seen.text
     assert "amount: is -1" in seen.text
     assert len(await shown(browser, "show=refused")) == 1
+
+
+async def conflict(box: Box) -> tuple[str, str]:
+    """Send a deposit, and another one with its key; returns the ids of the payment and of the refused request."""
+    headers = {**box.credentials, "Idempotency-Key": key(77)}
+    body = deposit_body(external_identifier="order-17")
+    made = await box.client.call("POST", f"/api/v1{DEPOSITS}", body, headers=headers)
+    answer = await box.client.call("POST", f"/api/v1{DEPOSITS}", {**body, "amount": 1}, headers=headers)
+    assert answer.status == 409
+    return made.document["data"]["id"], (await box.get("/requests"))["items"][-1]["id"]
+
+
+async def test_a_conflict_is_a_refused_request(browser: Browser) -> None:
+    """Its payment has a mark, the filter lists the request, and a search for its status finds it."""
+    box = await browser.client.sandbox()
+    payment, request = await conflict(box)
+    await box.deposit(external_identifier="order-18")
+    seen = await browser.open(f"{HOME}?q=order-17")
+
+    assert "409 conflict" in seen.text
+    assert await shown(browser, "show=refused") == [request]
+    assert await shown(browser, "q=409") == [payment]
+    assert await shown(browser, "q=409+CONFLICT&show=refused") == [request]
+    assert await shown(browser, "q=order-18&show=refused") == []
+    assert "idempotency" in (await browser.open(f"{HOME}?show=refused")).text.lower()
+
+
+async def test_a_refused_request_names_its_order(browser: Browser) -> None:
+    """As far as its body has one, whatever it was refused for."""
+    box = await browser.client.sandbox()
+    await refused(box, external_identifier="order-400")
+    for number, credentials in (("401", f"{box.document['business_key']}:wrong"), ("402", "nobody:x")):
+        headers = {"Authorization": f"Basic {base64.b64encode(credentials.encode()).decode()}"}
+        body = deposit_body(external_identifier=f"order-{number}")
+        await browser.client.call("POST", f"/api/v1{DEPOSITS}", body, headers=headers)
+    await box.api("POST", "/pay-in/nowhere", {"external_identifier": "order-404"})
+    seen = await browser.open()
+
+    for order in ("order-400", "order-401", "order-402", "order-404"):
+        assert f"order {order}" in seen.text
+    payment = await box.deposit(external_identifier="order-401")
+    assert "401 refused" in (await browser.open(f"{HOME}?q={payment['id']}")).text
 
 
 async def test_wrong_credentials_are_told_from_silence(browser: Browser) -> None:

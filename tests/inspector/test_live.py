@@ -128,6 +128,21 @@ async def test_a_refused_request_joins_its_payment(browser: Browser) -> None:
     assert message["gone"] == [f"{box.id}/{request}"]
 
 
+async def test_refused_requests_of_a_payment_arrive_in_their_filter(browser: Browser) -> None:
+    """And stay there when the payment changes."""
+    box = await browser.client.sandbox()
+    pay_in = await box.deposit(external_identifier="order-17")
+    query = f"after={await position_of(browser)}&show=refused"
+    async with following(browser.client, query) as stream:
+        await box.api("POST", "/pay-in/deposit-creation", {"amount": -1, "external_identifier": "order-17"})
+        message = await stream.until(keys)
+        (request,) = keys(message)
+        assert "order order-17" in message["rows"][0][2].replace("</span>", "")
+        assert f"{box.id}/{request}" not in message["gone"]
+        await box.control("POST", f"/pay-ins/{pay_in['id']}/transition", {"to": "failed"})
+        assert f"{box.id}/{request}" not in (await stream.next())["gone"]
+
+
 async def test_a_stream_goes_on_where_it_ended(browser: Browser) -> None:
     """What happened in between comes with the next connection."""
     box = await browser.client.sandbox()

@@ -376,6 +376,7 @@ class Pipeline:
             None,
             header_block(request.raw_headers),
             request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
+            unread=True,
         )
         entry.sequence = sandbox.journal.next()
         entry.arrived = self._arrival()
@@ -407,6 +408,7 @@ def _unclaimed(request: Request, reply: Reply) -> UnclaimedEntry:
         request.body[:MOST_UNCLAIMED_BODY_BYTES],
         status=reply.status,
         response_body=reply.body,
+        unread=True,
         answer_type=reply.content_type,
         answer_id=reply.request_id,
         answer_headers=reply.headers,

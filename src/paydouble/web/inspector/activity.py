@@ -95,7 +95,18 @@ def owner_of(box: Sandbox, entry: RequestEntry) -> str | None:
     """Return the id of the object that a request is about; one that was refused may name only a payment's order."""
     if entry.object_id and box.ledger.find(entry.object_id):
         return entry.object_id
-    return None if entry.order is None else box.ledger.holder(PayIn, entry.order)
+    order = entry.external_identifier
+    return None if order is None else box.ledger.holder(PayIn, order)
+
+
+def is_refused(entry: RequestEntry) -> bool:
+    """Return whether a request was answered with an error."""
+    return entry.status is not None and entry.status >= _FIRST_ERROR
+
+
+def refused_as(entry: RequestEntry) -> str:
+    """Return the status of a refused request, and what its idempotency key decided: `409 conflict`."""
+    return f"{entry.status} {'conflict' if entry.verdict == 'conflict' else 'refused'}"
 
 
 def refusal(entry: RequestEntry) -> str:

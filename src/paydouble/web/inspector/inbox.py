@@ -25,10 +25,12 @@ from paydouble.web.inspector.activity import (
     activities,
     attempt_result,
     fired,
+    is_refused,
     last_attempt,
     next_due,
     owner_of,
     refusal,
+    refused_as,
     state_tone,
     status_tone,
 )
@@ -40,12 +42,14 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
 
 MOST_ROWS: Final = 500
+REFUSED: Final = "refused"
+"""The value of `show` that lists refused requests, also those of payments, and no payments."""
 SHOWN: Final[Mapping[str, str]] = {
     "": "All",
     "failed": "Failed",
     "waiting": "Waiting",
     "faults": "Faults fired",
-    "refused": "Refused requests",
+    REFUSED: "Refused requests",
 }
 """The values of `show`, and the labels of their chips."""
 
@@ -112,6 +116,10 @@ class Row:
     result_tone: Tone = "idle"
     due: Due | None = None
     faults: tuple[Badge, ...] = ()
+    refusals: tuple[str, ...] = ()
+    """How requests of the payment were refused, such as `409 conflict`."""
+    order: str = ""
+    """The order that a request names."""
     note: str = ""
 
 
@@ -159,12 +167,16 @@ def rows(host: Host, chosen: Filter) -> list[Row]:
 
 
 def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row | None]:
+    known: dict[str, Badge] = {}
+    if chosen.show == REFUSED:
+        for entry in reversed(box.journal.requests.entries):
+            yield chosen_request(box, entry, chosen, known)
+        return
     wanted = None
     if chosen == Filter(sandbox=chosen.sandbox):
         newest = box.ledger.newest_first(PayIn)
         wanted = [each.id for each, _ in zip(newest, range(MOST_ROWS), strict=False)][::-1]
     payments, others = activities(box, wanted)
-    known: dict[str, Badge] = {}
     for activity in reversed(payments.values()):
         yield chosen_payment(box, activity, chosen, known)
     for entry in reversed(tuple(others if wanted is None else _refused(box))):
@@ -174,7 +186,7 @@ def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row | None]:
 def _refused(box: Sandbox) -> Iterable[RequestEntry]:
     """Return the requests that belong to no payment, and were refused or have no answer yet."""
     for entry in box.journal.requests.entries:
-        if (entry.status is None or status_tone(entry.status) == "bad") and owner_of(box, entry) is None:
+        if (entry.status is None or is_refused(entry)) and owner_of(box, entry) is None:
             yield entry
 
 
@@ -205,6 +217,7 @@ def payment_row(box: Sandbox, activity: Activity, known: dict[str, Badge] | None
         result_tone=tone,
         due=None if due is None else due_of(box, due),
         faults=_faults_of(box, activity, known),
+        refusals=tuple(dict.fromkeys(refused_as(each) for each in activity.requests if is_refused(each))),
         note="" if _is_first(box, pay_in) else "another payment of the same order",
     )
 
@@ -251,6 +264,7 @@ def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> 
         state="in flight" if entry.status is None else str(entry.status),
         tone=status_tone(entry.status),
         faults=fired(box, entry.faults, labels.to_request, known),
+        order=entry.external_identifier or "",
         note=refusal(entry),
     )
 
@@ -267,6 +281,7 @@ def _unclaimed_row(entry: UnclaimedEntry) -> Row:
         url=request_url("", entry.id),
         state=str(entry.status),
         tone="bad",
+        order=entry.external_identifier or "",
         note=f"{unclaimed}{refusal(entry)}",
     )
 
@@ -289,8 +304,8 @@ def chosen_payment(
 def chosen_request(
     box: Sandbox, entry: RequestEntry, chosen: Filter, known: dict[str, Badge] | None = None
 ) -> Row | None:
-    """Return the row of a request without a payment if it was refused or is in flight, and a filter lets it through."""
-    if chosen.type or (entry.status is not None and status_tone(entry.status) != "bad"):
+    """Return the row of a request if it was refused or is in flight, and a filter lets it through."""
+    if chosen.type or not (entry.status is None or is_refused(entry)):
         return None
     row = _request_row(box, entry, {} if known is None else known)
     fits = _kind_fits(chosen, row) and (not chosen.q or _in_request(entry, chosen.q.casefold()))
@@ -308,6 +323,8 @@ def chosen_unclaimed(entry: UnclaimedEntry, chosen: Filter) -> Row | None:
 
 
 def _kind_fits(chosen: Filter, row: Row) -> bool:
+    if chosen.show == REFUSED:
+        return row.kind != "payment" and row.tone == "bad"
     match chosen.show:
         case "failed":
             return row.tone == "bad" or row.result_tone == "bad"
@@ -315,8 +332,6 @@ def _kind_fits(chosen: Filter, row: Row) -> bool:
             return row.kind != "unclaimed" and (row.tone == "busy" or row.due is not None or row.result == "held")
         case "faults":
             return bool(row.faults)
-        case "refused":
-            return row.kind != "payment"
         case _:
             return True
 
@@ -336,6 +351,8 @@ def _in_payment(activity: Activity, wanted: str) -> bool:
 
 def _in_request(entry: RequestEntry, wanted: str) -> bool:
     names = (entry.id, entry.target, entry.key or "", entry.operation or "")
+    if is_refused(entry) and wanted in refused_as(entry):
+        return True
     if any(wanted in name.casefold() for name in names):
         return True
     text = wanted.encode("utf-8", "replace")

@@ -21,7 +21,7 @@ from paydouble.payments.resources import PayIn
 from paydouble.sandbox.publishing import pay_in_of
 from paydouble.web.control.stream import TICK_SECONDS, event_stream, is_number, is_open
 from paydouble.web.inspector import inbox
-from paydouble.web.inspector.activity import activities, owner_of, status_tone
+from paydouble.web.inspector.activity import activities, is_refused, owner_of
 from paydouble.web.inspector.inbox import Filter, Row
 from paydouble.web.inspector.rendering import HEADERS, render
 from paydouble.web.inspector.visits import Visit
@@ -126,12 +126,12 @@ class LiveInbox:
             object_id = owner_of(box, entry)
         pay_in = None if object_id is None else pay_in_of(box.ledger, object_id)
         if pay_in is not None:
-            key = (happening.sandbox, pay_in.id)
-        elif entry is not None:
-            key = (happening.sandbox, entry.id)
+            self._mark((happening.sandbox, pay_in.id), box)
+        if entry is not None and (pay_in is None or self._filter.show == inbox.REFUSED):
+            self._mark((happening.sandbox, entry.id), box)
             self._requests[entry.id] = entry
-        else:
-            return
+
+    def _mark(self, key: tuple[str, str], box: Sandbox) -> None:
         self._changed.pop(key, None)
         self._changed[key] = box
 
@@ -170,9 +170,9 @@ class LiveInbox:
         made = [inbox.chosen_payment(box, each, self._filter) for each in payments.values()]
         entries = [entry for name in names if (entry := self._requests.pop(name, None)) is not None]
         made += [inbox.chosen_request(box, entry, self._filter) for entry in entries]
-        others = [
-            entry.id for each in payments.values() for entry in each.requests if status_tone(entry.status) == "bad"
-        ]
+        others = []
+        if self._filter.show != inbox.REFUSED:
+            others = [entry.id for each in payments.values() for entry in each.requests if is_refused(entry)]
         return [row for row in made if row is not None], others
 
     def _new_unclaimed(self) -> list[Row]:
