@@ -1,4 +1,4 @@
-"""A server and a browser for each test."""
+"""A server for each test, and one browser for all: its start takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ from collections.abc import AsyncIterator
 
 import chromium
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser
 from servers import Client, running
 
 
-@pytest.fixture
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests in one event loop, to which the browser belongs."""
+    for item in items:
+        if pytest_asyncio.is_async_test(item) and item.path.is_relative_to(__file__.rpartition("/")[0]):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def client() -> AsyncIterator[Client]:
     """Return a client of a new server."""
     async with running() as made:
         yield made
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Return Chromium."""
+    """Return Chromium; each window in it has cookies and settings of its own."""
     async with chromium.started() as made:
         yield made
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def window(browser: Browser) -> AsyncIterator[chromium.Window]:
     """Return a window."""
     async with chromium.window(browser) as made:
