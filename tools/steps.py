@@ -31,6 +31,7 @@ CORE = (
     "inprocess",
     "rehearsal",
     "openapi",
+    "runfile",
     "timeline",
     "yamlfile",
 )

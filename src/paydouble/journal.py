@@ -139,7 +139,7 @@ def header_block(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
 class Journal:
     """The logs of one sandbox, and the numbers of what happens in it."""
 
-    __slots__ = ("events", "grown", "most_bytes", "requests", "sequence")
+    __slots__ = ("events", "grown", "most_bytes", "requests", "sequence", "stripped")
 
     def __init__(self, limit: int, most_bytes: int) -> None:
         """Keep at most `limit` entries of each kind; `most_bytes` is for all of them and the deliveries together."""
@@ -148,6 +148,8 @@ class Journal:
         """The last exact count of bytes plus those added since; `sandbox/trimming.py` counts."""
         self.requests: Log[RequestEntry] = Log(limit)
         self.events: Log[Event] = Log(limit)
+        self.stripped = False
+        """Whether attempts that are kept have lost bytes, since there was no room for them."""
         self.sequence = 0
         """The latest number of `next`."""
 

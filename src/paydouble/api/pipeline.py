@@ -68,6 +68,7 @@ from paydouble.journal import (
 )
 from paydouble.payments.resources import Document
 from paydouble.sandbox import Registry, Sandbox
+from paydouble.sandbox.recording import Answered, Came, Continued
 from paydouble.sandbox.trimming import size_of_request
 
 # Characters that are kept of a business key that no sandbox has.
@@ -85,7 +86,7 @@ class Pipeline:
         defaults: Settings,
         seed: int,
         unclaimed: Unclaimed,
-        wall: Wall = None,
+        wall: Callable[[], int] | None = None,
         checkout_for: Callable[[Request], str] | None = None,
     ) -> None:
         """Answer the requests to the sandboxes of a registry.
@@ -128,13 +129,15 @@ class Pipeline:
             request.method,
             target,
             operation.name,
-            header_block(request.raw_headers),
+            header_block(request.raw_headers or request.encoded_headers()),
             request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
         )
         entry.sequence = sandbox.journal.next()
         entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
-        call = Execution(request, sandbox, params, operation=operation, entry=entry)
+        came = _came(request, entry)
+        sandbox.recording.add(came)
+        call = Execution(request, sandbox, params, operation=operation, entry=entry, came=came, wall_ms=entry.arrived)
         try:
             if operation.name == "deposit-creation":
                 faulted.prepare(call)
@@ -156,7 +159,7 @@ class Pipeline:
     def rejoin(self, joined: Joined) -> Step:
         """Continue a `Joined` request when the other one has ended: replay its answer, or claim the key again."""
         call = joined.call
-        call.sandbox.tick()
+        self._continue(call, joined=True)
         try:
             return self._deduplicate(call, joined=joined.claim)
         except ApiError as error:
@@ -164,9 +167,21 @@ class Pipeline:
 
     def execute(self, call: Execution) -> Reply:
         """Continue a `Delayed` request: run the operation and record its answer."""
-        call.sandbox.tick()
+        self._continue(call, joined=False)
         call.scenario = None  # another may have been chosen meanwhile
         return self._execute(call)
+
+    def _continue(self, call: Execution, *, joined: bool) -> None:
+        sandbox = call.sandbox
+        now = sandbox.tick()
+        call.wall_ms = self._arrival()
+        recording = sandbox.recording
+        recording.waiting -= 1
+        recording.add(Continued(call.entry, now, call.wall_ms, joined))
+
+    def _wall_of(self, call: Execution) -> Wall:
+        """Return the machine's time for a request: one reading for all, so that a repeated run has the same."""
+        return None if self._wall is None else call.wall_ms
 
     def _execute(self, call: Execution) -> Reply:
         sandbox = call.sandbox
@@ -207,6 +222,7 @@ class Pipeline:
         """Write the URLs of the payers' pages as this client reaches them; another client may have made the pay-in."""
         if call.operation.answer is PayInView and self._checkout_for is not None:
             base = self._checkout_for(call.request)
+            call.came.checkout = base if base != call.sandbox.checkout_base else None
             for shown in document["items"] if call.operation.listed else (document,):
                 shown["payment_url"] = base + shown["id"]
 
@@ -238,7 +254,7 @@ class Pipeline:
             raise ApiError("FORBIDDEN", f"The business has no permission for {call.operation.name}.")
         rule = settings.rate_limit
         if rule is not None:
-            passes, headers = sandbox.quota.take(rule, now, self._wall)
+            passes, headers = sandbox.quota.take(rule, now, self._wall_of(call))
             if not passes or rule.headers == "always":
                 call.extra_headers = headers
             if not passes:
@@ -271,7 +287,10 @@ class Pipeline:
         if call.plan is not None:
             milliseconds += call.plan.delay_ms
             call.waited = True
-        return Delayed(call, milliseconds / 1000) if milliseconds else self._execute(call)
+        if not milliseconds:
+            return self._execute(call)
+        call.sandbox.recording.waiting += 1
+        return Delayed(call, milliseconds / 1000)
 
     def _answer_known(self, call: Execution, known: Claim, mine: Claim, *, joined: bool) -> Step:
         entry = call.entry
@@ -284,6 +303,7 @@ class Pipeline:
                 entry.verdict = "conflict"
                 raise idempotency.conflict(known, _sent_key(call), running=True)
             entry.verdict = "joined"
+            call.sandbox.recording.waiting += 1
             return Joined(call, known)
         entry.verdict = "joined" if joined else "replay"
         if call.sandbox.settings.idempotent_replayed:
@@ -297,7 +317,7 @@ class Pipeline:
         # Nothing was claimed or carried out, whatever status the fault answers with.
         if plan.store_answer:
             call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
-        reply = faulted.before_commit(call, plan, self._wall)
+        reply = faulted.before_commit(call, plan, self._wall_of(call))
         if plan.store_answer:
             keys = call.sandbox.keys
             claim = _claim(call, call.body())
@@ -332,7 +352,7 @@ class Pipeline:
             reply.body = faulted.rewritten(body, call.plan)
             reply.delay_ms = 0 if call.waited else call.plan.delay_ms
         if executed and "after" in call.sandbox.faults.active_points:
-            faulted.after_commit(call, reply, self._wall)
+            faulted.after_commit(call, reply, self._wall_of(call))
         reply.overtaken = call.overtaken
         return self._journal(call, reply, executed=executed)
 
@@ -353,6 +373,7 @@ class Pipeline:
             entry.order = getattr(resource, "external_identifier", None)
         if entry.faults or call.sandbox.awaited:
             call.sandbox.note_answer(entry)
+        call.sandbox.recording.add(Answered(entry, reply.delay_ms, wire))
         call.sandbox.feed.add(entry)
         call.sandbox.trimmer.keep(size_of_request(entry))
         return reply
@@ -374,13 +395,14 @@ class Pipeline:
             request.method,
             request.target,
             None,
-            header_block(request.raw_headers),
+            header_block(request.raw_headers or request.encoded_headers()),
             request.body[: sandbox.settings.body_limit],  # whole, unless it is refused for its size
             unread=True,
         )
         entry.sequence = sandbox.journal.next()
         entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
+        sandbox.recording.add(_came(request, entry))
         settings = sandbox.settings
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
         sandbox.errors += 1
@@ -390,9 +412,16 @@ class Pipeline:
         )
         reply = Reply(error.status, entry.response_body, entry.id, _challenge(error))
         entry.answer_type, entry.answer_id, entry.answer_headers = reply.content_type, reply.request_id, reply.headers
+        sandbox.recording.add(Answered(entry, 0, None))
         sandbox.feed.add(entry)
         sandbox.trimmer.keep(size_of_request(entry))
         return reply
+
+
+def _came(request: Request, entry: RequestEntry) -> Came:
+    """Return the record of a request for the recording of its sandbox."""
+    whole = None if len(entry.body) == len(request.body) else request.body
+    return Came(entry, request.remote, request.body_error, whole)
 
 
 def _unclaimed(request: Request, reply: Reply) -> UnclaimedEntry:

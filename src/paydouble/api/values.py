@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
     from paydouble.webhooks.deliveries import Delivery
 
+# As aiohttp reads the bytes of headers.
+_CODING: Final = ("utf-8", "surrogateescape")
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
 
 
@@ -29,6 +31,10 @@ class Request:
     remote: str | None = None
     body_error: str | None = None
     """Why the body could not be read (too large, too slow), when it could not."""
+
+    def encoded_headers(self) -> Sequence[tuple[bytes, bytes]]:
+        """Return the headers as bytes, for a request that did not come over a socket."""
+        return [(name.encode(*_CODING), value.encode(*_CODING)) for name, value in self.headers.items()]
 
     def query(self) -> dict[str, str]:
         """Return the query's members, decoded; the first of a repeated one counts."""

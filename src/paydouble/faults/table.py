@@ -94,14 +94,15 @@ class _Index:
 class FaultTable:
     """The faults of one sandbox."""
 
-    __slots__ = ("_armed", "_made", "_points", "_random", "active_points", "order_faults")
+    __slots__ = ("_armed", "_points", "_random", "active_points", "made", "order_faults")
 
     def __init__(self, randomness: SeededRandom) -> None:
         """Start without faults; `randomness` gives the random values of those that fire."""
         self._random = randomness
         self._armed: dict[str, Armed] = {}
         self._points: dict[str, _Index] = {}
-        self._made = 0
+        self.made = 0
+        """How many faults there have been; the next one without an id is called after it."""
         self.order_faults = OrderFaults()
         """The faults of scenarios, by order."""
         self.active_points: frozenset[str] = frozenset()
@@ -131,9 +132,9 @@ class FaultTable:
             raise UsageError(f"there already is a fault {fault.id!r}", member="id")
         if len(self._armed) >= MOST_FAULTS:
             raise UsageError(f"there are {MOST_FAULTS} faults already; delete some")
-        self._made += 1
+        self.made += 1
         fault_id = fault.id or self._free_id()
-        armed = Armed(fault, fault_id, self._made, now, tests_of(fault), armed_at=sequence)
+        armed = Armed(fault, fault_id, self.made, now, tests_of(fault), armed_at=sequence)
         self._armed[fault_id] = armed
         self._index(armed)
         self._renew_active_points()
@@ -153,7 +154,7 @@ class FaultTable:
 
     def arm_order(self, identifier: str, scenario: str, faults: Sequence[Fault], now: int, sequence: int = 0) -> None:
         """Add a scenario's faults for the order with an external identifier; a second call changes nothing."""
-        self._made += self.order_faults.arm((identifier, scenario), faults, now, self._made, sequence)
+        self.made += self.order_faults.arm((identifier, scenario), faults, now, self.made, sequence)
         self._renew_active_points()
 
     def remove(self, fault_id: str) -> None:
@@ -242,7 +243,7 @@ class FaultTable:
         self.active_points = frozenset((*self._points, *self.order_faults.points))
 
     def _free_id(self) -> str:
-        number = self._made
+        number = self.made
         while f"fault-{number}" in self._armed:
             number += 1
         return f"fault-{number}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from paydouble.config import RateLimit
 
 Headers = tuple[tuple[str, str], ...]
-Wall = Callable[[], int] | None
-"""Returns the machine's time in milliseconds; None where the sandbox's clock is the only one."""
+Wall = int | None
+"""The machine's time in milliseconds; None where the sandbox's clock is the only one."""
 
 
 class Quota:
@@ -45,7 +43,7 @@ def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: W
     machine's clock, so the epoch units count on that one, as the signature's `t` does, unless the rule says otherwise.
     """
     if wall is not None and rule.clock == "wall_clock" and rule.reset_unit != "delta_seconds":
-        reset_at += wall() - now
+        reset_at += wall - now
     if rule.reset_unit == "epoch_milliseconds":
         reset = reset_at
     elif rule.reset_unit == "delta_seconds":

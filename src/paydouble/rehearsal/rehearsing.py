@@ -84,7 +84,7 @@ class _Rehearsing:
         self.timeline: list[Row] = []
         self.double = InProcess(seed=seed, receiver=self._receive)
         box = self.double.sandbox
-        box.scenarios.upload(scenario)
+        box.upload_scenario(scenario)
         box.activate_scenario(scenario.name)
         self._seen = box.feed.sequence
         box.feed.listen(self._note)

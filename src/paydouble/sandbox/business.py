@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
-from paydouble.config import Settings, guards
+from paydouble.config import RateLimit, Settings, guards
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.core.ids import Ids
@@ -32,12 +32,15 @@ from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
 from paydouble.sandbox.manual_delivery import ManualDelivery
 from paydouble.sandbox.overlay import Overlay
 from paydouble.sandbox.publishing import Publisher, publishing
+from paydouble.sandbox.recording import Beginning, Recording, Settled, Taken, Ticked
 from paydouble.sandbox.scenario_selector import ScenarioSelector
 from paydouble.sandbox.trimming import ATTEMPT_BYTES, Trimmer
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
 if TYPE_CHECKING:
+    from paydouble.faults.armed import Armed
+    from paydouble.faults.model import Fault
     from paydouble.sandbox.script_runner import ScriptRunner
     from paydouble.scenarios.model import Scenario
     from paydouble.scenarios.play import PayerAction
@@ -92,6 +95,7 @@ class Sandbox:
         "publisher",
         "quota",
         "randomness",
+        "recording",
         "scenarios",
         "scheduler",
         "secrets",
@@ -132,6 +136,12 @@ class Sandbox:
         self.faults = FaultTable(self.randomness)
         self.timers: Timers[Command] = Timers()
         self.scheduler = DeliveryScheduler(self.outbox, self.timers, self.ids, self.feed.add)
+        clock = make_clock()
+        self.recording = Recording(
+            Beginning(settings, notification_url, checkout_base, clock.mode, clock.rate, clock.now()),
+            self.journal,
+            self.outbox,
+        )
         self.trimmer = Trimmer(self.journal, self.outbox, self.feed)
         self.publisher = Publisher(
             journal=self.journal,
@@ -140,19 +150,20 @@ class Sandbox:
             faults=self.faults,
             outbox=self.outbox,
             scheduler=self.scheduler,
+            recording=self.recording,
             settings=settings,
             notification_url=notification_url,
         )
         self.manual = ManualDelivery(self.publisher, self.outbox, self.scheduler, self.feed)
-        self.start()
+        self.start(clock)
         # The default scenario needs no settings, so a start with it reads no file.
         if settings.scenario != Settings.model_fields["scenario"].default:
             self._replace(self._with_scenario(None, settings))
 
-    def start(self) -> None:
-        """Begin with an empty ledger and a new clock; faults, journals, scenarios and settings stay."""
-        self.clock = self._make_clock()
-        self.now = self.clock.now()
+    def start(self, clock: Clock) -> None:
+        """Begin with an empty ledger and a clock; faults, journals, scenarios and settings stay."""
+        self.clock = clock
+        self.now = clock.now()
         # Only ids depend on the generation; rates and the random values of faults depend on the seed alone.
         self.ids = Ids(SeededRandom(self.identity.seed, self.generation))
         self.secrets = Secrets(self.identity.webhook_secret)
@@ -191,6 +202,8 @@ class Sandbox:
         """Fire every timer that is due, each at its own instant; returns the clock's time."""
         now = self.clock.now()
         due = self.timers.next_due()
+        if due is not None and due <= now:
+            self.recording.add(Ticked(now))
         while due is not None and due <= now:
             self.fire(due)
             due = self.timers.next_due()
@@ -249,10 +262,12 @@ class Sandbox:
     def set_clock(self, clock: Clock) -> None:
         """Use another clock from now on; `UsageError` when it is behind this one."""
         # Compared with the last instant that was used: a real clock goes on after the caller has read it.
-        if clock.now() < self.now:
+        start = clock.now()
+        if start < self.now:
             raise UsageError(
                 "a clock never goes back; choose a start that is not in the sandbox's past", member="start"
             )
+        self.recording.did("clock-set", self.now, mode=clock.mode, rate=clock.rate, start=start)
         self.clock = clock
         self.tick()
         self.feed.note("clock", self.now)
@@ -320,6 +335,7 @@ class Sandbox:
         `ApiError` when the pay-in cannot be disputed, or not by this amount. With `force` the money may be disputed
         already.
         """
+        self.recording.did("dispute-open", self.now, id=pay_in.id, amount=amount, reason=reason, force=force)
         return self.scripts.open_dispute(pay_in, amount=amount, reason=reason, now=self.now, force=force)
 
     def submit_evidence(self, dispute: Dispute, evidence: dict[str, str]) -> None:
@@ -344,17 +360,20 @@ class Sandbox:
     ) -> None:
         """Move a resource to a state now, and end its script; `IllegalTransition` unless allowed or forced."""
         self.tick()
+        self.recording.did("transition", self.now, id=resource.id, to=to, failure=failure, force=force)
         self.scripts.move(resource, to, self.now, failure=failure, force=force)
 
     def payer_acts(self, pay_in: PayIn, done: PayerAction) -> None:
         """Let the payer act, and play what follows at once; `ApiError` when the script does not wait for the payer."""
         self.tick()
+        self.recording.did("pay-in-payer", self.now, id=pay_in.id, act=done)
         self.scripts.payer_acts(pay_in, done, self.now)
         self.tick()
 
     def apply(self, settings: Settings) -> None:
         """Change the settings; `UsageError` when they contradict the sandbox's scenario or name an unknown one."""
         self.tick()
+        self.recording.did("sandbox-change", self.now, settings=settings)
         self.check_scenario(settings.scenario)
         self.put(self._with_scenario(self.active_scenario, settings))
 
@@ -400,6 +419,7 @@ class Sandbox:
     def set_notification_url(self, url: str | None) -> None:
         """Change the target of future events, and of the open deliveries to the old one; with None these end unsent."""
         self.tick()
+        self.recording.did("webhook-change", self.now, notification_url=url)
         self.publisher.notification_url = url
         for delivery in self.outbox.retarget(url):
             self.timers.cancel_subject(delivery.id)
@@ -408,22 +428,32 @@ class Sandbox:
     def rotate_secret(self, grace: int) -> str:
         """Return a new webhook secret; the old one signs too for `grace` milliseconds of the sandbox's clock."""
         self.tick()
+        self.recording.did("webhook-rotate", self.now, grace=grace)
         self.secrets.rotate(self.ids.make("whsec"), self.now, grace)
         return self.secrets.current
+
+    def replace_secret(self, secret: str) -> None:
+        """Sign with another webhook secret from now on, and with no former one."""
+        self.tick()
+        self.recording.did("webhook-replace", self.now, secret=secret)
+        self.secrets.replace(secret)
 
     def emit_event(self, kind: str, resource: Resource) -> Event:
         """Publish an event about a resource as it is now; `UsageError` if the type is unknown or does not fit."""
         self.tick()
+        self.recording.did("event-emit", self.now, type=kind, id=resource.id)
         return self.manual.emit_event(kind, resource, self.now)
 
     def send_test_webhook(self, kind: str) -> Event:
         """Publish a sample event of a documented type, about an object that exists only in it."""
         self.tick()
+        self.recording.did("webhook-test", self.now, type=kind)
         return self.manual.send_test_webhook(kind, self.now, self.settings.disputes.response_window)
 
     def redeliver(self, delivery: Delivery) -> None:
         """Send a delivery again, now; `UsageError` while an attempt is in flight."""
         self.tick()
+        self.recording.did("delivery-redeliver", self.now, id=delivery.id)
         self.manual.redeliver(delivery, self.now)
 
     def failed_deliveries(self, since: int | None) -> list[Delivery]:
@@ -434,12 +464,49 @@ class Sandbox:
     def hold(self, delivery: Delivery) -> None:
         """Hold a delivery; `UsageError` when it is settled."""
         self.tick()
+        self.recording.did("delivery-hold", self.now, id=delivery.id)
         self.manual.hold(delivery)
 
     def release(self, delivery: Delivery) -> None:
         """Send a held delivery, now; `UsageError` when it is not held."""
         self.tick()
+        self.recording.did("delivery-release", self.now, id=delivery.id)
         self.manual.release(delivery, self.now)
+
+    def add_fault(self, fault: Fault) -> Armed:
+        """Add a fault, and return it; `UsageError` when its id is taken or there are too many."""
+        self.tick()
+        self.recording.did("fault-add", self.now, fault=fault)
+        return self.faults.add(fault, self.now, self.journal.next())
+
+    def change_fault(self, fault_id: str, fault: Fault) -> Armed:
+        """Replace the declaration of a fault, and return it; `UnknownThing` when there is none."""
+        self.tick()
+        self.recording.did("fault-change", self.now, id=fault_id, fault=fault)
+        return self.faults.change(fault_id, fault)
+
+    def remove_fault(self, fault_id: str) -> None:
+        """Remove a fault; `UnknownThing` when there is none."""
+        self.tick()
+        self.recording.did("fault-remove", self.now, id=fault_id)
+        self.faults.remove(fault_id)
+
+    def set_quota(self, rule: RateLimit | None) -> None:
+        """Set or remove the rate limit; its first window starts unused."""
+        self.apply(self.settings.model_copy(update={"rate_limit": rule}))
+        if rule is not None:
+            self.restart_quota()
+
+    def restart_quota(self) -> None:
+        """Let the rate limit begin with an unused window."""
+        self.recording.did("quota-restart", self.now)
+        self.quota.restart()
+
+    def upload_scenario(self, scenario: Scenario) -> None:
+        """Use a scenario for its name from the next pay-in on; `UsageError` when there are too many uploads."""
+        self.tick()
+        self.recording.did("scenario-add", self.now, scenario=scenario)
+        self.scenarios.upload(scenario)
 
     def reset(self, scope: frozenset[str], *, same_ids: bool = False) -> dict[str, int]:
         """Forget the parts that the scope names (`RESET_SCOPES`); returns how many records were removed or cancelled.
@@ -447,6 +514,8 @@ class Sandbox:
         A reset of the state restarts the counters behind the ids. The new ids also depend on the number of resets: a
         receiver that remembers the old ids would take the same ones for duplicates. With `same_ids` they do not.
         """
+        clock = self._make_clock() if {"state", "clock"} <= scope else self.clock
+        self.recording.did("sandbox-reset", self.now, scope=sorted(scope), same_ids=same_ids, start=clock.now())
         removed: dict[str, int] = {}
         if "deliveries" in scope:
             removed |= self._forget_deliveries()
@@ -457,13 +526,28 @@ class Sandbox:
         if "scenarios" in scope:
             removed |= self._forget_scenarios()
         if "state" in scope:
-            removed |= self._forget_state(scope, same_ids=same_ids)
+            removed |= self._forget_state(scope, clock, same_ids=same_ids)
         if {"deliveries", "faults", "requests"} <= scope:
             self.journal.sequence = 0  # no record with a number is left
+            self.journal.stripped = False
         self.feed.note("reset", {"scope": sorted(scope), "removed": removed})
+        if scope >= frozenset(RESET_SCOPES) and not self.recording.waiting and self.overlay.scenario is None:
+            self.recording.restart(self._beginning())
         return removed
 
-    def _forget_state(self, scope: frozenset[str], *, same_ids: bool) -> dict[str, int]:
+    def _beginning(self) -> Beginning:
+        return Beginning(
+            self.settings,
+            self.notification_url,
+            self.checkout_base,
+            self.clock.mode,
+            self.clock.rate,
+            self.now,
+            self.generation,
+            self.faults.made,
+        )
+
+    def _forget_state(self, scope: frozenset[str], clock: Clock, *, same_ids: bool) -> dict[str, int]:
         removed = {
             "pay_ins": self.ledger.count(PayIn),
             "refunds": self.ledger.count(Refund),
@@ -472,18 +556,15 @@ class Sandbox:
             "timers_cancelled": len(self.timers),
         }
         waiting = self.timers.pending()
-        clock, ids = self.clock, self.ids
+        ids = self.ids
         self.scenarios.restart()
         self.faults.forget_orders()
         self.generation += not same_ids
-        self.start()
+        self.start(clock)
         if same_ids:
             # Events and requests that are kept keep their ids, so new ones must not get the same.
             kept = (("evt", "deliveries"), ("req", "requests"))
             self.ids.go_on_from(ids, *(prefix for prefix, part in kept if part not in scope))
-        if "clock" not in scope:
-            self.clock = clock
-            self.now = clock.now()
         for timer in waiting:
             if isinstance(timer.command, DELIVERY_COMMANDS):
                 removed["timers_cancelled"] -= 1
@@ -540,11 +621,13 @@ class Sandbox:
         if taken is not None:
             delivery, attempt = taken
             attempt.sequence = self.journal.next()
+            self.recording.add(Taken(delivery, attempt, endpoint, self.now, wall))
             self.trimmer.keep(ATTEMPT_BYTES + attempt.own_bytes(delivery.event))
         return taken
 
     def settle(self, delivery: Delivery, attempt: Attempt, outcome: Outcome) -> None:
         """Record the outcome of an attempt, and schedule the next one unless it was the last."""
+        self.recording.add(Settled(delivery, attempt, outcome, self.now))
         due = self.outbox.settle(delivery, attempt, outcome, settings=self.settings.webhooks)
         if due is not None:
             self.timers.schedule(due, MakeAttempt(delivery.id), delivery.id)
@@ -570,6 +653,7 @@ class Sandbox:
     def activate_scenario(self, name: str | None) -> None:
         """Make every new pay-in play a scenario; with None each chooses its own. `UsageError` for an unknown name."""
         self.tick()
+        self.recording.did("scenario-activate", self.now, name=name)
         if name is not None:
             self.scenarios.check(name, "name")
         self._replace(self._with_scenario(name, self.settings))  # first, so that a refusal changes nothing

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from paydouble.feed import Feed
     from paydouble.journal import Journal, RequestEntry
     from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
+    from paydouble.sandbox.recording import Recording
     from paydouble.sandbox.trimming import Trimmer
     from paydouble.webhooks.deliveries import Outbox
 
@@ -40,6 +41,7 @@ class Publisher:
         "_faults",
         "_feed",
         "_outbox",
+        "_recording",
         "_scheduler",
         "_trimmer",
         "cause",
@@ -61,11 +63,13 @@ class Publisher:
         faults: FaultTable,
         outbox: Outbox,
         scheduler: DeliveryScheduler,
+        recording: Recording,
         settings: Settings,
         notification_url: str | None,
     ) -> None:
         """Work on a sandbox's records; `start` must be called before the first event."""
         self._scheduler = scheduler
+        self._recording = recording
         self._faults = faults
         self._feed = feed
         self._outbox = outbox
@@ -117,6 +121,7 @@ class Publisher:
         request_id = cause.id if cause else None
         event = events.Event(event_id, kind, resource.id, created_at, request_id, body, self.journal.next())
         self.journal.events.add(event)
+        self._recording.add(event)
         self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
         if cause:
             cause.events += (event_id,)
@@ -194,6 +199,7 @@ class Publisher:
                 body = set_path(body, path, value)
         foreign = events.Event(foreign_id, event.type, object_id, event.created_at, None, body, self.journal.next())
         self.journal.events.add(foreign)
+        self._recording.add(foreign)
         self._trimmer.keep(EVENT_BYTES + DELIVERY_BYTES + len(body))
         self._feed.add(foreign)
         delivery = self._outbox.create(foreign, target=target, follows_sandbox=follows_sandbox, now=now)

@@ -82,6 +82,7 @@ class _Webhooks:
     """The events and deliveries of a sandbox, and how many bytes they take."""
 
     def __init__(self, journal: Journal, outbox: Outbox) -> None:
+        self._journal = journal
         self._events = journal.events
         self._outbox = outbox
         self._attempts = _attempts_of_waiting(outbox)
@@ -102,6 +103,7 @@ class _Webhooks:
         for delivery, attempt in self._attempts:
             self.size -= attempt.own_bytes(delivery.event)
             attempt.strip(delivery.event)
+            self._journal.stripped = True
             return True
         if not self._events.entries:
             return False

@@ -115,6 +115,10 @@ class Library:
         """Return all names, sorted."""
         return sorted({*self._own, *shipped_files()})
 
+    def own(self) -> tuple[Scenario, ...]:
+        """Return the scenarios that are not shipped files."""
+        return tuple(self._own.values())
+
     def get(self, name: str) -> Scenario | None:
         """Return a scenario; None for an unknown name."""
         return self._own.get(name) or shipped(name)

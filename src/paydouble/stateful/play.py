@@ -467,7 +467,7 @@ class Play:
         self._ended = True
         with self._checked():
             self._close_pending()
-            self._box.faults.clear()
+            self._box.reset(frozenset({"faults"}))
             self._driver.interruption = self._driver.ahead = None
             self._driver.down = False
             self._driver.service.interruptions.clear()
@@ -605,7 +605,7 @@ class Play:
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             pause = None if target.disturbed_to_the_end else _pause_seconds(met, then)
             has_ended = target.status in {"failed", "cancelled"}
-            self._box.scenarios.activate(scenario)
+            self._box.activate_scenario(scenario)
             state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
             second = self._arm_documents(following)
             armed = self._arm(met, lasts, **match)
@@ -795,14 +795,14 @@ class Play:
         return self.orders[place], place + 1
 
     def _arm(self, trouble: Trouble, lasts: int | str = 0, **match: str) -> list[str]:
-        return [self._box.faults.add(fault, self._box.now).id for fault in faults_of(trouble, lasts, **match)]
+        return [self._box.add_fault(fault).id for fault in faults_of(trouble, lasts, **match)]
 
     def _arm_documents(self, documents: Sequence[dict[str, Any]]) -> list[str]:
-        return [self._box.faults.add(fault, self._box.now).id for fault in parsed_faults(documents)]
+        return [self._box.add_fault(fault).id for fault in parsed_faults(documents)]
 
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
-            self._box.faults.remove(fault_id)
+            self._box.remove_fault(fault_id)
 
     # What was tried
 

@@ -66,6 +66,14 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
     return pay_in.extended(document, sandbox.ledger.stamp)
 
 
+def play_scenario(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario) -> Document:
+    """Open a deposit for which no request was sent, and return its document; `ApiError` when it is refused."""
+    sandbox.recording.did("scenario-play", sandbox.now, name=scenario.name, deposit=wanted)
+    document = open_deposit(sandbox, wanted, scenario)
+    sandbox.scenarios.plays += 1
+    return document
+
+
 def retrieve(call: Call) -> Document:
     """Return one pay-in."""
     return call.sandbox.ledger.get(PayIn, call.params["id"]).document(call.sandbox.ledger.stamp)

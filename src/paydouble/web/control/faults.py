@@ -48,9 +48,8 @@ def list_all(call: ControlCall) -> Document:
 def add(call: ControlCall) -> Document:
     """Arm a fault."""
     box = call.sandbox
-    now = box.tick()
-    armed = box.faults.add(fault_models().parse_fault(call.body), now, box.journal.next())
-    return _note(box, "added", show_fault(armed, now))
+    armed = box.add_fault(fault_models().parse_fault(call.body))
+    return _note(box, "added", show_fault(armed, box.now))
 
 
 def read(call: ControlCall) -> Document:
@@ -61,20 +60,19 @@ def read(call: ControlCall) -> Document:
 def change(call: ControlCall) -> Document:
     """Change members of a fault; its counts stay. Null resets a member to its default."""
     box = call.sandbox
-    now = box.tick()
     armed = box.faults.get(call.params["id"])
     wanted: Document = call.body
     if wanted.get("id", armed.id) != armed.id:
         raise UsageError(f"the fault is {armed.id!r}, and an id cannot be changed", member="id")
     merged = {**fault_models().document(armed.fault), **wanted, "id": armed.id}
     fault = fault_models().parse_fault({name: value for name, value in merged.items() if value is not None})
-    return _note(box, "changed", show_fault(box.faults.change(armed.id, fault), now))
+    return _note(box, "changed", show_fault(box.change_fault(armed.id, fault), box.now))
 
 
 def remove(call: ControlCall) -> Document:
     """Remove a fault."""
     armed = call.sandbox.faults.get(call.params["id"])
-    call.sandbox.faults.remove(armed.id)
+    call.sandbox.remove_fault(armed.id)
     return _note(call.sandbox, "removed", {"deleted": armed.id, "times_fired": armed.fired})
 
 
@@ -86,16 +84,14 @@ def clear(call: ControlCall) -> Document:
 def set_quota(call: ControlCall) -> Document:
     """Set the rate limit; its first window starts unused."""
     wanted: Quota = call.body
-    box = call.sandbox
     rule = RateLimit.model_validate(wanted.model_dump(mode="json", exclude_none=True))
-    box.apply(box.settings.model_copy(update={"rate_limit": rule}))
-    box.quota.restart()
+    call.sandbox.set_quota(rule)
     return rule.model_dump(mode="json")
 
 
 def clear_quota(call: ControlCall) -> Document:
     """Remove the rate limit."""
-    call.sandbox.apply(call.sandbox.settings.model_copy(update={"rate_limit": None}))
+    call.sandbox.set_quota(None)
     return {"deleted": "rate-limit"}
 
 

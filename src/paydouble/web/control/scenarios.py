@@ -101,7 +101,7 @@ def upload(call: ControlCall) -> Document:
     box = call.sandbox
     wanted: Document = call.body
     scenario = parse_text(validated(ScenarioText, wanted).yaml) if "yaml" in wanted else parse_scenario(wanted)
-    box.scenarios.upload(scenario)
+    box.upload_scenario(scenario)
     return _whole(box, scenario)
 
 
@@ -131,7 +131,7 @@ def deactivate(call: ControlCall) -> Document:
 
 def play(call: ControlCall) -> Document:
     """Make a pay-in that plays a scenario."""
-    from paydouble.api.handlers.pay_ins import open_deposit  # noqa: PLC0415 - a server starts without the operations
+    from paydouble.api.handlers.pay_ins import play_scenario  # noqa: PLC0415 - a server starts without the operations
 
     name = _known(call)
     box = call.sandbox
@@ -144,12 +144,11 @@ def play(call: ControlCall) -> Document:
     members = {"external_identifier": f"scenario-{name}-{number}", **members}
     deposit = validated(PlayedDeposit, {**members, **wanted.deposit.model_dump(exclude_unset=True)})
     try:
-        document = call.host.act(box, lambda: open_deposit(box, deposit, scenario))
+        document = call.host.act(box, lambda: play_scenario(box, deposit, scenario))
     except ApiError as error:
         # The API's message about a deposit begins with the member.
         member, _, message = error.message.partition(": ")
         raise UsageError(message, member=f"deposit.{member}") from None
-    box.scenarios.plays = number
     return show_pay_in(box, box.ledger.get(PayIn, document["id"]), call.reached)
 
 

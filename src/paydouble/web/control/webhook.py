@@ -45,7 +45,7 @@ def change_webhook(call: ControlCall) -> Document:
     if "notification_url" in wanted.model_fields_set:
         call.host.act(box, lambda: box.set_notification_url(wanted.notification_url))
     if wanted.secret is not None:
-        box.secrets.replace(wanted.secret)
+        box.replace_secret(wanted.secret)
     return read(call)
 
 
