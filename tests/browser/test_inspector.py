@@ -12,6 +12,7 @@ from receivers import receiving, status
 from servers import Box, Client, running
 
 from paydouble.server import ServerOptions
+from paydouble.web.inspector import inbox
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 HIDE = """hidden => {
@@ -103,6 +104,31 @@ async def test_a_paused_list_counts_what_is_new(client: Client, window: Window) 
     await window.says("tbody tr:first-child", "order-2")
     assert await window.page.locator("tbody tr").count() == 3
     await window.says("#pause", "Pause")
+
+
+async def test_a_paused_list_keeps_no_more_than_it_shows(
+    client: Client, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest rows, and not their history; a sandbox that is deleted in the meantime leaves none."""
+    monkeypatch.setattr(inbox, "MOST_ROWS", 5)
+    box, other = await client.sandbox(), await client.sandbox()
+    await box.deposit(external_identifier="before")
+    await live(window, home(client))
+    await window.page.click("#pause")
+    for number in range(8):
+        await other.deposit(external_identifier=f"other-{number}")
+    await window.says("#pause", "Resume · 5 new")
+    await other.control("DELETE")
+    pay_ins = [await box.deposit(external_identifier=f"order-{number}") for number in range(4)]
+    await window.says("#pause", "Resume · 4 new")
+    await box.control("POST", f"/pay-ins/{pay_ins[0]['id']}/transition", {"to": "failed"})
+    await box.deposit(external_identifier="order-4")
+    await window.says("#pause", "Resume · 5 new")
+    await window.page.click("#pause")
+    await window.says("tbody tr:first-child", "order-4")
+    await window.says("tbody tr:last-child", "order-0")
+    await window.says("tbody tr:last-child .status", "failed")
+    assert await window.page.locator("tbody tr").count() == 5
 
 
 async def test_a_hidden_tab_follows_nothing(client: Client, window: Window) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
@@ -263,16 +263,16 @@ class Streams:
 
     async def _send(self, visit: Visit, response: EventSourceResponse, kind: str, look: Look) -> None:
         while is_open(visit.request, response) and not visit.host.everything.closed:
-            began = perf_counter()
+            began = thread_time()
             made = look()
             if made is not None:
                 data = json.dumps(made[0])
-                rest = self._pace.rest(perf_counter() - began)
+                rest = self._pace.rest(thread_time() - began)
                 await response.send(data, event=kind, id=made[1] or None)
                 if made[0].get("deleted") is True:
                     return
             else:
-                rest = self._pace.rest(perf_counter() - began)
+                rest = self._pace.rest(thread_time() - began)
             await asyncio.sleep(rest)
 
 
