@@ -101,7 +101,36 @@ async def test_the_doctor_takes_what_was_pasted(client: Client, window: Window) 
     await window.page.get_by_role("button", name="Check").click()
     await window.says(".result", "The signature verifies")
     assert await window.page.input_value("#body") == body
-    assert await window.page.input_value("#secret") == ""
+    assert await window.page.input_value("#secret") == "whsec_x"
+    await window.page.fill("#time", "yesterday")
+    await window.page.get_by_role("button", name="Check").click()
+    await window.says("#result", "The time cannot be read")
+    assert await window.page.input_value("#secret") == "whsec_x"
+
+
+async def test_from_a_refused_signature_to_the_shops_secret(client: Client, window: Window) -> None:
+    """The link of the attempt fills the doctor's form; the shop's secret turns out to be another sandbox's."""
+    async with receiving(status(401)) as receiver:
+        box = await client.sandbox(id="right", notification_url=receiver.url)
+        await client.sandbox(id="other", webhook_secret="whsec_of_another")
+        await box.deposit()
+        await box.advance(by="0s")
+    (delivery,) = await box.deliveries()
+    origin = f"http://127.0.0.1:{client.server.port}"
+    await window.page.goto(f"{origin}/_paydouble/inspector/sandboxes/right/deliveries/{delivery['id']}")
+    await window.says(".conclusion", "The signature that was sent is right")
+    await window.page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=origin)
+    await window.page.get_by_role("button", name="Copy Sent body, as it was sent").click()
+    await window.says("button.copy", "copied")
+    assert await window.page.evaluate("navigator.clipboard.readText()") == delivery["attempts"][0]["body"]
+    await window.page.get_by_role("link", name="Check in the signature doctor").click()
+    await window.says("h1", "Signature doctor")
+    await window.page.keyboard.type("whsec_of_another")
+    await window.page.keyboard.press("Enter")
+    await window.says("#result", "The secret is that of sandbox 'other'")
+    await window.page.fill("#secret", box.document["webhook_secret"])
+    await window.page.keyboard.press("Enter")
+    await window.says("#result", "The signature verifies")
 
 
 async def test_the_file_opens_without_a_server(client: Client, window: Window, tmp_path: Path) -> None:

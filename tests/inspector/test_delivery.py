@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import pytest
 from inspecting import HOME, Browser, Seen
 from receivers import closed_port, raw, receiving, status
 from servers import Box
@@ -77,6 +79,93 @@ async def test_the_signature_is_taken_apart(browser: Browser) -> None:
     assert "Recomputed" in seen.text
 
 
+async def refused(browser: Browser, answer: int = 401, **members: Any) -> Box:  # noqa: ANN401 - JSON is any
+    """Make a sandbox with an attempt that its receiver has refused."""
+    async with receiving(status(answer)) as receiver:
+        box = await browser.client.sandbox(notification_url=receiver.url, **members)
+        await box.deposit(external_identifier="order-17")
+        await box.advance(by="0s")
+    return box
+
+
+RIGHT = "The signature that was sent is right for this endpoint's secret."
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            401,
+            f"{RIGHT} The receiver refused it: its secret differs, or it does not verify the raw bytes as they came.",
+        ),
+        (403, f"{RIGHT} The receiver refused it:"),
+        (400, f"{RIGHT} If the receiver refused it for that: its secret differs,"),
+    ],
+)
+async def test_a_refusal_of_a_right_signature_is_said_to_be_the_receivers(
+    browser: Browser, answer: int, said: str
+) -> None:
+    """With a link to the doctor, which has all but the shop's secret."""
+    box = await refused(browser, answer)
+    seen = await page(browser, box)
+    (delivery,) = await box.deliveries()
+    (attempt,) = delivery["attempts"]
+    doctor = await browser.open(next(link for link in seen.html.links if "/signature?" in link))
+    values = {value for tag, name, value in doctor.html.attributes if (tag, name) == ("input", "value")}
+    header = next(value for name, value in attempt["headers"] if name == "X-Service-Signature")
+
+    assert said in seen.text
+    assert {header, attempt["sent_at"]} <= values
+    assert attempt["body"] in doctor.html.source.replace("&#34;", '"')
+    assert f"{seen.url.partition('/_pay')[2]}#attempt-1" in "".join(doctor.html.links)
+    assert ("button", "data-copy", header) in seen.html.attributes
+    assert [value for tag, name, value in seen.html.attributes if (tag, name) == ("button", "data-from")]
+
+
+async def test_a_refusal_of_a_wrong_signature_says_what_is_wrong(browser: Browser) -> None:
+    """A fault, a replaced secret, or the time: then the receiver was right."""
+    box = await refused(browser)
+    await box.control("POST", "/webhook/rotate-secret", {"grace": "1h"})
+    assert "It was signed with the previous secret" in (await page(browser, box)).text
+    await box.control("POST", "/webhook/rotate-secret", {})
+    assert "the secret was probably replaced since then" in (await page(browser, box)).text
+    old = await refused(
+        browser,
+        clock={"mode": "manual", "start": "2020-01-01T00:00:00Z"},
+        settings={"webhooks": {"sign_with": "sandbox_clock"}},
+    )
+    text = (await page(browser, old)).text
+    assert "The signature that was sent does not verify: it was signed" in text
+    assert RIGHT not in text
+    assert "conclusion" not in (await page(browser, await refused(browser, 500))).html.source
+
+
+async def test_an_attempt_is_judged_at_the_time_of_sending(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it would be too old now is no mistake, and only noted."""
+    box = await refused(browser, 200)
+    assert "too old" not in (await page(browser, box)).text
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 375_000_000_000)
+    seen = await page(browser, box)
+
+    assert "verifies When it was sent" in seen.text
+    assert "If the same bytes were sent again now, they would be too old" in seen.text
+    assert "stale" not in seen.text
+
+
+async def test_the_newest_attempt_is_first(browser: Browser) -> None:
+    """The line of a payment links to each attempt."""
+    async with receiving(status(500)) as receiver:
+        box = await browser.client.sandbox(notification_url=receiver.url)
+        pay_in = await box.deposit()
+        await box.advance(by="1m")
+        text = (await page(browser, box)).text
+        payment = await browser.open(f"{HOME}inspector/sandboxes/{box.id}/payments/{pay_in['id']}")
+
+    assert text.index("Attempt 2 500") < text.index("Attempt 1 500")
+    assert [link for link in payment.html.links if link.endswith("#attempt-2")]
+
+
 async def test_a_faulted_signature_is_diagnosed(browser: Browser) -> None:
     """With the fault that fired beside it; the diagnosis is that of `signature check`."""
     async with receiving(status(401)) as receiver:
@@ -93,7 +182,7 @@ async def test_a_faulted_signature_is_diagnosed(browser: Browser) -> None:
 
     assert "⚡" in wrong.text
     assert "does not fit" in wrong.text
-    assert "When it was sent and now" in wrong.text
+    assert "a fault fired: the receiver was right to refuse it" in wrong.text
     assert "the secret is likely another endpoint's" in wrong.text
     assert "The request carries no signature" in missing.text
 

@@ -75,6 +75,43 @@ async def test_a_field_that_cannot_be_used_is_said(browser: Browser, fields: dic
     assert said in seen.text
 
 
+async def test_a_secret_of_another_sandbox_is_recognised(browser: Browser) -> None:
+    """The doctor names the sandboxes, and no secret."""
+    await browser.client.sandbox(id="right", webhook_secret=SECRET)
+    other = await browser.client.sandbox(id="other", webhook_secret="whsec_of_another")
+    said = "The secret is that of sandbox 'other', but the signature was made with that of sandbox 'right'."
+    assert said in (await ask(browser, secret=" whsec_of_another ")).text
+    assert "The secret is that of sandbox 'other'." in (await ask(browser, secret="whsec_of_another", body="{}")).text
+    assert "The secret is that of" in (await ask(browser, secret="whsec_of_another", header="t=1")).text
+    assert "made with the secret of sandbox 'right'" in (await ask(browser, secret="whsec_unknown")).text
+    await other.control("POST", "/webhook/rotate-secret", {"grace": "1h"})
+    seen = await ask(browser, secret="whsec_of_another")
+    assert "that of sandbox 'other' before its secret was replaced" in seen.text
+    assert "whsec_of" not in seen.html.source
+
+    for text in ((await ask(browser)).text, (await ask(browser, time="0")).text):
+        assert "sandbox 'right'" not in text
+    for number in range(4):
+        await browser.client.sandbox(id=f"same-{number}", webhook_secret="whsec_shared")
+    assert "and 1 more" in (await ask(browser, secret="whsec_shared")).text
+
+
+async def test_an_attempt_fills_the_form(browser: Browser) -> None:
+    """Its body as text or as base64; one that is not kept is said."""
+    box = await browser.client.sandbox(notification_url="http://127.0.0.1:9/")
+    await box.deposit(external_identifier="order-17")
+    await box.advance(by="0s")
+    (delivery,) = await box.deliveries()
+    address = f"{PAGE}?sandbox={box.id}&delivery={delivery['id']}&attempt="
+    text = (await browser.open(f"{address}1")).text
+    assert "attempt 1 of pay-in.created" in text
+    assert "order-17" in text
+    assert (await browser.open(f"{address}9")).status == 404
+    kept = next(iter(browser.client.server.host.registry.get(box.id).outbox.deliveries.values()))
+    kept.attempts[0].body, kept.attempts[0].outcome = b"\xff\r\n", None
+    assert base64.b64encode(b"\xff\r\n").decode() in (await browser.open(f"{address}1")).text
+
+
 async def test_the_secret_is_nowhere_afterwards(browser: Browser, caplog: pytest.LogCaptureFixture) -> None:
     """Neither on the page, nor in a URL or a log."""
     caplog.set_level(logging.DEBUG)

@@ -27,6 +27,7 @@ from paydouble.web.inspector.visits import (
     Shown,
     Visit,
     delivery_url,
+    doctor_url,
     home,
     payment_url,
     request_url,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
     from paydouble.webhooks.deliveries import Attempt, Delivery
 
+_SIGNATURE_REFUSED: Final = frozenset({401, 403})
+_MAY_BE_REFUSED: Final = frozenset({400})
+"""A receiver that does not accept a signature answers 400 or 401 (contract section 5.5.6), some answer 403."""
 _CURRENT: Final = "the current secret"
 _PREVIOUS: Final = "the previous secret"
 
@@ -61,6 +65,14 @@ class AttemptView:
     response_headers: tuple[tuple[str, str], ...]
     signature: SignatureView | None
     """None where the signed bytes are not kept any more."""
+    conclusion: str
+    """Who is wrong, if the receiver refused it as one with a wrong signature; empty otherwise."""
+    right: bool
+    """Whether the signature verified when it was sent."""
+    too_old: str
+    """Why the same bytes would not verify now, if they did when they were sent."""
+    doctor: str
+    """The URL of the signature doctor with what was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +182,11 @@ def _attempt_view(box: Sandbox, delivery: Delivery, attempt: Attempt, url: str) 
     result, tone = attempt_result(attempt)
     outcome = attempt.outcome
     error = None if outcome is None else outcome.error
+    signature = None
+    if not attempt.evicted or attempt.body is delivery.event.body:
+        signature = _signature(box, attempt, _sent_at(attempt))
+    right = signature is not None and signature.diagnosis.verified
+    now = _signature(box, attempt, wall_ms() // 1000).diagnosis if right else None
     return AttemptView(
         url=f"{url}/attempts/{attempt.number}",
         record=attempt_of(attempt),
@@ -181,28 +198,63 @@ def _attempt_view(box: Sandbox, delivery: Delivery, attempt: Attempt, url: str) 
         error="" if error is None else f"{error.message} ({error.kind}: {ERROR_KINDS[error.kind]})",
         faults=fault_views(box, attempt.faults, labels.to_attempt),
         response_headers=() if outcome is None else outcome.response_headers,
-        signature=None if attempt.evicted and attempt.body is not delivery.event.body else _signature(box, attempt),
+        signature=signature,
+        conclusion="" if signature is None else _conclusion(delivery, attempt, signature),
+        right=right,
+        too_old="" if now is None or now.verified else now.message,
+        doctor=doctor_url(sandbox=box.identity.id, delivery=delivery.id, attempt=str(attempt.number)),
     )
 
 
-def _signature(box: Sandbox, attempt: Attempt) -> SignatureView:
+def _conclusion(delivery: Delivery, attempt: Attempt, signature: SignatureView) -> str:
+    """Return who is wrong, if an attempt was refused as one with a wrong signature."""
+    status = None if attempt.outcome is None else attempt.outcome.status
+    if status not in _SIGNATURE_REFUSED | _MAY_BE_REFUSED:
+        return ""
+    if signature.diagnosis.verified:
+        refused = "The receiver refused it:" if status in _SIGNATURE_REFUSED else "If the receiver refused it for that:"
+        return (
+            "The signature that was sent is right for this endpoint's secret. "
+            f"{refused} its secret differs, or it does not verify the raw bytes as they came."
+        )
+    if attempt.faults or delivery.faults:
+        return "The signature that was sent does not verify, and a fault fired: the receiver was right to refuse it."
+    if any(digest.secret == _PREVIOUS for digest in signature.digests):
+        return "It was signed with the previous secret; this endpoint has a new one since then."
+    if signature.diagnosis.cause == "wrong-secret":
+        return "It does not fit the secret that this endpoint has now: the secret was probably replaced since then."
+    return f"The signature that was sent does not verify: {signature.diagnosis.message}."
+
+
+def _sent_at(attempt: Attempt) -> int:
+    """Return when an attempt was sent, in Unix seconds; when it was signed, while it is in flight."""
+    return attempt.signed_at if attempt.outcome is None else attempt.outcome.sent_at // 1000
+
+
+def signature_header(box: Sandbox, attempt: Attempt) -> str | None:
+    """Return the value of an attempt's signature header, or None."""
+    name = box.settings.webhooks.signature_header.lower()
+    return next((value for each, value in attempt.headers if each.lower() == name), None)
+
+
+def _signature(box: Sandbox, attempt: Attempt, at: int) -> SignatureView:
     name = box.settings.webhooks.signature_header
-    header = next((value for each, value in attempt.headers if each.lower() == name.lower()), None)
     secrets = [(_CURRENT, box.secrets.current)]
     if box.secrets.previous is not None:
         secrets.append((_PREVIOUS, box.secrets.previous))
-    sent = attempt.signed_at if attempt.outcome is None else attempt.outcome.sent_at // 1000
-    return taken_apart(
-        attempt.body, header, secrets, (("When it was sent", sent), ("Now", wall_ms() // 1000)), name=name
-    )
+    return taken_apart(attempt.body, signature_header(box, attempt), secrets, at, name=name)
 
 
 def _attempt(visit: Visit) -> Attempt:
-    delivery = visit.sandbox.delivery(visit.params["id"])
+    return attempt_numbered(visit.sandbox.delivery(visit.params["id"]), visit.params["number"])
+
+
+def attempt_numbered(delivery: Delivery, number: str) -> Attempt:
+    """Return an attempt of a delivery by its number; `UnknownThing` when there is none."""
     for attempt in delivery.attempts:
-        if str(attempt.number) == visit.params["number"]:
+        if str(attempt.number) == number:
             return attempt
-    message = f"There is no attempt {visit.params['number'][:20]!r} of {delivery.id}."
+    message = f"There is no attempt {number[:20]!r} of {delivery.id}."
     raise UnknownThing(message)
 
 

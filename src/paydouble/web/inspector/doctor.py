@@ -1,7 +1,8 @@
 """The signature doctor: paste a header, a body and a secret, and read why the signature does not verify.
 
-Nothing that is pasted is stored or logged. It comes in the body of a POST, never in a URL, and the secret is not
-repeated on the page.
+Nothing that is pasted is stored or logged. It comes in the body of a POST, never in a URL, and no answer repeats the
+secret: a script replaces only the result, so what was pasted stays in the form. A link from an attempt names the
+attempt, and the form is filled with what it sent.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import binascii
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from paydouble.core.instants import LATEST_MS, parse_instant
+from paydouble.core.instants import LATEST_MS, parse_instant, write_instant
 from paydouble.runtime.wall import wall_ms
-from paydouble.web.inspector.rendering import visible
+from paydouble.web.inspector.delivery import attempt_numbered, signature_header
+from paydouble.web.inspector.known_secrets import recognised
+from paydouble.web.inspector.rendering import is_visible
 from paydouble.web.inspector.signatures import SignatureView, taken_apart
-from paydouble.web.inspector.visits import Page, PageRoute, Visit, doctor_url
+from paydouble.web.inspector.visits import Page, PageRoute, Visit, delivery_url, doctor_url
 
 _FIELDS: Final = ("header", "body", "time", "encoding")
 _LONGEST_HEADER: Final = 10_000
@@ -27,9 +30,36 @@ class _Unusable(Exception):
 
 
 def show(visit: Visit) -> Page:
-    """Show the empty form."""
-    del visit
-    return _page(dict.fromkeys(_FIELDS, ""))
+    """Show the form: empty, or with what the attempt sent that the query names."""
+    empty = dict.fromkeys(_FIELDS, "")
+    if "delivery" not in visit.query:
+        return _page(empty)
+    box = visit.host.registry.get(visit.query.get("sandbox", ""))
+    delivery = box.delivery(visit.query["delivery"])
+    attempt = attempt_numbered(delivery, visit.query.get("attempt", ""))
+    sent = attempt.signed_at * 1000 if attempt.outcome is None else attempt.outcome.sent_at
+    body, encoding = _as_field(attempt.body)
+    given = {
+        "header": signature_header(box, attempt) or "",
+        "body": body,
+        "encoding": encoding,
+        "time": write_instant(sent),
+    }
+    back = f"{delivery_url(box.identity.id, delivery.id)}#attempt-{attempt.number}"
+    return _page(given, attempt=f"attempt {attempt.number} of {delivery.event.type}", back=back)
+
+
+def _as_field(body: bytes) -> tuple[str, str]:
+    """Return bytes as the form takes them, and their encoding: a browser would change other line ends than LF."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = "\r"
+    return (text, "") if _can_be_typed(text) else (base64.b64encode(body).decode(), "base64")
+
+
+def _can_be_typed(text: str) -> bool:
+    return is_visible(text.replace("\t", " "))
 
 
 def examine(visit: Visit) -> Page:
@@ -37,45 +67,55 @@ def examine(visit: Visit) -> Page:
     given = {name: visit.form.get(name, "") for name in _FIELDS}
     secret = visit.form.get("secret", "")
     try:
-        found = _examined(given, secret)
+        body, found = _examined(given, secret)
     except _Unusable as error:
         return _page(given, problem=str(error), status=400)
-    return _page(given, found=found)
+    known = "" if found.diagnosis.verified else recognised(visit.host.registry, secret, found.header, body)
+    return _page(given, found=found, known=known)
 
 
-def _page(
-    given: Mapping[str, str], *, found: SignatureView | None = None, problem: str = "", status: int = 200
+def _page(  # noqa: PLR0913 - what the page shows
+    given: Mapping[str, str],
+    *,
+    found: SignatureView | None = None,
+    known: str = "",
+    problem: str = "",
+    status: int = 200,
+    attempt: str = "",
+    back: str = "",
 ) -> Page:
     body = given["body"].replace("\r\n", "\n")
     # Escapes in the form would be taken for the body the next time.
-    repeated = body if visible(body.replace("\t", " ")) == body.replace("\t", " ") else ""
+    repeated = body if _can_be_typed(body) else ""
     values = {
         "title": "Signature doctor",
         "action": doctor_url(),
         "given": {**given, "body": repeated},
         "left_out": bool(body) and not repeated,
         "found": found,
+        "known": known,
         "problem": problem,
+        "attempt": attempt,
+        "back": back,
     }
     return Page("doctor.html", values, status)
 
 
-def _examined(given: Mapping[str, str], secret: str) -> SignatureView:
+def _examined(given: Mapping[str, str], secret: str) -> tuple[bytes, SignatureView]:
+    """Return the body that the form has, and its signature taken apart."""
     header = given["header"].strip()
     if not header:
         raise _Unusable("Paste the header: the value of X-Service-Signature, or the whole line.")
     if len(header) > _LONGEST_HEADER:
         raise _Unusable(f"The header has {len(header):,} characters; a signature has less than {_LONGEST_HEADER:,}.")
     if not secret.strip():
-        raise _Unusable(
-            "Give the webhook secret, such as whsec_sandbox. It is not repeated here, so give it each time."
-        )
+        raise _Unusable("Give the webhook secret, such as whsec_sandbox.")
     now = _time(given["time"].strip())
     views = [
-        taken_apart(body, header, (("the secret", secret),), (("", now),))
+        (body, taken_apart(body, header, (("the secret", secret),), now))
         for body in _bodies(given["body"], given["encoding"])
     ]
-    return next((view for view in views if view.verdicts[0].diagnosis.verified), views[0])
+    return next((each for each in views if each[1].diagnosis.verified), views[0])
 
 
 def _bodies(text: str, encoding: str) -> Iterator[bytes]:

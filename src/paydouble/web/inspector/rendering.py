@@ -181,6 +181,11 @@ class Body:
         return "" if sent == self.text else sent
 
     @property
+    def exact(self) -> bool:
+        """Return whether a text has all the bytes: `as_sent`, or `text` without one."""
+        return self.kind != "hex" and not self.cut and is_visible(self._content.decode())
+
+    @property
     def hex(self) -> str:
         """Return the first bytes as a hex dump, unless `text` is one."""
         return "" if self.kind == "hex" else hex_dump(self._content[:LONGEST_DUMP])
@@ -199,6 +204,11 @@ def shown_body(content: bytes) -> Body:
 def visible(text: str) -> str:
     """Return a text with its control characters and direction controls escaped; line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def is_visible(text: str) -> bool:
+    """Return whether a text is shown as it is, without an escape."""
+    return visible(text) == text
 
 
 def hex_dump(content: bytes, first: int = 0) -> str:

@@ -28,14 +28,6 @@ class Digest(NamedTuple):
     secret: str
 
 
-class Verdict(NamedTuple):
-    """Whether a signature verifies at a time (Unix seconds), and why not."""
-
-    label: str
-    at: int
-    diagnosis: Diagnosis
-
-
 @dataclass(frozen=True, slots=True)
 class SignatureView:
     """Everything that a page shows of a signature."""
@@ -49,34 +41,28 @@ class SignatureView:
     digests: tuple[Digest, ...]
     expected: str
     """What the `v1` must be for these bytes, this time and the first secret."""
-    verdicts: tuple[Verdict, ...]
+    diagnosis: Diagnosis
+    """Whether it verifies with the first secret, and why not."""
 
 
 def taken_apart(
     body: bytes,
     header: str | None,
     secrets: Sequence[tuple[str, str]],
-    times: Sequence[tuple[str, int]],
+    at: int,
     *,
     name: str = DEFAULT_HEADER_NAME,
 ) -> SignatureView:
     """Take a signature apart.
 
     `header` is the value, or the whole line, or None. `secrets` are labels and secrets, the one to verify with first;
-    `times` are labels and times in Unix seconds, for each of which there is a verdict.
+    `at` is the time of receipt in Unix seconds.
     """
-    verdicts: list[Verdict] = []
-    for label, at in times:
-        diagnosis = diagnose(body, header, secrets[0][1], now=at, header_name=name)
-        if verdicts and verdicts[-1].diagnosis == diagnosis:
-            verdicts[-1] = verdicts[-1]._replace(label=f"{verdicts[-1].label} and {label.lower()}")
-        else:
-            verdicts.append(Verdict(label, at, diagnosis))
-    value = (header or "").rpartition(":")[2].strip()
+    diagnosis = diagnose(body, header, secrets[0][1], now=at, header_name=name)
     try:
-        timestamp, digests = parse_header(value)
+        timestamp, digests = parse_header(value_of(header))
     except SignatureError as error:
-        return SignatureView(header or "", str(error), "", None, (), "", tuple(verdicts))
+        return SignatureView(header or "", str(error), "", None, (), "", diagnosis)
     made = [(label, mac(body, to_bytes(secret), timestamp).hex()) for label, secret in secrets if secret.strip()]
     whose = tuple(
         Digest(each, next((label for label, digest in made if hmac.compare_digest(digest, _ascii(each))), ""))
@@ -84,7 +70,18 @@ def taken_apart(
     )
     seconds = int(timestamp)
     shown = seconds * 1000 if seconds <= _LAST_SECOND else None
-    return SignatureView(header or "", "", timestamp, shown, whose, made[0][1] if made else "", tuple(verdicts))
+    return SignatureView(header or "", "", timestamp, shown, whose, made[0][1] if made else "", diagnosis)
+
+
+def value_of(header: str | None) -> str:
+    """Return the value of a header that was given as such or as a whole line."""
+    return (header or "").rpartition(":")[2].strip()
+
+
+def fits(body: bytes, timestamp: str, digests: Sequence[str], secret: str) -> bool:
+    """Return whether one of a header's `v1` was made with a secret, for these bytes and this time."""
+    made = mac(body, to_bytes(secret), timestamp).hex()
+    return any(hmac.compare_digest(made, _ascii(each)) for each in digests)
 
 
 def _ascii(text: str) -> str:

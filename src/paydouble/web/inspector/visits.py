@@ -141,9 +141,9 @@ def delivery_url(sandbox: str, delivery: str) -> str:
     return path("sandboxes", sandbox, "deliveries", delivery)
 
 
-def doctor_url() -> str:
-    """Return the URL of the page that says why a signature does not verify."""
-    return path("signature")
+def doctor_url(**query: str) -> str:
+    """Return the URL of the page that says why a signature does not verify; `query` names an attempt to check."""
+    return path("signature", **query)
 
 
 LOGIN: Final = path("login")
