@@ -275,6 +275,9 @@ times a second, so that requests cost no more while somebody watches. A browser'
 request, so the number may also be the parameter `after`. The first event is `open` with `run`, which another start of the server
 changes, and `newest`; `deleted` names a sandbox that is no more.
 
+Where a control token is set, a browser that is logged in at the inspector can follow both streams without it: an `EventSource` of a page
+of the same origin sends the cookie of the login. No other control call takes that cookie.
+
 ## Metrics
 
 `GET /metrics` is Prometheus text, with the extra `paydouble[metrics]`: sandboxes, and for each of them requests, attempts,

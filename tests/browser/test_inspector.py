@@ -20,6 +20,12 @@ HIDE = """hidden => {
   document.dispatchEvent(new Event('visibilitychange'));
 }"""
 
+FIRST_EVENT = """url => new Promise((done, fail) => {
+  const source = new EventSource(url);
+  source.addEventListener('open', event => { if (event.data) { source.close(); done(JSON.parse(event.data).run); } });
+  source.addEventListener('error', fail);
+})"""
+
 
 def home(client: Client, query: str = "") -> str:
     """Return the URL of the inbox."""
@@ -248,7 +254,7 @@ async def test_hostile_text_stays_text(client: Client, window: Window) -> None:
 
 
 async def test_the_login_leads_on(browser: Browser) -> None:
-    """With the token a browser sees the page that it asked for, and a logout ends that."""
+    """With the token a browser sees the page that it asked for and follows the stream, and a logout ends that."""
     async with running(ServerOptions(port=0, control_token="t0ken")) as client, chromium.window(browser) as window:
         await window.page.goto(home(client, "?show=failed"))
         await window.page.fill("#token", "wrong")
@@ -258,6 +264,7 @@ async def test_the_login_leads_on(browser: Browser) -> None:
         await window.page.press("#token", "Enter")
         await window.page.wait_for_url(home(client, "?show=failed"))
         await window.says("#live", "Live")
+        assert await window.page.evaluate(FIRST_EVENT, "/_paydouble/stream") == client.server.host.everything.run
         await window.page.get_by_role("button", name="Log out").click()
         await window.says("h1", "Log in")
 

@@ -12,7 +12,7 @@ from servers import Client, running
 
 from paydouble.runtime.wall import wall_ms
 from paydouble.server import ServerOptions
-from paydouble.web.inspector.sessions import COOKIE, LIFETIME_SECONDS, Sessions
+from paydouble.web.sessions import COOKIE, LIFETIME_SECONDS, Sessions
 
 TOKEN = "a token with ünusual characters"
 LOGIN = "/_paydouble/inspector/login"
@@ -49,14 +49,57 @@ async def test_a_wrong_token_is_refused(browser: Browser) -> None:
 
 
 async def test_the_cookie_is_no_token_and_is_kept_from_scripts_and_other_sites(browser: Browser) -> None:
-    """The cookie is `HttpOnly` and `SameSite=Strict`; the control API does not take it."""
+    """The cookie is `HttpOnly` and `SameSite=Strict`, and does not contain the token."""
     seen = await browser.send(LOGIN, {"token": TOKEN, "back": HOME}, follow=False)
     morsel = SimpleCookie(seen.headers["Set-Cookie"])[COOKIE]
 
     assert TOKEN not in seen.headers["Set-Cookie"]
     assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "Strict", "/_paydouble/")
     assert morsel["secure"] == ""
-    assert (await browser.client.call("GET", "/_paydouble/sandboxes")).status == 401
+
+
+async def cookies_of(browser: Browser) -> dict[str, str]:
+    """Log in, and return the header with the cookie."""
+    await browser.send(LOGIN, {"token": TOKEN})
+    return {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+
+
+@pytest.mark.parametrize("path", ["/_paydouble/stream", "/_paydouble/sandboxes/default/stream"])
+async def test_a_browser_that_is_logged_in_follows_the_streams(browser: Browser, path: str) -> None:
+    """An `EventSource` cannot send the token; it sends the cookie of the login."""
+    call = browser.client.call
+    assert (await call("HEAD", path)).status == 401
+    cookie = await cookies_of(browser)
+
+    async with browser.client.session.get(f"{browser.origin}{path}", headers=cookie) as response:
+        assert (response.status, response.content_type) == (200, "text/event-stream")
+    assert (await call("HEAD", path, headers={**cookie, "Origin": browser.origin})).status == 200
+    await browser.send(LOGOUT, {})
+    assert (await call("HEAD", path, headers=cookie)).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/sandboxes", {}),
+        ("POST", "/sandboxes", {}),
+        ("POST", "/stream", {}),
+        ("GET", "/nothing", {}),
+        ("HEAD", "/stream", {"Sec-Fetch-Site": "same-site"}),
+        ("HEAD", "/stream", {"Sec-Fetch-Site": "cross-site"}),
+        ("HEAD", "/stream", {"Origin": "http://127.0.0.1:1"}),
+        ("HEAD", "/stream", {"Cookie": f"{COOKIE}=1.2.3"}),
+    ],
+)
+async def test_the_cookie_allows_nothing_else(
+    browser: Browser, method: str, path: str, headers: dict[str, str]
+) -> None:
+    """No other control call takes it, and none from a page of another origin."""
+    cookie = await cookies_of(browser)
+
+    answer = await browser.client.call(method, f"/_paydouble{path}", headers={**cookie, **headers})
+
+    assert answer.status in {401, 403}
 
 
 async def test_the_cookie_is_for_https_only_where_there_is_https() -> None:
@@ -93,7 +136,7 @@ async def test_a_session_expires(browser: Browser, monkeypatch: pytest.MonkeyPat
     """A browser that was left alone for a day has to log in again."""
     await browser.send(LOGIN, {"token": TOKEN})
     later = wall_ms() + LIFETIME_SECONDS * 1000
-    monkeypatch.setattr("paydouble.web.inspector.sessions.wall_ms", lambda: later)
+    monkeypatch.setattr("paydouble.web.sessions.wall_ms", lambda: later)
 
     assert (await browser.open()).url.startswith(browser.origin + LOGIN)
 

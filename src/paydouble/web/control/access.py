@@ -1,5 +1,7 @@
 """Who may make control calls: a token is checked, and requests that a foreign page has started are refused.
 
+A browser's `EventSource` cannot send the token. So a stream also takes the cookie of the inspector's login.
+
 Against DNS rebinding the `Host` of a control call must be an address literal, a single-label name (`localhost`, a
 compose or CI service name), `host.docker.internal`, or a name that was configured; and a request from a page of
 another origin is refused.
@@ -8,12 +10,14 @@ another origin is refused.
 from __future__ import annotations
 
 import hmac
+from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from paydouble.web.addresses import Addresses
 from paydouble.web.control.replies import ControlError
+from paydouble.web.sessions import Sessions
 
 
 class Access:
@@ -23,16 +27,18 @@ class Access:
         """Require a token, unless it is None, and one of the server's own host names."""
         self._token = token
         self._addresses = addresses
+        self.sessions: Final = Sessions(token)
+        """The browsers that are logged in at the inspector."""
 
-    @property
-    def token(self) -> str | None:
-        """Return the token that is required, or None."""
-        return self._token
+    def check(self, request: web.BaseRequest, *, open_to_all: bool = False, takes_login: bool = False) -> None:
+        """Raise `ControlError` for a call that is not allowed.
 
-    def check(self, request: web.BaseRequest, *, open_to_all: bool = False) -> None:
-        """Raise `ControlError` for a call that is not allowed; with `open_to_all` no token is needed."""
+        With `open_to_all` no token is needed. With `takes_login` none is needed by a browser that is logged in.
+        """
         self.check_origin(request)
         if self._token is None or open_to_all:
+            return
+        if takes_login and is_same_origin(request) and self.sessions.holds(request):
             return
         given = request.headers.get("Authorization", "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self._token}".encode()):
@@ -49,6 +55,11 @@ class Access:
         origin = request.headers.get("Origin")
         if origin is not None and _authority(origin) != host.lower():
             raise ControlError(403, "foreign_origin", f"Origin {origin[:100]!r} may not make control calls here.")
+
+
+def is_same_origin(request: web.BaseRequest) -> bool:
+    """Return whether the browser says that a page of this server, or its user, has made a request."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") in {"same-origin", "none"}
 
 
 def _authority(origin: str) -> str:

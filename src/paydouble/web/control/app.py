@@ -80,7 +80,12 @@ class Control:
                     return await answer(request, target, query)
             page = self._pages(method, target, request.headers.get("Authorization"), reached.api)
             found = _found(self._routes, method, target)
-            self._access.check(request, open_to_all=page is not None or (found is not None and found[0].open_to_all))
+            row = None if found is None else found[0]
+            self._access.check(
+                request,
+                open_to_all=page is not None or (row is not None and row.open_to_all),
+                takes_login=row is not None and row.takes_login,
+            )
             if page is not None:
                 return page
             if found is None:

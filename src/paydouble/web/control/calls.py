@@ -115,6 +115,8 @@ class ControlRoute(NamedTuple):
     media: str = "application/json"
     """The media type of the answer."""
     open_to_all: bool = False
+    takes_login: bool = False
+    """Whether a browser that is logged in at the inspector can make it without the token."""
 
 
 class Noun(NamedTuple):

@@ -26,6 +26,7 @@ TICK_SECONDS: Final = 0.25
 """How often a stream over all sandboxes looks for something new. Nothing tells it, so that requests cost no more."""
 _SERVER: Final = {"Server": "paydouble"}
 _MOST_AT_ONCE: Final = 1_000
+_LOGIN: Final = "A browser that is logged in at the inspector can follow it without the token."
 
 
 async def follow(call: ControlCall) -> web.StreamResponse:
@@ -167,6 +168,7 @@ NOUN: Final = Noun(
             TEXT,
             queries=("after",),
             media="text/event-stream",
+            takes_login=True,
             advice=(
                 "The events of every sandbox's own stream, with the member `sandbox` in front, and their own numbers "
                 f"in one order for the whole server. They come at most {round(1 / TICK_SECONDS)} times a second. The "
@@ -174,7 +176,7 @@ NOUN: Final = Noun(
                 "the latest number. `deleted` says that a sandbox was deleted. With `after` or `Last-Event-ID` the "
                 "stream goes on after that number (0: all that is kept); `gap` has the count of what is no longer "
                 "kept, which includes what happened in deleted sandboxes. A number that is higher than `newest` is "
-                "from before a start of the server, and means 0."
+                f"from before a start of the server, and means 0. {_LOGIN}"
             ),
         ),
         Row(
@@ -185,11 +187,12 @@ NOUN: Final = Noun(
             follow,
             TEXT,
             media="text/event-stream",
+            takes_login=True,
             advice=(
                 "Each event has the number of what happened as its `id` and its kind as its `event`: "
                 f"{', '.join(KINDS[:-1])} or {KINDS[-1]}. With `Last-Event-ID` it "
                 "goes on after that number (0: all that is kept); an event `gap` has the count of what "
-                "is no longer kept. The stream ends with the sandbox."
+                f"is no longer kept. The stream ends with the sandbox. {_LOGIN}"
             ),
         ),
     ),

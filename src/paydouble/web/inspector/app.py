@@ -16,13 +16,12 @@ from paydouble.runtime.host import Host
 from paydouble.version import __version__
 from paydouble.web.addresses import CONTROL_PREFIX, HOME, PAGES, Addresses
 from paydouble.web.bodies import read_body
-from paydouble.web.control.access import Access
+from paydouble.web.control.access import Access, is_same_origin
 from paydouble.web.control.replies import ControlError
 from paydouble.web.inspector.live import Streams
 from paydouble.web.inspector.login import Login
 from paydouble.web.inspector.rendering import HEADERS, render, respond, static
 from paydouble.web.inspector.routes import NAVIGATION, ROUTES
-from paydouble.web.inspector.sessions import Sessions
 from paydouble.web.inspector.visits import (
     LOGIN,
     LOGOUT,
@@ -54,7 +53,7 @@ class Inspector:
         self._host = host
         self._access = access
         self._addresses = addresses
-        self._sessions = Sessions(access.token)
+        self._sessions = access.sessions
 
     @cached_property
     def _routes(self) -> Routes[PageRoute]:
@@ -95,7 +94,7 @@ class Inspector:
             return self._lead_to_login(request, target, query)
         form: dict[str, str] = {}
         if method == "POST":
-            if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+            if not is_same_origin(request):
                 raise Refused(403, "This is refused", "A page of another site may not do anything here.")
             form = await self._form(request)
         reached = self._addresses.reached(request.headers, request.remote, at_control=True)

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from paydouble.web.addresses import HOME, PAGES
-from paydouble.web.inspector.sessions import Sessions
 from paydouble.web.inspector.visits import LOGIN, Page, Shown, Visit, home, see
+from paydouble.web.sessions import Sessions
 
 
 class Login:
