@@ -30,6 +30,7 @@ from paydouble.yamlfile.schema import attribute_docs, written
 from reference_adapter import adapter_page
 from reference_assumptions import assumptions_section, link
 from reference_cli import command_line_page
+from reference_conformance import clauses_page, merchant_file_page
 from reference_errors import errors_page
 from reference_faults import faults_page
 from reference_scenarios import scenarios_page
@@ -350,6 +351,8 @@ def main() -> int:
     stale = []
     for path, text in {
         PAGES / "adapter.md": adapter_page(),
+        PAGES / "clauses.md": clauses_page(),
+        PAGES / "merchant-file.md": merchant_file_page(),
         PAGES / "command-line.md": command_line_page(),
         PAGES / "errors.md": errors_page(),
         PAGES / "settings.md": settings_page(),

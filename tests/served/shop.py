@@ -26,8 +26,8 @@ from typing import Any
 PORT, FILE = int(sys.argv[1]), Path(sys.argv[2])
 KEY_SECONDS = 23 * 3600
 ENDED = {"failed", "cancelled"}
-RANKS = ("created", "needs_response", "pending", "under_review", "processing", "succeeded", "failed", "cancelled")
-RANK = {status: number // 2 for number, status in enumerate(RANKS)} | dict.fromkeys(("won", "lost", "accepted"), 9)
+RANKS = ("created", "needs_response", "pending", "under_review", "processing", "failed", "cancelled", "succeeded")
+RANK = {status: number for number, status in enumerate(RANKS)} | dict.fromkeys(("won", "lost", "accepted"), 9)
 Order = dict[str, Any]
 
 config: dict[str, Any] = {}
@@ -240,21 +240,23 @@ def reconcile() -> None:
 # Webhooks
 
 
-def is_signed(header: str, body: bytes) -> bool:
-    """Return whether a header signs a body, now."""
+def refusal(header: str, body: bytes) -> int:
+    """Return the status with which a webhook is refused: 400 for its header or its age, 401 for its digest; else 0."""
     parts = [part.partition("=") for part in header.split(",")]
     at = next((value for name, _, value in parts if name == "t"), "")
-    if not (at.isascii() and at.isdecimal()) or abs(now() - int(at)) > 300:
-        return False
+    digests = [value for name, _, value in parts if name == "v1" and value]
+    if not (at.isascii() and at.isdecimal() and len(at) < 20 and digests) or abs(now() - int(at)) > 300:
+        return 400
     expected = hmac.new(config["webhook_secret"].encode(), at.encode() + b"." + body, hashlib.sha256).hexdigest()
-    digests = [value for name, _, value in parts if name == "v1"]
-    return any(hmac.compare_digest(expected.encode(), each.encode("utf-8", "replace")) for each in digests)
+    good = any(hmac.compare_digest(expected.encode(), each.encode("utf-8", "replace")) for each in digests)
+    return 0 if good else 401
 
 
 def receive(header: str, body: bytes) -> int:
     """Take a webhook; returns the status of the answer."""
-    if config.get("mistake") != "believes everybody" and not is_signed(header, body):
-        return 401
+    refused = 0 if config.get("mistake") == "believes everybody" else refusal(header, body)
+    if refused:
+        return refused
     try:
         event = json.loads(body, parse_float=Decimal)
         shown, kind = event["data"]["object"], event["type"].partition(".")[0]
@@ -262,11 +264,13 @@ def receive(header: str, body: bytes) -> int:
             return 200
         if kind == "pay-in":
             order = orders.get(shown.get("external_identifier"))
+            if order is not None and shown["currency"] != order["currency"]:
+                return 200
         elif kind == "dispute":
             order = next((each for each in orders.values() if shown.get("payin_id") in each["objects"]), None)
         else:
             order = None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return 400
     if order is not None:
         seen.append(event["id"])

@@ -1,6 +1,7 @@
-"""`paydouble conformance`: a file that says how to reach a shop, and what is wrong with it.
+"""`paydouble conformance`: a file that says how to reach a shop, and what is wrong with the file or the shop.
 
-Exit statuses: 0 done or right, 1 a call does not work, 2 unusable arguments or an unusable file.
+Exit statuses: 0 done or right, 1 a call does not work or a clause is broken, 2 unusable arguments or an unusable file,
+3 what was asked for cannot be tested, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,17 +9,21 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from paydouble.cli.options import SEED
 from paydouble.cli.terminal import Terminal, count, say, say_exactly
 from paydouble.conformance.starting import FRAMEWORKS, starting_file
 from paydouble.core.errors import UsageError
 
+_OUT: Final = click.Path(path_type=Path, dir_okay=False)
+
 
 @click.group()
 def conformance() -> None:
-    """Say in a file how your shop is reached, in whatever language it is, and try the file."""
+    """Say in a file how your shop is reached, in whatever language it is, try the file, and test the shop."""
 
 
 @conformance.command(short_help="Write a commented merchant.yaml.")
@@ -79,3 +84,20 @@ def doctor(path: Path, no_color: bool) -> None:
         terminal.say(terminal.red(f"{terminal.bad} {count(wrong, 'call')} of {path} did not work as expected."))
         sys.exit(1)
     terminal.say(terminal.green(f"{terminal.good} The shop can be driven and read by {path}."))
+
+
+@conformance.command(short_help="Test a shop against the clauses.")
+@click.argument("path", type=click.Path(path_type=Path), default="merchant.yaml")
+@click.option("--only", metavar="CLAUSES", help="Play these alone: W1, C2.2.")
+@click.option("--strict", is_flag=True, help="Fail for a broken recommendation (S) too.")
+@click.option("--seed", type=SEED, help="Of all identifiers; the same seed sends the same bytes. Random without it.")
+@click.option("--html", type=_OUT, help="Write the findings into one HTML file.")
+@click.option("--json", "json_path", type=_OUT, help="Write the results as JSON, in the order in which to fix them.")
+@click.option("--junit", type=_OUT, help="Write the results as JUnit XML.")
+@click.option("--expected", type=click.Path(path_type=Path, dir_okay=False), help="A YAML file of known failures.")
+@click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
+def merchant(path: Path, **options: Any) -> None:  # noqa: ANN401 - those above
+    """Play each clause against your shop, and say which ones it breaks. PATH is a merchant.yaml."""
+    from paydouble.cli.conformance_run import Options, run
+
+    sys.exit(run(path, Options(**options)))

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from paydouble.conformance.calling import CallFailed, Outcome, perform
-from paydouble.conformance.merchant_file import AnyCall, MerchantFile, read_merchant
+from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, read_merchant
 from paydouble.conformance.process import ShopProcess
+from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
 
@@ -22,7 +23,7 @@ class FileMerchant(Merchant):
     """Base of the adapters of merchant files; `merchant_of` makes one."""
 
     served: ClassVar[bool] = True
-    file: ClassVar[MerchantFile]
+    driver: ClassVar[Driver]
     folder: ClassVar[Path]
     process: ClassVar[ShopProcess | None] = None
     """The shop's process, one for all plays, where the file says how it is started."""
@@ -31,7 +32,11 @@ class FileMerchant(Merchant):
         """Start the shop if it is not running, or empty it. `CallFailed` when that is not possible."""
         super().__init__(service)
         self._currencies: dict[str, str] = {}
-        driver = self.file.driver
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Start the shop if it is not running or cannot be emptied, and empty it."""
+        driver = self.driver
         if self.process is not None and (driver.reset is None or not self.process.running):
             self.process.start(self._service_values())
         if driver.reset is not None:
@@ -40,46 +45,46 @@ class FileMerchant(Merchant):
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
         """Place an order."""
         self._currencies[order_id] = currency
-        self._done(self.file.driver.place_order, order=order_id, **_money(amount, currency))
+        self._done(self.driver.place_order, order=order_id, **_money(amount, currency))
 
     def pay(self, order_id: str) -> None:
         """Click the pay button; a shop that shows its customer an error has not failed."""
-        self._shown(self.file.driver.pay, order_id)
+        self._shown(self.driver.pay, order_id)
 
     def retry(self, order_id: str) -> None:
         """Click again."""
-        self._shown(self.file.driver.retry or self.file.driver.pay, order_id)
+        self._shown(self.driver.retry or self.driver.pay, order_id)
 
     def customer_returns(self, order_id: str) -> None:
         """Show the page after the payment."""
-        if self.file.driver.customer_returns is not None:
-            self._shown(self.file.driver.customer_returns, order_id)
+        if self.driver.customer_returns is not None:
+            self._shown(self.driver.customer_returns, order_id)
 
     def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
         """Refund an amount; `Refused` for an answer of 4xx."""
-        if self.file.driver.refund is None:
+        if self.driver.refund is None:
             return
         currency = self._currencies[order_id]
-        answer = self._ask(self.file.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency))
+        answer = self._ask(self.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency))
         if answer.status in _REFUSALS:
             raise Refused(answer.answer)
         _check(answer)
 
     def tick(self) -> None:
         """Run the background jobs."""
-        if self.file.driver.tick is not None:
-            self._done(self.file.driver.tick)
+        if self.driver.tick is not None:
+            self._done(self.driver.tick)
 
     def restart(self) -> None:
         """Kill the shop's process and start it again."""
-        if self.file.driver.restart is not None:
-            self._done(self.file.driver.restart)
+        if self.driver.restart is not None:
+            self._done(self.driver.restart)
         elif self.process is not None:
             self.process.start(self._service_values())
 
     def order_status(self, order_id: str) -> str:
         """Return the status that the shop's books show."""
-        order = self.file.driver.order
+        order = self.driver.order
         answer = self._order(order_id)
         word = str(answer.at(order.status))
         status = order.words.get(word, word)
@@ -92,12 +97,12 @@ class FileMerchant(Merchant):
 
     def shipments(self, order_id: str) -> int | None:
         """Return how often the order was fulfilled."""
-        pointer = self.file.driver.order.shipments
+        pointer = self.driver.order.shipments
         return None if pointer is None else _whole(self._order(order_id), pointer)
 
     def balance(self, order_id: str) -> Decimal | None:
         """Return the money that is left of the order."""
-        pointer = self.file.driver.order.balance
+        pointer = self.driver.order.balance
         if pointer is None:
             return None
         answer = self._order(order_id)
@@ -109,14 +114,19 @@ class FileMerchant(Merchant):
 
     def effects(self, order_id: str) -> Mapping[str, int]:
         """Return how often each effect has happened."""
-        pointers = self.file.driver.order.effects
+        pointers = self.driver.order.effects
         if not pointers:
             return MappingProxyType({})
         answer = self._order(order_id)
         return {name: _whole(answer, pointer) for name, pointer in pointers.items()}
 
+    def request_id(self, order_id: str) -> str | None:
+        """Return the request_id that the books keep of the latest error, if the file says where."""
+        pointer = self.driver.order.request_id
+        return None if pointer is None else self._order(order_id).at(pointer)
+
     def _order(self, order_id: str) -> Outcome:
-        answer = self._ask(self.file.driver.order, order=order_id)
+        answer = self._ask(self.driver.order, order=order_id)
         _check(answer)
         return answer
 
@@ -151,8 +161,13 @@ def merchant_of(path: str | Path) -> type[FileMerchant]:
 def adapter_of(file: MerchantFile, folder: Path) -> type[FileMerchant]:
     """Return the adapter of a merchant file that was read; commands run in `folder`."""
     driver = file.driver
+    if driver is None:
+        raise UsageError(
+            f"{file.name} has no driver; say in its file how the shop is driven, or only webhooks can be tested"
+        )
     members: dict[str, Any] = {
-        "file": file,
+        "driver": driver,
+        "service_port": file.service.port,
         "folder": folder,
         "receiver_url": file.webhook.url,
         "follows_time": _uses_clock(file),

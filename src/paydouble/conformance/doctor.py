@@ -103,7 +103,7 @@ def examine(file: MerchantFile, folder: Path) -> Iterator[Check]:
 
 
 def _examine(adapter: type[Recorder], file: MerchantFile) -> Iterator[Check]:
-    driver = file.driver
+    driver = adapter.driver
     try:
         play = Play(adapter)
     except (AdapterMisfit, CallFailed) as error:
@@ -123,7 +123,7 @@ def _examine(adapter: type[Recorder], file: MerchantFile) -> Iterator[Check]:
 
 
 def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator[Check]:
-    driver = file.driver
+    driver = adapter.driver
     if file.start is not None:
         yield Check("start", ok=True, expected=file.start.ready, sent=" ".join(file.start.command), answer="ready")
     if driver.reset is not None:
@@ -140,7 +140,7 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
         play.wait("10s")
     yield _webhooks(play, file)
     yield _books(adapter, play, "after the webhooks", ("paid",))
-    yield from _numbers(adapter, file)
+    yield from _numbers(adapter)
     for name, step in (("customer_returns", play.returns), ("refund", play.refund), ("restart", play.restart)):
         call = getattr(driver, name)
         if call is not None:
@@ -165,11 +165,11 @@ def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
 def _books(adapter: type[Recorder], play: Play, when: str, wanted: tuple[str, ...]) -> Check:
     with suppress(MerchantBug, CallFailed):
         play.status()
-    used = adapter.latest(adapter.file.driver.order)
+    used = adapter.latest(adapter.driver.order)
     name, expected = f"order {when}", " or ".join(wanted)
     if used is None or used.outcome is None:
         return Check(name, ok=False, expected=expected, sent="", answer="" if used is None else used.problem)
-    order = adapter.file.driver.order
+    order = adapter.driver.order
     try:
         word = str(used.outcome.at(order.status))
     except CallFailed as failed:
@@ -207,9 +207,9 @@ def _webhooks(play: Play, file: MerchantFile) -> Check:
     return Check("webhook", ok=good, expected="2xx", sent=sent, answer=", ".join(dict.fromkeys(said)))
 
 
-def _numbers(adapter: type[Recorder], file: MerchantFile) -> Iterator[Check]:
+def _numbers(adapter: type[Recorder]) -> Iterator[Check]:
     """Yield the checks of the other values that are read from the books."""
-    order = file.driver.order
+    order = adapter.driver.order
     used = adapter.latest(order)
     named = {"shipments": order.shipments, "balance": order.balance, **order.effects}
     for name, pointer in named.items():

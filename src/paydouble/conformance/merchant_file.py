@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from paydouble.config import Duration
-from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, problems
+from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME, problems
 from paydouble.core.durations import parse_duration
 from paydouble.scenarios.model import NAME_PATTERN
 from paydouble.stateful.merchant import STATUSES
@@ -125,6 +125,8 @@ class OrderCall(AnyCall):
     """Where the money is that is left of the order: paid, minus refunds and lost disputes."""
     effects: dict[str, Pointer] = Field(default_factory=dict)
     """Where the number of times is that each effect has happened that may happen once: mails, stock, points."""
+    request_id: Pointer | None = None
+    """Where the request_id of the service's latest error about the order is."""
     words: dict[str, Status] = Field(default_factory=dict)
     """The shop's words for a status → ours."""
 
@@ -153,6 +155,8 @@ class Driver(FileModel):
     """Empty the shop. When it is missing, the shop is started again for each play."""
     restart: Annotated[DriverCall, contains()] | None = None
     """Kill the shop's process and start it again. When it is missing and there is `start`, this is done by itself."""
+    set_time: Annotated[DriverCall, contains(TIME)] | None = None
+    """Set the clock that the shop's own code reads. Without it, nothing that takes a day is tested."""
 
 
 class WebhookTarget(FileModel):
@@ -160,6 +164,19 @@ class WebhookTarget(FileModel):
 
     url: Url
     """The URL of the shop's receiver."""
+
+
+class Service(FileModel):
+    """Fixed values of the payment service, for a shop that is running already."""
+
+    port: int = Field(0, ge=0, le=65535)
+    """The port on 127.0.0.1 at which the service listens; 0 takes a free one."""
+    business_key: str | None = Field(None, min_length=1, max_length=200)
+    """The name for HTTP Basic that the shop has."""
+    business_secret: str | None = Field(None, min_length=1, max_length=200)
+    """The password for HTTP Basic that the shop has."""
+    webhook_secret: str | None = Field(None, min_length=1, max_length=200)
+    """The secret with which the shop verifies webhooks."""
 
 
 class Start(FileModel):
@@ -184,8 +201,10 @@ class MerchantFile(FileModel):
     """Where the shop receives webhooks."""
     start: Start | None = None
     """How the shop is started; when it is missing, the shop is running already."""
-    driver: Driver
-    """How the shop is driven."""
+    service: Service = Field(default_factory=Service)
+    """Fixed values of the payment service, for a shop that is running already and knows them."""
+    driver: Driver | None = None
+    """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
 
 
 def committed() -> dict[str, Any]:

@@ -33,6 +33,12 @@ MONEY: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 REFUND: Final[Mapping[str, str]] = MappingProxyType({"refund": "the id of the refund; the same id is the same refund"})
+TIME: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "now": "the time as ISO 8601 in UTC: 2026-01-01T00:00:00.000Z",
+        "unix": "the time in whole Unix seconds, as a number",
+    }
+)
 _PARTS: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 

@@ -1,0 +1,149 @@
+"""The clauses of conformance: played against a shop in a process of its own, and reported."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+from xml.etree import ElementTree as ET
+
+import pytest
+from described_shop import described_shop
+
+from paydouble.cli.main import run
+from paydouble.conformance.levels import FAMILIES
+from paydouble.conformance.run import CLAUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Change: TypeAlias = "Callable[[dict[str, Any]], object]"
+
+
+def _file(folder: Path, mistake: str = "", change: Change = lambda _: None) -> str:
+    document = described_shop(folder, mistake)
+    change(document)
+    path = folder / "merchant.yaml"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_every_clause_says_what_it_is() -> None:
+    """Each has a family, a title without a full stop, what it costs, how to fix it, and a story in a sentence."""
+    for name, clause in CLAUSES.items():
+        assert clause.id == name
+        assert clause.family in FAMILIES, name
+        assert clause.costs, name
+        assert clause.fix, name
+        assert clause.title[0].isupper(), name
+        assert not clause.title.endswith("."), name
+        assert clause.stimulus.endswith("."), name
+    assert list(FAMILIES) == list(dict.fromkeys(clause.family for clause in CLAUSES.values()))
+
+
+def test_a_correct_shop_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing that was asked for is broken, and a line for each family says so."""
+    path = _file(tmp_path)
+
+    assert run(["conformance", "merchant", path, "--only", "W1.1,W1.3,W2.5,W4.4,C2.2,C2.6,C7.4", "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "python-shop: 7 clauses, seed 3" in out
+    assert "  C2  idempotency keys          ✓✓" in out
+    assert "7 kept, 0 broken, 0 not tested" in out
+
+
+def test_a_broken_clause_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each report says what was seen, what it costs, and how to play it alone."""
+    path = _file(tmp_path, "believes everybody")
+    outputs = [str(tmp_path / name) for name in ("out.html", "out.json", "out.xml")]
+    options = ["--html", outputs[0], "--json", outputs[1], "--junit", outputs[2]]
+
+    assert run(["conformance", "merchant", path, "--only", "W1.2,W3.1,W8.3", "--seed", "5", *options]) == 1
+    out = capsys.readouterr().out
+    assert "✗ W1.2 M  An event without a signature has no effect" in out
+    assert re.search(r"seen +after a forged success with no signature header: status paid,", out)
+    assert f"alone     paydouble conformance merchant {path} --only W1.2 --seed 5" in out
+    assert "W8.3: the merchant file lacks driver.refund" in out
+    assert "1 kept, 1 broken (1 M), 1 not tested" in out
+    assert max(len(line) for line in out.splitlines() if path not in line and str(tmp_path) not in line) <= 80
+    page = (tmp_path / "out.html").read_text()
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=.https?:", page.split("<iframe")[0])
+    assert page.count("<iframe") == 1
+    assert "a forged pay-in.succeeded: no signature header" in page
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert [each["verdict"] for each in document["clauses"]] == ["broken", "kept", "not_tested"]
+    assert any(each["sent"].startswith("POST /webhooks HTTP/1.1") for each in document["clauses"][0]["exchanges"])
+    suite = ET.parse(tmp_path / "out.xml").getroot()  # noqa: S314 - our own file
+    assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "3",
+        "failures": "1",
+        "skipped": "1",
+    }
+
+
+def test_what_was_asked_for_and_not_tested_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit status is 3, and the reason is said."""
+    assert run(["conformance", "merchant", _file(tmp_path), "--only", "W7.1"]) == 3
+    assert "W7.1: the merchant file lacks a webhook.url that begins with https" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_known_failures_pass_until_they_are_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A known failure does not fail the run; one that is kept does, and has to be removed from the file."""
+    known = tmp_path / "known.yaml"
+    known.write_text("known:\n  W1.2: the gateway verifies\n")
+    path = _file(tmp_path, "believes everybody")
+
+    assert run(["conformance", "merchant", path, "--only", "W1.2", "--expected", str(known)]) == 0
+    assert "known     the gateway verifies" in capsys.readouterr().out
+    path = _file(tmp_path)
+    assert run(["conformance", "merchant", path, "--only", "W1.2", "--expected", str(known)]) == 1
+    assert "W1.2 is kept, and the file of known failures says broken" in capsys.readouterr().out
+    known.write_text("known:\n  W1.22: why\n")
+    assert run(["conformance", "merchant", path, "--expected", str(known)]) == 2
+    assert "'W1.22' is not a clause; did you mean 'W1.2'?" in capsys.readouterr().err
+
+
+def test_a_clause_without_a_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a URL alone, headers and bodies are tried; what needs the books is not tested."""
+    path = _file(tmp_path, change=lambda document: [document.pop(name) for name in ("driver", "start")])
+
+    assert run(["conformance", "merchant", path, "--only", "W1"]) == 1
+    out = capsys.readouterr().out
+    assert "W1.12 M" in out
+    assert "no answer: Connection refused" in out
+    assert "the merchant file lacks driver, which says how the shop is driven" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--only", "W1.99"], "'W1.99' is not a clause; did you mean W1.9?"),
+        (["--html", "no/such/out.html"], "no/such/out.html cannot be written: there is no folder no/such"),
+        (["--expected", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are refused before anything is started."""
+    assert run(["conformance", "merchant", _file(tmp_path), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_shop_that_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One message says why, with what the shop has printed."""
+    path = _file(
+        tmp_path,
+        change=lambda document: document["start"].update(
+            command=[sys.executable, "-c", "raise SystemExit('no database')"]
+        ),
+    )
+
+    assert run(["conformance", "merchant", path]) == 3
+    out = capsys.readouterr().out
+    assert "no database" in out
+    assert f"Try its calls with: paydouble conformance doctor {path}" in out
+    assert "Traceback" not in out
