@@ -73,6 +73,24 @@ async def test_a_deposit_appears_without_a_reload(client: Client, window: Window
     await window.says(".empty", "Nothing has arrived yet")
 
 
+async def test_the_whole_row_opens_its_payment(client: Client, window: Window) -> None:
+    """With the mouse anywhere in it, in a new tab with the middle button; a selected text is left alone."""
+    box = await client.sandbox()
+    await box.deposit(external_identifier="order-17")
+    await live(window, home(client))
+    amount = window.page.locator("tbody .amount")
+    async with window.page.context.expect_page() as opened:
+        await amount.click(button="middle")
+    assert "/payments/" in (await opened.value).url
+    await window.page.evaluate("getSelection().selectAllChildren(document.querySelector('tbody .sandbox'))")
+    assert await amount.evaluate("each => { each.click(); return location.pathname; }") == "/_paydouble/"
+    await window.page.evaluate("getSelection().removeAllRanges()")
+    await amount.click()
+    await window.page.wait_for_url("**/payments/**")
+    await window.page.go_back()
+    assert await window.page.locator("tbody a, tbody button").count() == 1
+
+
 async def test_a_filter_survives_a_reload(client: Client, window: Window) -> None:
     """It is in the address, so a bookmark of it works too."""
     box = await client.sandbox()

@@ -225,12 +225,59 @@ async def test_a_second_payment_of_an_order_is_said(browser: Browser) -> None:
     seen = await browser.open()
     links = [f"/_paydouble/inspector/sandboxes/{box.id}/payments/{each['id']}" for each in (first, second)]
 
-    assert seen.text.count("another payment of the same order") == 1
+    assert seen.text.count("2 payments of this order") == 2
     for link, other in zip(links, reversed(links), strict=True):
         page = await browser.open(link)
         assert "Other payments of this order" in page.text
         assert other in page.html.links
         assert link not in page.html.links
+
+
+async def test_payments_of_one_order_are_shown_together(browser: Browser) -> None:
+    """By a filter of their own, and where a fault fired on one of them."""
+    box = await browser.client.sandbox()
+    fault = {"on": "api", "effect": {"type": "latency", "fixed": "1ms"}, "times": 1}
+    assert (await box.control("POST", "/faults", fault)).status == 201
+    pair = [(await box.deposit(external_identifier="order-17"))["id"] for _ in range(2)]
+    await box.deposit(external_identifier="order-18")
+
+    assert await shown(browser, "show=twice") == pair[::-1]
+    assert await shown(browser, "show=faults") == pair[::-1]
+    assert await shown(browser, "show=faults&q=order-18") == []
+    assert "status busy" in (await browser.open(f"{HOME}?show=twice")).html.source
+    for each in pair:
+        await box.control("POST", f"/pay-ins/{each}/transition", {"to": "succeeded", "force": True})
+    assert 'status bad">2 payments' in (await browser.open(f"{HOME}?show=twice")).html.source
+
+
+async def test_an_order_with_very_many_payments_is_shown(browser: Browser) -> None:
+    """A test suite may give all of its payments one order; the page of one names the newest of the others."""
+    box = await browser.client.sandbox()
+    made = [(await box.deposit(external_identifier="order-1"))["id"] for _ in range(23)]
+    assert "23 payments of this order" in (await browser.open()).text
+    for number, links in ((0, made[3:]), (22, made[3:22])):
+        seen = await browser.open(f"/_paydouble/inspector/sandboxes/{box.id}/payments/{made[number]}")
+        named = [link.rpartition("/")[2] for link in seen.html.links if "/payments/" in link]
+        assert [each for each in named if each in made] == links
+
+
+async def test_the_next_attempt_names_its_event(browser: Browser) -> None:
+    """If it is another one than that of the last attempt; and it has the time of day."""
+    async with receiving(status(200)) as receiver:
+        clock = {"mode": "manual", "start": "2026-01-01T23:59:50Z"}
+        box = await browser.client.sandbox(notification_url=receiver.url, clock=clock, scenario="abandoned")
+        await box.deposit()
+        assert "in 0" not in (await browser.open()).text
+        await box.advance(by="0s")
+        held = {"on": "webhooks", "effect": {"type": "delay", "fixed": "30s"}}
+        assert (await box.control("POST", "/faults", held)).status == 201
+        (pay_in,) = (await box.get("/pay-ins"))["items"]
+        await box.control("POST", f"/pay-ins/{pay_in['id']}/transition", {"to": "failed"})
+        seen = await browser.open()
+        page = await browser.open(f"/_paydouble/inspector/sandboxes/{box.id}/payments/{pay_in['id']}")
+
+    assert "200 pay-in.created in 30 s 2026-01-02 00:00:20 pay-in.failed" in seen.text
+    assert "next attempt in 30 s , at 2026-01-02 00:00:20 , of pay-in.failed" in page.text
 
 
 async def test_a_held_event_is_said(browser: Browser) -> None:

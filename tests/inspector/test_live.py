@@ -143,6 +143,21 @@ async def test_refused_requests_of_a_payment_arrive_in_their_filter(browser: Bro
         assert f"{box.id}/{request}" not in (await stream.next())["gone"]
 
 
+@pytest.mark.parametrize("show", ["", "twice", "faults"])
+async def test_a_second_payment_of_an_order_changes_the_first(browser: Browser, show: str) -> None:
+    """Both rows say that there are two, whatever the filter is."""
+    box = await browser.client.sandbox()
+    first = await box.deposit(external_identifier="order-17")
+    fault = {"on": "api", "effect": {"type": "latency", "fixed": "1ms"}}
+    assert (await box.control("POST", "/faults", fault)).status == 201
+    async with following(browser.client, f"after={await position_of(browser)}&show={show}") as stream:
+        second = await box.deposit(external_identifier="order-17")
+        message = await stream.until(lambda found: len(keys(found)) > 1)
+
+    assert keys(message) == [first["id"], second["id"]]
+    assert all("2 payments of this order" in html for _, _, html in message["rows"])
+
+
 async def test_a_stream_goes_on_where_it_ended(browser: Browser) -> None:
     """What happened in between comes with the next connection."""
     box = await browser.client.sandbox()

@@ -65,6 +65,35 @@ async def test_the_differences_of_each_event_are_shown(browser: Browser) -> None
     assert "declined: The payment was declined." in text
 
 
+async def test_the_payments_of_one_order_explain_each_other(browser: Browser) -> None:
+    """On both pages: when the other request came, with which key, and what differs."""
+    box = await browser.client.sandbox()
+    body = deposit_body(external_identifier="order-17")
+    made = []
+    for number, changes in enumerate(({}, {}, {"amount": 60})):
+        headers = {**box.credentials, "Idempotency-Key": key(number + 1)}
+        answer = await browser.client.call("POST", f"/api/v1{DEPOSITS}", {**body, **changes}, headers=headers)
+        made.append(answer.document["data"])
+    entries = browser.client.server.host.registry.get(box.id).journal.requests.entries
+    for entry, arrived in zip(entries, (1_000_000, 1_001_200, 1_126_200), strict=True):
+        entry.arrived = arrived
+    first, second, third = [await page(browser, box, each) for each in made]
+
+    same = (
+        "The idempotency key is another one, so the service takes it for a new request. "
+        "The bodies are the same, byte for byte. Compare the requests"
+    )
+    later = "in real time a second request with another idempotency key made payment"
+    assert in_order(first, f"1.2 s later {later} {made[1]['id']}", same, f"2 min 7 s later {later}", "amount 49.9 60")
+    earlier = "in real time a request with another idempotency key made payment"
+    assert in_order(second, f"1.2 s earlier {earlier} {made[0]['id']}", same, "2 min 5 s later")
+    assert in_order(third, "2 min 7 s earlier", "2 min 5 s earlier", "One member of the body differs.")
+    file = await browser.open(f"/_paydouble/sandboxes/{box.id}/pay-ins/{made[0]['id']}/timeline.html")
+    assert "1.2 s later" in file.text
+    entries.popleft()
+    assert "Another request made payment" in await page(browser, box, made[1])
+
+
 async def test_the_verdict_on_a_key_is_shown(browser: Browser) -> None:
     """With the key, for the first request, its repetition and a conflict."""
     box = await browser.client.sandbox()

@@ -6,7 +6,7 @@ which they happen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from paydouble.core.errors import ApiError, IllegalTransition
@@ -56,8 +56,8 @@ class Ledger:
         self._order: dict[type, list[Any]] = {kind: [] for kind in (PayIn, Refund, Dispute, Payout, Transaction)}
         self._about: dict[str, list[Refund | Dispute]] = {}
         """The refunds and disputes of each pay-in, by its id."""
-        self._identifiers: dict[type, tuple[int, dict[str, str]]] = {}
-        """By kind: how many resources have been indexed, and the first holder of each external identifier."""
+        self._identifiers: dict[type, tuple[int, dict[str, list[str]]]] = {}
+        """By kind: how many resources have been indexed, and the holders of each external identifier."""
 
     # Queries
 
@@ -89,14 +89,18 @@ class Ledger:
 
     def holder(self, kind: type[Named], external_identifier: str) -> str | None:
         """Return the id of the first resource of a kind that has an external identifier."""
+        return next(iter(self.holders(kind, external_identifier)), None)
+
+    def holders(self, kind: type[Named], external_identifier: str) -> Sequence[str]:
+        """Return the ids of the resources of a kind that have an external identifier, the oldest first."""
         # Indexed here rather than with each creation, since it is needed only with a setting.
         seen, holders = self._identifiers.get(kind, (0, {}))
         order: list[Named] = self._order[kind]
         for resource in order[seen:]:
             if resource.external_identifier is not None:
-                holders.setdefault(resource.external_identifier, resource.id)
+                holders.setdefault(resource.external_identifier, []).append(resource.id)
         self._identifiers[kind] = len(order), holders
-        return holders.get(external_identifier)
+        return holders.get(external_identifier, ())
 
     def disputed(self, pay_in: PayIn) -> int:
         """Return the money of open, lost and accepted disputes, in minor units."""

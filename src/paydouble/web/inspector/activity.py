@@ -26,6 +26,8 @@ _BAD_STATES: Final = frozenset({"failed", "cancelled", "lost", "returned", "exha
 _GOOD_STATES: Final = frozenset({"succeeded", "won", "accepted", "delivered"})
 _IDLE_STATES: Final = frozenset({"no_endpoint"})
 _FIRST_ERROR: Final = 400
+MOST_OF_AN_ORDER: Final = 20
+"""Payments of one order that are looked at together; tests may give all of theirs the same order."""
 _SUCCESSES: Final = range(200, 300)
 
 
@@ -37,6 +39,15 @@ class Activity:
     requests: list[RequestEntry] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
+
+    @property
+    def faulted(self) -> bool:
+        """Return whether a fault has fired."""
+        return (
+            any(each.faults for each in self.requests)
+            or any(each.faults for each in self.deliveries)
+            or any(attempt.faults for each in self.deliveries for attempt in each.attempts)
+        )
 
 
 class Badge(NamedTuple):
@@ -122,10 +133,16 @@ def last_attempt(deliveries: Iterable[Delivery]) -> tuple[Delivery, Attempt] | N
     return max(attempts, key=lambda pair: pair[1].sequence, default=None)
 
 
-def next_due(deliveries: Iterable[Delivery]) -> int | None:
-    """Return when the next attempt is due, in milliseconds on the sandbox's clock."""
-    due = [each.next_due_at for each in deliveries if each.status == "waiting" and each.next_due_at is not None]
-    return min(due, default=None)
+def next_due(deliveries: Iterable[Delivery]) -> tuple[Delivery, int] | None:
+    """Return the delivery whose attempt is the next one, and when it is due (milliseconds on the sandbox's clock)."""
+    due = [(each, each.next_due_at) for each in deliveries if each.status == "waiting" and each.next_due_at is not None]
+    return min(due, key=lambda pair: pair[1], default=None)
+
+
+def same_order(box: Sandbox, pay_in: PayIn) -> list[str]:
+    """Return the ids of the payments of an order, the oldest first: a payment, and the newest of the others."""
+    newest = box.ledger.holders(PayIn, pay_in.external_identifier)[-MOST_OF_AN_ORDER:]
+    return list(newest) if pay_in.id in newest else [pay_in.id, *newest]
 
 
 def attempt_result(attempt: Attempt) -> tuple[str, Tone]:

@@ -3,20 +3,21 @@
 What is shown is chosen by the query of the URL, so that a filter can be kept as a bookmark:
 
     q         text in identifiers, keys or bodies
-    show      `failed`, `waiting`, `faults` or `refused`
+    show      `failed`, `waiting`, `faults`, `twice` or `refused`
     sandbox   the id of a sandbox
     type      the type of an event that the payment has had
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from paydouble.core.money import write_minor
 from paydouble.faults import labels
 from paydouble.payments.events import EVENT_TYPES
+from paydouble.payments.lifecycle import PAID
 from paydouble.payments.resources import PayIn
 from paydouble.web.inspector.activity import (
     Activity,
@@ -31,6 +32,7 @@ from paydouble.web.inspector.activity import (
     owner_of,
     refusal,
     refused_as,
+    same_order,
     state_tone,
     status_tone,
 )
@@ -44,11 +46,14 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 500
 REFUSED: Final = "refused"
 """The value of `show` that lists refused requests, also those of payments, and no payments."""
+FAULTS: Final = "faults"
+"""The value of `show` for payments on which a fault fired, with the other payments of their orders."""
 SHOWN: Final[Mapping[str, str]] = {
     "": "All",
     "failed": "Failed",
     "waiting": "Waiting",
-    "faults": "Faults fired",
+    FAULTS: "Faults fired",
+    "twice": "Same order twice",
     REFUSED: "Refused requests",
 }
 """The values of `show`, and the labels of their chips."""
@@ -115,6 +120,11 @@ class Row:
     """What became of the last attempt."""
     result_tone: Tone = "idle"
     due: Due | None = None
+    due_event: str = ""
+    """The event of the next attempt, if it is another one than that of the last attempt."""
+    payments: int = 1
+    """How many payments its order has."""
+    payments_tone: Tone = "idle"
     faults: tuple[Badge, ...] = ()
     refusals: tuple[str, ...] = ()
     """How requests of the payment were refused, such as `409 conflict`."""
@@ -177,8 +187,9 @@ def _rows_of(box: Sandbox, chosen: Filter) -> Iterator[Row | None]:
         newest = box.ledger.newest_first(PayIn)
         wanted = [each.id for each, _ in zip(newest, range(MOST_ROWS), strict=False)][::-1]
     payments, others = activities(box, wanted)
+    faulted = faulted_orders(payments.values()) if chosen.show == FAULTS else ()
     for activity in reversed(payments.values()):
-        yield chosen_payment(box, activity, chosen, known)
+        yield chosen_payment(box, activity, chosen, known, faulted)
     for entry in reversed(tuple(others if wanted is None else _refused(box))):
         yield chosen_request(box, entry, chosen, known)
 
@@ -198,7 +209,7 @@ def payment_row(box: Sandbox, activity: Activity, known: dict[str, Badge] | None
     pay_in = activity.pay_in
     last = last_attempt(activity.deliveries)
     result, tone = attempt_result(last[1]) if last else _unsent(activity)
-    due = next_due(activity.deliveries)
+    following = next_due(activity.deliveries)
     first = activity.requests[0] if activity.requests else None
     return Row(
         key=f"{box.identity.id}/{pay_in.id}",
@@ -215,16 +226,20 @@ def payment_row(box: Sandbox, activity: Activity, known: dict[str, Badge] | None
         attempt=last[1].number if last else 0,
         result=result,
         result_tone=tone,
-        due=None if due is None else due_of(box, due),
+        due=None if following is None else due_of(box, following[1]),
+        due_event=""
+        if following is None or (last and last[0].event is following[0].event)
+        else following[0].event.type,
+        payments=len(box.ledger.holders(PayIn, pay_in.external_identifier)),
+        payments_tone="bad" if _paid_twice(box, pay_in) else "busy",
         faults=_faults_of(box, activity, known),
         refusals=tuple(dict.fromkeys(refused_as(each) for each in activity.requests if is_refused(each))),
-        note="" if _is_first(box, pay_in) else "another payment of the same order",
     )
 
 
-def _is_first(box: Sandbox, pay_in: PayIn) -> bool:
-    """Return whether a payment is the first of its order; a second one may be a double charge."""
-    return box.ledger.holder(PayIn, pay_in.external_identifier) == pay_in.id
+def _paid_twice(box: Sandbox, pay_in: PayIn) -> bool:
+    """Return whether more than one payment of an order has succeeded."""
+    return sum(box.ledger.get(PayIn, each).status == PAID for each in same_order(box, pay_in)) > 1
 
 
 def due_of(box: Sandbox, due: int) -> Due:
@@ -289,12 +304,21 @@ def _unclaimed_row(entry: UnclaimedEntry) -> Row:
 # What a filter lets through
 
 
+def faulted_orders(payments: Iterable[Activity]) -> frozenset[str]:
+    """Return the orders of the payments on which a fault fired."""
+    return frozenset(each.pay_in.external_identifier for each in payments if each.faulted)
+
+
 def chosen_payment(
-    box: Sandbox, activity: Activity, chosen: Filter, known: dict[str, Badge] | None = None
+    box: Sandbox,
+    activity: Activity,
+    chosen: Filter,
+    known: dict[str, Badge] | None = None,
+    faulted: Container[str] = (),
 ) -> Row | None:
-    """Return the row of a payment if a filter lets it through."""
+    """Return the row of a payment if a filter lets it through; `faulted` are the orders on which a fault fired."""
     row = payment_row(box, activity, known)
-    if not _kind_fits(chosen, row):
+    if not _kind_fits(chosen, row) and row.title not in faulted:
         return None
     if chosen.type and all(event.type != chosen.type for event in activity.events):
         return None
@@ -332,6 +356,8 @@ def _kind_fits(chosen: Filter, row: Row) -> bool:
             return row.kind != "unclaimed" and (row.tone == "busy" or row.due is not None or row.result == "held")
         case "faults":
             return bool(row.faults)
+        case "twice":
+            return row.payments > 1
         case _:
             return True
 

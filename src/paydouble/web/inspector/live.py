@@ -21,7 +21,7 @@ from paydouble.payments.resources import PayIn
 from paydouble.sandbox.publishing import pay_in_of
 from paydouble.web.control.stream import TICK_SECONDS, event_stream, is_number, is_open
 from paydouble.web.inspector import inbox
-from paydouble.web.inspector.activity import activities, is_refused, owner_of
+from paydouble.web.inspector.activity import activities, is_refused, owner_of, same_order
 from paydouble.web.inspector.inbox import Filter, Row
 from paydouble.web.inspector.rendering import HEADERS, render
 from paydouble.web.inspector.visits import Visit
@@ -126,7 +126,8 @@ class LiveInbox:
             object_id = owner_of(box, entry)
         pay_in = None if object_id is None else pay_in_of(box.ledger, object_id)
         if pay_in is not None:
-            self._mark((happening.sandbox, pay_in.id), box)
+            for each in same_order(box, pay_in):  # their rows say how many there are
+                self._mark((happening.sandbox, each), box)
         if entry is not None and (pay_in is None or self._filter.show == inbox.REFUSED):
             self._mark((happening.sandbox, entry.id), box)
             self._requests[entry.id] = entry
@@ -166,8 +167,14 @@ class LiveInbox:
 
         Those may have had rows of their own while the payment did not exist.
         """
-        payments, _ = activities(box, [name for name in names if isinstance(box.ledger.find(name), PayIn)])
-        made = [inbox.chosen_payment(box, each, self._filter) for each in payments.values()]
+        found = [pay_in for name in names if isinstance(pay_in := box.ledger.find(name), PayIn)]
+        wanted = [each.id for each in found]
+        faulted: frozenset[str] = frozenset()
+        if self._filter.show == inbox.FAULTS:
+            together, _ = activities(box, {other for each in found for other in same_order(box, each)})
+            faulted = inbox.faulted_orders(together.values())
+        payments, _ = activities(box, wanted)
+        made = [inbox.chosen_payment(box, each, self._filter, None, faulted) for each in payments.values()]
         entries = [entry for name in names if (entry := self._requests.pop(name, None)) is not None]
         made += [inbox.chosen_request(box, entry, self._filter) for entry in entries]
         others = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from paydouble.core import json_text
@@ -29,13 +28,14 @@ from paydouble.web.inspector.activity import (
     is_over,
     last_attempt,
     next_due,
+    same_order,
     state_tone,
     status_tone,
 )
 from paydouble.web.inspector.copies import Copy, copies
 from paydouble.web.inspector.differences import Difference, differences, shown_value
 from paydouble.web.inspector.inbox import Due, due_of
-from paydouble.web.inspector.retries import Comparison, compared, series
+from paydouble.web.inspector.retries import Comparison, compare, compared, series
 from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, payment_url, sandbox_url
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from paydouble.webhooks import deliveries
 
 _MOST_COMPARED: Final = 200
-_MOST_OTHERS: Final = 20
 _RESEND: Final = (("redeliver", "Send again"),)
 _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
@@ -151,6 +150,17 @@ class Other:
     amount: str
     state: str
     tone: Tone
+    gap: int | None
+    """The milliseconds between the two requests, in real time where that is known; None where one of them is not
+    kept."""
+    later: bool
+    """Whether its request came after that of this payment."""
+    same_key: bool
+    """Whether both requests had the same idempotency key."""
+    compared: Comparison | None
+    """The later one of the two requests beside the earlier one."""
+    request: str
+    """The id of the later request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +190,8 @@ class PaymentView:
     others: tuple[Other, ...]
     """Other payments of the same order, the newest first; the customer may have been charged twice."""
     due: Due | None
+    due_event: str
+    """The type of the event whose attempt is due."""
     last: AttemptItem | None
     states: tuple[tuple[str, bool], ...]
     """The states that it can be forced into, and whether its lifecycle has that transition."""
@@ -215,12 +227,12 @@ def show(visit: Visit, *, problem: str = "", status: int = 200) -> Page:
 
 def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached, *, masked: bool = False) -> PaymentView:
     """Return what the page of a payment shows; `masked` leaves credentials out of its copies."""
-    found, _ = activities(box, (pay_in.id,))
-    activity = found[pay_in.id]
+    found, _ = activities(box, same_order(box, pay_in))
+    activity = found.pop(pay_in.id)
     document = show_pay_in(box, pay_in, reached)
     line = tuple(sorted(_items(box, activity), key=lambda item: item.sequence))
     last = last_attempt(activity.deliveries)
-    due = next_due(activity.deliveries)
+    following = next_due(activity.deliveries)
     money = {name: text for name, text in box.ledger.money(pay_in).items() if json_text.dumps(text).strip(b"0.")}
     customer = pay_in.customer
     return PaymentView(
@@ -245,8 +257,9 @@ def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached, *, masked: bool 
         ),
         failure="" if pay_in.failure is None else f"{pay_in.failure.code}: {pay_in.failure.message}",
         related=tuple(_related(box, pay_in)),
-        others=tuple(islice(_others(box, pay_in), _MOST_OTHERS)),
-        due=None if due is None else due_of(box, due),
+        others=tuple(_other(box, activity, each) for each in found.values()),
+        due=None if following is None else due_of(box, following[1]),
+        due_event="" if following is None else following[0].event.type,
         last=None if last is None else _attempt_item(box, *last),
         states=_states(pay_in),
         paid=pay_in.status == PAID,
@@ -269,12 +282,31 @@ def _refundable(box: Sandbox, pay_in: PayIn) -> str:
     return write_minor(rest, pay_in.digits) if pay_in.status == PAID and rest > 0 else ""
 
 
-def _others(box: Sandbox, pay_in: PayIn) -> Iterator[Other]:
-    for each in box.ledger.newest_first(PayIn):
-        if each.external_identifier == pay_in.external_identifier and each is not pay_in:
-            amount = f"{write_minor(each.amount, each.digits)} {each.currency}"
-            url = payment_url(box.identity.id, each.id)
-            yield Other(each.id, url, amount, each.status, state_tone(each.status))
+def _other(box: Sandbox, shown: Activity, other: Activity) -> Other:
+    pay_in = other.pay_in
+    mine, its = _made_by(shown), _made_by(other)
+    gap, later, comparison = None, its, None
+    if mine is not None and its is not None:
+        earlier, later = sorted((mine, its), key=lambda entry: entry.sequence)
+        gap = later.arrived - earlier.arrived if later.arrived and earlier.arrived else later.at - earlier.at
+        comparison = compare(earlier, later)
+    return Other(
+        pay_in.id,
+        payment_url(box.identity.id, pay_in.id),
+        f"{write_minor(pay_in.amount, pay_in.digits)} {pay_in.currency}",
+        pay_in.status,
+        state_tone(pay_in.status),
+        gap,
+        later is its,
+        mine is not None and its is not None and mine.key == its.key,
+        comparison,
+        "" if later is None else later.id,
+    )
+
+
+def _made_by(activity: Activity) -> RequestEntry | None:
+    """Return the request that created a payment, if it is kept."""
+    return next((each for each in activity.requests if each.object_id == activity.pay_in.id), None)
 
 
 def _related(box: Sandbox, pay_in: PayIn) -> Iterator[Related]:

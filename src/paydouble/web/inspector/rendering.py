@@ -96,6 +96,7 @@ def _environment() -> Environment:
         "day": day,
         "took": took,
         "until": until,
+        "gap": gap,
         "offset": offset,
         "body": shown_body,
         "sentence": as_sentence,
@@ -139,6 +140,12 @@ def until(milliseconds: int) -> str:
         if count or parts:
             parts.append((count, name))
     return "in " + " ".join(f"{count} {name}" for count, name in parts[:2] if count)
+
+
+def gap(milliseconds: int) -> str:
+    """Return how long it was between two things: `250 ms`, `1.2 s`, `2 min 5 s`."""
+    long = milliseconds >= UNITS_MS["m"]
+    return (until(milliseconds) if long else took(milliseconds)).removeprefix("in ")
 
 
 def as_sentence(text: str) -> str:

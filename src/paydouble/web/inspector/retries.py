@@ -63,10 +63,11 @@ def compared(entries: Sequence[RequestEntry], entry: RequestEntry) -> Comparison
     of_key = [each for each in earlier if entry.key is not None and each.key == entry.key]
     claims = [each for each in of_key if each.verdict == "new"]
     found = next((group[-1] for group in (claims, of_key, earlier) if group), None)
-    return None if found is None else _compare(found, entry)
+    return None if found is None else compare(found, entry)
 
 
-def _compare(earlier: RequestEntry, entry: RequestEntry) -> Comparison:
+def compare(earlier: RequestEntry, entry: RequestEntry) -> Comparison:
+    """Return a request beside an earlier one."""
     before, after = _read(earlier.body), _read(entry.body)
     changed: list[Difference] = []
     if isinstance(before, dict) and isinstance(after, dict):

@@ -45,6 +45,18 @@ setInterval(() => {
   }
 }, 1000);
 
+// A row opens with a click anywhere in it, as with one on its link.
+function openRow(event) {
+  const link = event.target.closest("table.inbox tbody tr")?.querySelector("a.open");
+  if (!link || event.button > 1 || event.target.closest("a, button, input, select, summary, label")) return;
+  if (!getSelection().isCollapsed) return; // somebody selects a text to copy it
+  if (event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey) window.open(link.href, "_blank", "noopener");
+  else link.click();
+}
+
+document.addEventListener("click", openRow);
+document.addEventListener("auxclick", openRow);
+
 // A filter applies as soon as it is chosen.
 document.addEventListener("change", (event) => {
   if (event.target.matches("form.search select")) event.target.form.requestSubmit();
