@@ -118,6 +118,13 @@ class Request:
             optional=True,
         )
     )
+    response_headers: Headers = field(
+        metadata=member(
+            PAIRS,
+            "Of the answer, without `Server`, `Date` and its length, which the connection adds; empty while it is in "
+            "flight.",
+        )
+    )
     response_body: bytes = field(metadata=member(BYTES, "What it was answered with; empty while it is in flight."))
     idempotency_key: str | None = field(
         metadata=member(
@@ -202,9 +209,12 @@ class Attempt:
         default=False,
         metadata=member(
             FLAG,
-            "Whether its `response_body`, and a `body` that is not its event's, were removed since the journals "
-            "had no room for them (the setting `journal_bytes`).",
+            "Whether its `response_headers` and `response_body`, and a `body` that is not its event's, were removed "
+            "since the journals had no room for them (the setting `journal_bytes`).",
         ),
+    )
+    response_headers: Headers = field(
+        default=(), metadata=member(PAIRS, "Of the receiver's answer, in their order; empty without one.")
     )
 
 
@@ -422,6 +432,7 @@ def _request(entry: journal.RequestEntry) -> dict[str, Any]:
         "headers": tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in entry.headers]),
         "body": entry.body,
         "status": entry.status,
+        "response_headers": entry.response_headers,
         "response_body": entry.response_body,
         "idempotency_key": entry.key,
         "verdict": entry.verdict,
@@ -476,6 +487,7 @@ def _attempt(attempt: deliveries.Attempt) -> dict[str, Any]:
         "faults": attempt.faults,
         "sequence": attempt.sequence,
         "evicted": attempt.evicted,
+        "response_headers": outcome.response_headers if outcome else (),
     }
 
 

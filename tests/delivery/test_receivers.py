@@ -124,6 +124,19 @@ async def test_status_and_headers_decide(
         assert (delivery["status"], attempt["response_body"]) == ("delivered", body)
 
 
+async def test_the_answer_of_a_receiver_is_kept_with_its_headers(client: Client) -> None:
+    """In their order, with their case and repetitions; an attempt without an answer has none."""
+    head = b"HTTP/1.1 200 OK\r\nX-Worker: 7\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nContent-Length: 0\r\n\r\n"
+
+    async with _attempted(client, raw(head)) as (delivery, _):
+        (attempt,) = delivery["attempts"]
+    async with _attempted(client, receivers.reset) as (delivery, _):
+        lost = delivery["attempts"][0]
+
+    expected = [["X-Worker", "7"], ["set-cookie", "a=1"], ["set-cookie", "b=2"], ["Content-Length", "0"]]
+    assert (attempt["response_headers"], lost["response_headers"]) == (expected, [])
+
+
 async def test_a_compressed_body_is_not_unpacked(client: Client) -> None:
     """A gzip bomb is not decompressed: its bytes are shown, up to the limit."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB)

@@ -195,6 +195,8 @@ async def test_requests_are_kept_asked_about_and_forgotten(either: Either) -> No
     assert (first.status, first.operation, first.path) == (200, "deposit-creation", "/api/v1/pay-in/deposit-creation")
     assert ("Content-Type", "application/json") in first.headers
     assert first.response_body == second.response_body
+    assert dict(first.response_headers)["Content-Type"] == "application/json"
+    assert ("X-Request-Id", first.id) in first.response_headers
     assert first.idempotency_key is not None
     assert await settle(box.requests.clear()) == 2
     assert await settle(box.requests.verify(count=0)) == 0

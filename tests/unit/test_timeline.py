@@ -25,7 +25,8 @@ def request(**members: Any) -> Request:  # noqa: ANN401 - any member
     path = members.pop("path", "/api/v1/pay-in/deposit-creation")
     usual: dict[str, Any] = {
         "id": "req_1", "at": START, "method": "POST", "path": path, "target": path, "operation": None, "headers": (),
-        "body": b"", "status": 200, "response_body": b'{"data":{"amount":49.90,"currency":"EUR"}}',
+        "response_headers": (), "body": b"", "status": 200,
+        "response_body": b'{"data":{"amount":49.90,"currency":"EUR"}}',
         "idempotency_key": None, "verdict": "new", "bytes_differ": False, "faults": (), "events": (), "sequence": 1,
     }  # fmt: skip
     kind = UnclaimedRequest if "business_key" in members else Request

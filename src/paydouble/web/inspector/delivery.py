@@ -62,7 +62,6 @@ class AttemptView:
     error: str
     """Why there was no answer, in words; empty with one."""
     faults: tuple[FaultView, ...]
-    response_headers: tuple[tuple[str, str], ...]
     signature: SignatureView | None
     """None where the signed bytes are not kept any more."""
     conclusion: str
@@ -197,7 +196,6 @@ def _attempt_view(box: Sandbox, delivery: Delivery, attempt: Attempt, url: str) 
         tone=tone,
         error="" if error is None else f"{error.message} ({error.kind}: {ERROR_KINDS[error.kind]})",
         faults=fault_views(box, attempt.faults, labels.to_attempt),
-        response_headers=() if outcome is None else outcome.response_headers,
         signature=signature,
         conclusion="" if signature is None else _conclusion(delivery, attempt, signature),
         right=right,

@@ -90,7 +90,6 @@ class RequestView:
     message: str
     """The error with which it was refused; empty otherwise."""
     faults: tuple[FaultView, ...]
-    response_headers: tuple[tuple[str, str], ...]
     order: str
     payment_url: str
     """Empty when it led to no payment."""
@@ -156,7 +155,6 @@ def request_view(box: Sandbox | None, entry: RequestEntry) -> RequestView:
         verdict="" if entry.verdict == "none" else VERDICTS[entry.verdict],
         message=refusal(entry),
         faults=() if box is None else fault_views(box, entry.faults, labels.to_request),
-        response_headers=entry.response_headers,
         order=entry.external_identifier or "",
         payment_url="" if pay_in is None else payment_url(sandbox, pay_in.id),
         business_key=entry.business_key if isinstance(entry, UnclaimedEntry) else None,
