@@ -33,8 +33,29 @@ async def test_the_prefix_leads_to_the_inbox(browser: Browser) -> None:
 
 async def test_other_clients_get_what_the_service_answers(client: Client) -> None:
     """Only a client that asks for HTML is a browser."""
-    for path in ("/", "/_paydouble", HOME):
-        assert (await client.call("GET", path)).status == 404
+    assert (await client.call("GET", "/")).status == 404
+
+
+@pytest.mark.parametrize("path", ["/_paydouble", HOME])
+async def test_a_client_without_html_learns_what_is_here(client: Client, path: str) -> None:
+    """The address in the banner answers curl with the addresses of the pages and the documents, which are there."""
+    answer = await client.call("GET", path)
+    addresses = {name: url for name, url in answer.document.items() if name != "message"}
+
+    assert answer.status == 200
+    assert addresses["inspector"] == f"http://127.0.0.1:{client.server.port}{HOME}"
+    for url in addresses.values():
+        async with client.session.get(url) as response:
+            assert response.status == 200
+    assert (await client.call("POST", path)).status == 404
+    refused = await client.call("GET", path, headers={"Host": "evil.test"})
+    assert (refused.status, refused.document["error"]["code"]) == (403, "foreign_host")
+
+
+async def test_a_token_is_not_needed_for_the_addresses() -> None:
+    """As for the documents that they name."""
+    async with running(ServerOptions(port=0, control_token="t0ken")) as client:
+        assert (await client.call("GET", HOME)).status == 200
 
 
 async def test_pages_live_on_the_control_port() -> None:

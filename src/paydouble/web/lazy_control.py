@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from paydouble.web.inspector.app import Inspector
 
 HEALTH: Final = f"{CONTROL_PREFIX}/health"
+_FIRST: Final = frozenset({CONTROL_PREFIX, HOME})
 
 
 class LazyControl:
@@ -52,7 +53,27 @@ class LazyControl:
             return reply(200, health_of(self._host))
         if self.with_inspector and _is_page(request):
             return await self._pages().answer(request)
+        if self.with_inspector and request.method in {"GET", "HEAD"} and origin_form(request) in _FIRST:
+            return self._first(request)
         return await self._loaded().answer(request)
+
+    def _first(self, request: web.BaseRequest) -> web.Response:
+        """Return the addresses of what is here, for a client that is no browser, such as curl."""
+        try:
+            self._access.check(request, open_to_all=True)
+        except ControlError as error:
+            return reply(error.status, error.document())
+        base = self._addresses.reached(request.headers, request.remote, at_control=True).control + CONTROL_PREFIX
+        return reply(
+            200,
+            {
+                "message": "This is the control API of paydouble. Open `inspector` in a browser.",
+                "inspector": f"{base}/",
+                "docs": f"{base}/docs",
+                "control_openapi": f"{base}/control-openapi.json",
+                "health": f"{base}/health",
+            },
+        )
 
     def _pages(self) -> Inspector:
         if self._inspector is None:
@@ -83,7 +104,7 @@ class LazyControl:
 def _is_page(request: web.BaseRequest) -> bool:
     """Return whether a request is for the inspector; at the prefix itself only a browser is, which asks for HTML."""
     target = origin_form(request).partition("?")[0]
-    if target in {CONTROL_PREFIX, HOME}:
+    if target in _FIRST:
         return "text/html" in request.headers.get("Accept", "")
     return target.startswith(PAGES)
 
