@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 
 from paydouble.cli.main import run
@@ -83,17 +85,18 @@ def test_unusable_arguments_are_refused(
 def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
     """Ctrl-C ends it with 130, and leaves no process behind."""
     document = described_shop(tmp_path)
-    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", "open('ticked', 'w')"]}
+    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", "open('ticked', 'w').write('.')"]}
+    os.mkfifo(tmp_path / "ticked")
+    ticked = os.open(tmp_path / "ticked", os.O_RDONLY | os.O_NONBLOCK)
     command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            while not (tmp_path / "ticked").exists():
-                assert process.poll() is None, process.communicate()
-                os.sched_yield()
+            assert select.select([ticked], [], [], AT_MOST_SECONDS)[0], "it does not come to the first job"
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
+            os.close(ticked)
 
     assert (process.returncode, err) == (130, "")
     assert "Interrupted. Nothing was found so far." in out
