@@ -12,7 +12,7 @@ from bugzoo.receiver import Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import total
 
-from paydouble.stateful import MerchantBug, Play, explore
+from paydouble.stateful import MerchantBug, Play, catalogue, explore
 from paydouble.stateful.calibration import when_it_shows
 
 
@@ -365,15 +365,24 @@ class WonIsFinal(Receiver):
 
 
 @pytest.mark.parametrize(
-    ("merchant", "found"),
+    ("merchant", "command", "found"),
     [
-        (shop(receiver_part=SwallowsRefunds), "answered 200 to the refund.succeeded"),
-        (ignoring("refund.failed"), "answered 200 to the refund.failed"),
-        (shop(receiver_part=WonIsFinal), "answered 200 to the dispute.closed of order-1 and calls it paid"),
-        (ignoring("pay-in.cancelled"), "answered 200 to the pay-in.cancelled"),
+        (shop(receiver_part=SwallowsRefunds), "refund", "answered 200 to the refund.succeeded"),
+        (ignoring("refund.failed"), "refund", "answered 200 to the refund.failed"),
+        (
+            shop(receiver_part=WonIsFinal),
+            "provider",
+            "answered 200 to the dispute.closed of order-1 and calls it paid",
+        ),
+        (ignoring("pay-in.cancelled"), "pay", "answered 200 to the pay-in.cancelled"),
     ],
 )
-def test_the_catalogue_finds_what_a_reconciliation_repairs(merchant: type[ZooMerchant], found: str) -> None:
+def test_the_catalogue_finds_what_a_reconciliation_repairs(
+    merchant: type[ZooMerchant], command: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of refunds, disputes and payments that did not succeed."""
+    plays = tuple(play for play in catalogue.catalogue() if any(each.command == command for each in play.steps))
+    monkeypatch.setattr(catalogue, "catalogue", lambda: plays)
+
     with pytest.raises(MerchantBug, match=found):
         explore(merchant, phases=("catalogue",))

@@ -32,25 +32,6 @@ def machine(merchant: type[Merchant], **attributes: Any) -> Any:  # noqa: ANN401
     return type("ShopMachine", (MerchantMachine,), {"merchant": merchant, **attributes})
 
 
-@pytest.fixture(scope="module")
-def covered() -> Coverage:
-    """Run the whole catalogue over the correct merchant, once."""
-    coverage = Coverage()
-    CatalogueRun(ZooMerchant).all(coverage, lambda _number, _total: None)
-    return coverage
-
-
-def test_the_correct_merchant_passes_the_catalogue(covered: Coverage) -> None:
-    """Every play is run, and nothing is found."""
-    assert covered.plays + covered.same.total() == len(catalogue.catalogue()) > 500
-    assert covered.plays < 0.6 * len(catalogue.catalogue())
-
-
-def test_every_entry_of_the_vocabulary_acts(covered: Coverage) -> None:
-    """On a merchant with all methods nothing is left out, except reads that its lists do not show."""
-    assert {each.table for each in covered.untried()} <= {"reads"}
-
-
 @pytest.mark.parametrize("table", VOCABULARY)
 def test_every_entry_has_a_play_of_its_own(table: str) -> None:
     """One without another trouble beside it."""
@@ -162,7 +143,7 @@ def test_what_is_played_alone_comes_first() -> None:
 def test_explore_takes_phases() -> None:
     """What is found by the hunt alone is found by it."""
     with steady(), pytest.raises(MerchantBug):
-        explore(MERCHANTS["NewOrderNumberOnRetry"], seed=1, phases=("hunt",))
+        explore(MERCHANTS["NewOrderNumberOnRetry"], seed=2, phases=("hunt",))
 
 
 def test_a_preference_is_the_same_each_time() -> None:
