@@ -39,7 +39,7 @@ def test_a_correct_shop_passes(guide: Callable[[str], Guide], name: str) -> None
     """For a few seconds here; the whole catalogue takes minutes."""
     shop = guide(name)
     shop.change(
-        "test_machine.py", "    merchant = ShopAdapter\n", "    merchant = ShopAdapter\n    catalogue_seconds = 8\n"
+        "test_machine.py", "    merchant = ShopAdapter\n", "    merchant = ShopAdapter\n    catalogue_seconds = 3\n"
     )
     shop.change("test_machine.py", "max_examples=30", "max_examples=3")
 
