@@ -33,7 +33,7 @@ Listener = Callable[[str, Outcome | None, str], None]
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """What the adapter is told of the service; a shop that is reached over HTTP makes no calls through it."""
+    """What the adapter knows about the service; a shop that is reached over HTTP makes no calls through it."""
 
     base_url: str
     clock_url: str
