@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 SIGNATURE: Final = DEFAULT_HEADER_NAME
 T = TypeVar("T")
 _MOMENT_SECONDS: Final = 0.1
+# Of a shop that had its effect before it acknowledged.
+_SHORT_MOMENT_SECONDS: Final = 0.02
 _POLL_SECONDS: Final = 0.02
 _BEFORE_JOBS_SECONDS: Final = 0.3
 _EFFECT_SECONDS: Final = 5.0
-# Of a shop that had its effect before it acknowledged.
 _IN_SIGHT_SECONDS: Final = 1.0
 _MONEY_IS_HERE: Final = frozenset({"paid", "partly_refunded", "refunded", "charged_back", "review"})
 _DEPOSIT: Final = "deposit-creation"
@@ -389,7 +390,7 @@ class Case:
 
     def settle(self) -> None:
         """Give a shop that works after it has acknowledged a moment."""
-        time.sleep(_MOMENT_SECONDS)
+        time.sleep(_SHORT_MOMENT_SECONDS if self.stage.works_at_once else _MOMENT_SECONDS)
 
     def wait(self, order: Order, holds: Callable[[Books], bool]) -> Books | None:
         """Wait until the books hold something, with the jobs run; None when they do not."""

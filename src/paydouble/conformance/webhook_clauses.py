@@ -123,7 +123,6 @@ def malformed(case: Case) -> None:
                 ("an empty v1", f"{at},v1="),
                 ("a text that is not k=v", "signed"),
                 ("a t that is not a number", f"t=now,{digest}"),
-                ("a t of a million digits", f"t={'9' * 1000},{digest}"),
             )
         ],
         body,
@@ -345,6 +344,7 @@ def strange_headers(case: Case) -> None:
         "a thousand parts": (f"{at}," + "v1=00," * 1000).encode(),
         "two t": f"{at},{at},{digest}".encode(),
         "a negative t": f"t=-1,{digest}".encode(),
+        "a t of a thousand digits": f"t={'9' * 1000},{digest}".encode(),
         "a fractional t": f"t=1.5,{digest}".encode(),
     }.items():
         case.expect_no_crash(case.post(body, [(SIGNATURE, value)], f"a webhook with {what}"), f"a webhook with {what}")

@@ -1,0 +1,211 @@
+"""Which clause finds which mistake: `python tools/kill_matrix.py --write`.
+
+Plays all clauses against each shop of `conformance-shops`, once without a mistake and once with each of its mistakes
+switched on, and writes the page docs/kill-matrix.md. A clause kills a mistake when it is broken with it and kept
+without it. Results are kept in `.cache/kill-matrix`, so a run that was ended goes on where it was; `--again` forgets
+them. Mistakes that no clause kills are given to `paydouble explore`. `--correct 10` plays the correct shops ten times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from paydouble.conformance.run import BINDING, CLAUSES
+
+ROOT: Final = Path(__file__).parents[1]
+SHOPS: Final = ROOT / "conformance-shops"
+RESULTS: Final = ROOT / ".cache" / "kill-matrix"
+PAGE: Final = ROOT / "docs" / "kill-matrix.md"
+_SECONDS: Final = 900
+_MISTAKE: Final = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
+_COULD_RUN: Final = frozenset({0, 1})
+
+
+class Outcome(NamedTuple):
+    """What the clauses, and the search after them, have found in one variant of a shop."""
+
+    broken: dict[str, str]
+    """The broken clauses → the level of their worst problem."""
+    seconds: float
+    explored: bool | None
+    """Whether `paydouble explore` has found something; None when it was not asked."""
+
+
+def shops() -> list[str]:
+    """Return the shops of the folder."""
+    return sorted(path.parent.name for path in SHOPS.glob("*/merchant.yaml"))
+
+
+def mistakes(shop: str) -> dict[str, str]:
+    """Return the mistakes of a shop, and what each does."""
+    return dict(_MISTAKE.findall((SHOPS / shop / "mistakes.md").read_text("utf-8")))
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "paydouble", *arguments]
+
+
+def _run(command: list[str], mistake: str) -> int:
+    environment = {**os.environ, "SHOP_MISTAKES": mistake}
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode not in _COULD_RUN:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
+    return done.returncode
+
+
+def _clauses(shop: str, mistake: str, seed: int) -> tuple[dict[str, str], float]:
+    """Play all clauses; return those that are broken, and the seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        file = str(SHOPS / shop / "merchant.yaml")
+        _run(_command("conformance", "merchant", file, "--seed", str(seed), "--json", str(out)), mistake)
+        document: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    broken = {each["id"]: each["problems"][0]["level"] for each in document["clauses"] if each["verdict"] == "broken"}
+    return broken, document["seconds"]
+
+
+def outcome(shop: str, mistake: str, *, explore: bool) -> Outcome:
+    """Return what is found in a variant of a shop, from the results that are kept or by a run."""
+    kept = RESULTS / shop / f"{mistake or 'correct'}.json"
+    found = Outcome(**json.loads(kept.read_text("utf-8"))) if kept.exists() else None
+    if found is None:
+        broken, seconds = _clauses(shop, mistake, 1)
+        found = Outcome(broken, seconds, None)
+    correct = {} if not mistake else outcome(shop, "", explore=False).broken
+    if explore and mistake and found.explored is None and not kills(found, correct):
+        file = str(SHOPS / shop / "merchant.yaml")
+        found = found._replace(explored=_run(_command("explore", file, "--for", "4m"), mistake) == 1)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(found._asdict()), encoding="utf-8")
+    return found
+
+
+def kills(found: Outcome, correct: dict[str, str]) -> list[str]:
+    """Return the clauses that are broken by the mistake: kept without it, or broken at a milder level."""
+    order = "MBSI"
+    return [
+        each
+        for each, level in found.broken.items()
+        if each not in correct or order.index(level) < order.index(correct[each])
+    ]
+
+
+def binds(found: Outcome, names: list[str]) -> bool:
+    """Return whether one of the clauses fails a run by itself."""
+    return any(found.broken[each] in BINDING for each in names)
+
+
+def _rows(shop: str, *, explore: bool) -> Iterator[tuple[str, str, Outcome, list[str]]]:
+    correct = outcome(shop, "", explore=False).broken
+    for mistake, what in mistakes(shop).items():
+        found = outcome(shop, mistake, explore=explore)
+        names = kills(found, correct)
+        print(f"{shop:8} {mistake:32} {', '.join(names) or ('explore' if found.explored else '-')}", flush=True)
+        yield mistake, what, found, names
+
+
+def page(chosen: list[str], *, explore: bool) -> str:
+    """Return the page, after all runs that are still to be made."""
+    with ThreadPoolExecutor(2) as pool:
+        # Two shops at the same time: one shop has one port.
+        tables = dict(zip(chosen, pool.map(lambda shop: list(_rows(shop, explore=explore)), chosen), strict=True))
+    parts = [_table(shop, rows) for shop, rows in tables.items()]
+    everything = [row for rows in tables.values() for row in rows]
+    summary = "\n".join(_summary(shop, rows) for shop, rows in [*tables.items(), ("all", everything)])
+    used = {name for *_, names in everything for name in names}
+    idle = [name for name in CLAUSES if name not in used]
+    return f"""# Which clause finds which mistake
+
+Made by `python tools/kill_matrix.py --write` on our own shops in `conformance-shops`. They were written from the
+contract, without a look at [the clauses](reference/clauses.md), each with mistakes that are switched on one at a time.
+A clause kills a mistake when it is broken with it and kept without it. What no clause kills is given to `paydouble
+explore` for at most four minutes.
+
+| shop | mistakes | killed by clauses | of them by M or B | by clauses and explore |
+|---|---|---|---|---|
+{summary}
+
+{chr(10).join(parts)}
+## Clauses that killed nothing here
+
+{", ".join(idle) or "None."}
+"""
+
+
+def _summary(shop: str, rows: list[tuple[str, str, Outcome, list[str]]]) -> str:
+    killed = [row for row in rows if row[3]]
+    hard = [row for row in killed if binds(row[2], row[3])]
+    both = len(killed) + sum(bool(row[2].explored) for row in rows if not row[3])
+    return f"| {shop} | {len(rows)} | {_share(len(killed), rows)} | {len(hard)} | {_share(both, rows)} |"
+
+
+def _share(number: int, rows: list[Any]) -> str:
+    return f"{number} ({number / len(rows):.0%})" if rows else "0"
+
+
+def _table(shop: str, rows: list[tuple[str, str, Outcome, list[str]]]) -> str:
+    lines = [
+        f"| `{mistake}` | {what.strip()} | {', '.join(names) or ('explore' if found.explored else '**nothing**')} |"
+        for mistake, what, found, names in rows
+    ]
+    return f"## {shop}\n\n| mistake | what it does | killed by |\n|---|---|---|\n" + "\n".join(lines) + "\n"
+
+
+def correct_runs(chosen: list[str], runs: int) -> int:
+    """Play the correct shops; return how many runs found something that binds."""
+    alarms = 0
+    for shop in chosen:
+        for seed in range(1, runs + 1):
+            broken, seconds = _clauses(shop, "", seed)
+            alarms += any(level in BINDING for level in broken.values())
+            print(f"{shop:8} seed {seed}: {broken or 'nothing broken'}, {seconds:.0f} s", flush=True)
+    print(f"{alarms} of {runs * len(chosen)} runs of correct shops found something that binds.")
+    return alarms
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shop", action="append", choices=shops(), help="some shops instead of all")
+    parser.add_argument("--correct", type=int, metavar="N", help="play the correct shops N times instead")
+    parser.add_argument("--no-explore", action="store_true", help="leave the search out")
+    parser.add_argument("--again", action="store_true", help="forget what earlier runs have found")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    chosen = options.shop or shops()
+    if options.again:
+        for shop in chosen:
+            shutil.rmtree(RESULTS / shop, ignore_errors=True)
+    if options.correct:
+        return 1 if correct_runs(chosen, options.correct) else 0
+    started = time.monotonic()
+    text = page(chosen, explore=not options.no_explore)
+    if options.write:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text)
+    print(f"{time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
