@@ -42,6 +42,12 @@ _SANDBOX: Final = {
     "webhook_secret": "whsec_sandbox",
     "clock": {"mode": "manual", "start": "2026-01-15T09:00:00Z"},
 }
+ARGUMENTS: Final = (
+    # Without a sandbox of its own, which needs rights that a container rarely has; it only opens our pages.
+    "--no-sandbox",
+    # What is drawn again is drawn whole: at the edges of a part its pixels could differ by a shade.
+    "--disable-partial-raster",
+)
 _START_MS: Final = 1_768_467_600_000
 _LATENCY_SECONDS: Final = 0.012
 _BOX: Final = f"/_paydouble/sandboxes/{_SANDBOX['id']}"
@@ -212,8 +218,7 @@ async def main(folder: Path) -> None:
             target = {"notification_url": f"http://127.0.0.1:{port}/webhooks"}
             await shop.control("POST", "/_paydouble/sandboxes", {**_SANDBOX, **target})
             paths = await trade(shop, receiver)
-            # Without a sandbox of its own, which needs rights that a container rarely has; it only opens our pages.
-            browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
             await take(browser, base_url, paths, port, folder)
             await browser.close()
 

@@ -15,6 +15,8 @@ from servers import Box, Client
 
 ANSWER = b"HTTP/1.1 503 Busy\r\nX-Worker: seven\r\nContent-Length: 4\r\n\r\nbusy"
 
+STYLE = "each => [getComputedStyle(each).borderRadius, getComputedStyle(each).backgroundColor]"
+
 
 async def lost_and_retried(client: Client, url: str) -> Box:
     """Lose the reply to a deposit, try again with another body, and let the webhooks fail."""
@@ -146,7 +148,9 @@ async def test_the_file_opens_without_a_server(client: Client, window: Window, t
     await window.page.goto(file.as_uri())
 
     await window.says("h1", "order-17")
-    assert await window.page.locator(".status").first.evaluate("each => getComputedStyle(each).borderRadius") == "3px"
+    radius, background = await window.page.locator(".status").first.evaluate(STYLE)
+    assert radius == "3px"
+    assert background != "rgba(0, 0, 0, 0)"
     await window.page.locator("summary", has_text="Headers and bodies").first.click()
     await window.says(".line details[open] pre", "external_identifier")
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

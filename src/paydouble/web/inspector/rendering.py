@@ -70,8 +70,9 @@ def _read(name: str) -> bytes:
 
 
 def stylesheet() -> str:
-    """Return the text of the stylesheet."""
-    return _read("inspector.css").decode()
+    """Return the text of the stylesheets of a page, in one."""
+    colours = (files("paydouble.web") / "static" / "colours.css").read_text("utf-8")
+    return f"{colours}\n{_read('inspector.css').decode()}"
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
