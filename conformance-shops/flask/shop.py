@@ -4,8 +4,8 @@ import hashlib
 import hmac
 import json
 import logging
-import re
 import queue
+import re
 import threading
 import time
 from decimal import Decimal

@@ -84,7 +84,7 @@ def run(path: Path, options: Options) -> int:
         __version__,
         seed,
         options.strict,
-        options.only is not None,
+        frozenset((options.only or "").replace(" ", "").split(",")),
         tuple(results),
         known,
         time.monotonic() - started,

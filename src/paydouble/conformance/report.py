@@ -29,8 +29,8 @@ class Report:
     """Of paydouble."""
     seed: int
     strict: bool
-    asked: bool
-    """Whether clauses were asked for by name."""
+    asked: frozenset[str]
+    """The clauses that were asked for by their ids, and not with their family."""
     results: tuple[Result, ...]
     known: Mapping[str, str]
     """Known failures: the id of a clause → why."""
@@ -68,7 +68,8 @@ class Report:
         fails = [each for each in self.results if each.fails(strict=self.strict) and each.clause.id not in self.known]
         if fails or self.expected.surprises:
             return 1
-        return 3 if self.asked and self.counts["not_tested"] else 0
+        untested = {each.clause.id for each in self.results if each.verdict == "not_tested"}
+        return 3 if untested & self.asked else 0
 
     def alone(self, result: Result) -> str:
         """Return the command that plays one clause again."""
