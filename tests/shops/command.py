@@ -34,6 +34,7 @@ SHOPS = {
     "aiohttp": "AiohttpAdapter",
     "worker": "WorkerAdapter",
     "event": "EventAdapter",
+    "falcon": "FalconAdapter",
 }
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")

@@ -1,0 +1,1 @@
+"""A shop on Falcon, requests and sqlite3, with an inbox, jobs and a warehouse."""

@@ -1,0 +1,28 @@
+"""What this shop can get wrong: each with its harm, how it comes about, and where it was seen."""
+
+MISTAKES = {
+    "unknown_is_not_live": "A payment whose outcome is unknown does not count as under way: after a time-out the customer presses pay again, a second pay-in, and both are paid. Seen: akash-network/console #3449, stripe-ruby #503.",
+    "auth_error_is_refusal": "401/403 count as a refusal of the payment: reply lost, then a 403 (address not yet allow-listed, key being rotated) on the retry; the order fails, pay again makes a second pay-in. Seen: 4xx = declined clients.",
+    "unreadable_success_is_refusal": "A 2xx whose body cannot be read counts as a refusal: the pay-in exists, the order failed, pay again makes another one. Seen: JSON errors behind proxies that cut replies off.",
+    "resume_refuses_unsent": "At a restart what was being sent is cleaned up as refused: the request had arrived; pay again charges twice. Seen: 'fail stale pending payments' start-up tasks.",
+    "key_reused_for_pay_again": "Pay again sends the order's first key: the first, failed pay-in's reply is replayed; the customer gets a dead link, the order can never be paid. Seen: key = order id, woocommerce-gateway-stripe.",
+    "refund_gives_up_as_refused": "A refund without an answer after five attempts is noted as refused: the staff refunds again, new key; paid out twice. Seen: refund buttons that say 'failed' on a time-out.",
+    "refund_key_not_stored": "The refund's key is made when sending: a crash or five lost replies, and the job sends it with another key; refunded twice. Seen: the refund path copied from code older than idempotency.",
+    "ships_on_processing": "'Payment received, being verified' counts as paid: the verification fails later and the goods are gone. Seen: status maps of SEPA/ACH plugins, woocommerce-gateway-stripe #1108.",
+    "late_failure_cancels_order": "Any failed or cancelled event fails the order, whichever attempt it is about: the first attempt's event comes after the second has paid. Seen: mollie/WooCommerce #1159, #668, #139.",
+    "ship_in_second_transaction": "The payment is committed, then the warehouse is called, then the order is marked: the warehouse is down or the worker is killed in between; the redelivery finds 'succeeded' already; paid, never shipped. Seen: post-save hooks, webrenew/unicon #42.",
+    "shipment_id_made_at_dispatch": "Each call of the warehouse carries a new shipment id: killed between the call and the note (or its reply lost), the parcel goes twice. Seen: label APIs called without a reference.",
+    "hold_expiry_cancels": "An hour unpaid and the shop cancels the order by itself; the payer finishes later: money taken, 'order does not need a payment'. Seen: woocommerce_hold_stock_minutes, woocommerce-payments #3118.",
+    "inbox_in_memory": "Events are acknowledged and kept in memory: a deploy before the worker's turn loses them, nobody redelivers; orders wait for the nightly reconciliation. Seen: getlago/lago-api #2972.",
+    "bad_signature_still_stored": "The event is stored before its signature is checked; the job processes it though the sender got 401: forged payments ship goods. Seen: 'log every webhook first' tables that became the queue.",
+    "amount_float_truncation": "int(float(price) * 100): 19.99 becomes 1998; a cent less on many orders. Seen: every plugin once (adyen-magento2 #987, off by one cent).",
+    "refund_rest_ignores_partial": "'Refund the rest' sends the order's total: after a partial refund the service refuses, the customer never gets the rest. Seen: admin refund buttons. Not found by the machine: it always names the amount of a refund.",
+    "refund_failed_still_counts": "A failed refund still counts as given back: the customer can never be refunded again. Seen: adyen-magento #422. Not found by the machine: it believes a shop that declines a refund.",
+    "refund_reply_overwrites_event": "The refund's reply sets its status without looking: the event 'succeeded' came first, or the reply is a replay; it is open again and is booked twice at the next read. Seen: adyen-magento2 #722. Not found by the machine: no job runs between two attempts of a refund.",
+    "dispute_last_arrival_wins": "A dispute's last arrival wins: a late dispute.updated reopens a won one, the next read wins and books it again. Seen: woocommerce-gateway-stripe #1108 (order of dispute events).",
+    "dispute_by_payin": "Disputes are kept by pay-in: a second dispute on the same payment is taken for the first; its loss is never booked and its evidence never sent. Seen: order meta '_dispute_id'. Not found by the machine: a payment has one dispute at most.",
+    "dispute_amount_is_order_total": "A dispute books the order's total though part of it is disputed. Seen: chargeback handlers without amounts, adyen-magento2 #3296.",
+    "dispute_accepted_is_won": "Closed and not lost is won: an accepted dispute's money is booked as back. Seen: two-way mappings of three-way outcomes (warning_closed). Not found by the machine: no dispute is accepted.",
+    "reconcile_checks_once": "Each payment is reconciled once: it was still processing (or the read failed), and the success's webhook is lost; paid, never shipped. Seen: 'reconciled' flags set at the start.",
+    "reconcile_window_24h": "Only payments of the last day are read: a bank transfer succeeds on the third day, its webhook is lost; paid, never shipped. Seen: mollie/magento2 #123.",
+}
