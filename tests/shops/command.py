@@ -35,6 +35,7 @@ SHOPS = {
     "worker": "WorkerAdapter",
     "event": "EventAdapter",
     "falcon": "FalconAdapter",
+    "starlette": "StarletteAdapter",
 }
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")

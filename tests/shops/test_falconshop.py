@@ -210,3 +210,62 @@ def test_signatures_are_checked_before_anything_is_stored() -> None:
     assert [world.shop.webhook(header, body) for header in headers] == [400, 400, 400, 400, 400, 401]
     assert world.store.rows("SELECT * FROM inbox") == []
     assert world.shop.webhook(good, body) == 200
+
+
+@pytest.mark.parametrize(("bugs", "balance"), [((), 0), (("dispute_accepted_is_won",), 4990)])
+def test_a_dispute_that_is_accepted(bugs: tuple[str, ...], balance: int) -> None:
+    """Its money is gone; the harm of the mistake is that the books still have it."""
+    world = World(*bugs)
+    world.pay()
+    world.work()
+    world.sandbox.transition(world.sandbox.dispute(world.sandbox.pay_ins.list()[0].id), "accepted")
+    world.work()
+
+    assert sum(amount for _, amount in world.booked()) == balance
+
+
+@pytest.mark.parametrize(("bugs", "amount"), [((), Decimal("49.90")), (("refund_rest_ignores_partial",), 10)])
+def test_the_rest_is_refunded(bugs: tuple[str, ...], amount: Decimal) -> None:
+    """A refund without an amount gives back what is left; with the mistake the service refuses it."""
+    world = World(*bugs)
+    world.pay()
+    world.work()
+    world.refund("10.00", "t-1")
+    world.client.simulate_post("/orders/o-1/refunds", json={})
+    world.work("200h")
+
+    assert world.sandbox.pay_ins.list()[0].document["refunded_amount"] == amount
+
+
+@pytest.mark.parametrize(("bugs", "status"), [((), 201), (("refund_failed_still_counts",), 422)])
+def test_after_a_failed_refund_there_is_another(bugs: tuple[str, ...], status: int) -> None:
+    """The harm of the mistake: the customer never gets the money."""
+    world = World(*bugs)
+    world.pay()
+    world.work()
+    world.refund("49.90", "t-1")
+    world.work("200h")
+    refund = next(event.object_id for event in world.sandbox.events if event.type == "refund.created")
+    world.sandbox.transition(refund, "failed", force=True)
+    world.work()
+
+    assert world.refund("49.90", "t-2") == status
+
+
+@pytest.mark.parametrize(("bugs", "times"), [((), 1), (("refund_reply_overwrites_event",), 2)])
+def test_a_refund_succeeds_between_two_attempts(bugs: tuple[str, ...], times: int) -> None:
+    """The worker has booked it when the reply comes at last; with the mistake it is booked again."""
+    world = World(*bugs)
+    world.pay()
+    world.work()
+
+    def sleep_beside_a_worker(seconds: float) -> None:
+        world.sleep(seconds)
+        world.shop.process_inbox()
+
+    world.shop.gateway.sleep = sleep_beside_a_worker
+    world.sandbox.faults.add("connection_reset", operation="refund-creation", phase="after_commit", times=2)
+    world.refund("10.00", "t-1")
+    world.work()
+
+    assert world.booked()[1:] == [("refund", -1000)] * times

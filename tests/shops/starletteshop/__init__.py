@@ -1,0 +1,1 @@
+"""A shop on Starlette, httpx and asynchronous SQLAlchemy, which works on webhooks in the request."""

@@ -1,0 +1,28 @@
+"""What this shop can get wrong: each with its harm, how it comes about, and where it was seen."""
+
+MISTAKES = {
+    "new_key_on_retry": "Each attempt of a deposit carries a key of its own: a lost reply, or a 5xx after the commit, and the retry makes a second pay-in; the customer pays twice. Seen: woocommerce-gateway-stripe #2339, #2477.",
+    "key_stored_after_reply": "The key is written with the reply: a crash, or five lost replies, and the job resends with another key; two pay-ins for one order. Seen: home-made retry queues ('claim after the effect', stripe/ai #402).",
+    "resend_after_key_expired": "The job resends however old the key is: reply lost on Friday, worker back on Monday, the service has forgotten the key (24 h); second pay-in, second refund. Seen: crbnos/carbon #252, trigger.dev #4953.",
+    "rollback_on_timeout": "A read timeout rolls the payment row back and the order fails: the pay-in exists, the customer pays it, no row matches its events; money taken, no goods. Seen: a transaction around the HTTP call (Django shops).",
+    "rate_limit_is_refusal": "429 counts as a 4xx refusal: on a busy day orders fail for good, and after a lost reply 'pay again' makes a second pay-in. Seen: generic 'if status < 500: raise Declined' clients.",
+    "rate_limit_reset_is_delta": "X-RateLimit-Reset is slept as seconds though it is an epoch: the checkout sleeps for 50 years, the order hangs without end. Seen: many clients of APIs with epoch reset headers (octokit/tweepy type bugs).",
+    "exhausted_is_refusal": "Five attempts with 5xx or lost replies count as 'declined': the customer presses pay again, new key, and the first pay-in lives too; pays twice. Seen: akash-network/console #3449.",
+    "reply_overwrites_webhook": "The deposit's reply sets the status without looking: the webhook came first, or the reply is a replay of the original 'created'; a paid payment is open again and the next read ships it again. Seen: race of checkout and webhook, woocommerce-payments #3783.",
+    "out_of_order_overwrites": "The last event to arrive wins, created_at is not compared: a late 'processing' reopens a paid payment, the next success ships and books again. Seen: nearmerch.com #209, mollie/WooCommerce #1252.",
+    "equal_timestamps_dropped": "An event or a read is taken only if strictly later than the stored state: processing and succeeded at the same instant, the success is dropped, and the reads too; paid, never shipped. Seen: stores with timestamps in whole seconds.",
+    "missing_signature_accepted": "The signature is checked only if the header is there: anyone posts a pay-in.succeeded without one and gets the goods. Seen: many plugin advisories (unsigned IPN accepted).",
+    "old_events_refused": "The 300 s tolerance is applied to the event's created_at: what is redelivered after an outage of six minutes is refused until it is exhausted; orders and disputes are seen hours late by the job, or never. Seen: receivers that mix up the signature's t with the event's age.",
+    "refund_event_makes_second_row": "A refund's event is matched by the refund id alone: with the reply lost it is taken for a refund of the dashboard, a second row appears and both are booked; books say twice the money. Seen: adyen-magento2 #722.",
+    "refund_key_from_amount": "The key is made from order and amount: two equal partial refunds share it, the second gets the first's reply and never happens, yet is booked. Seen: keys such as refund-<order>-<amount>, trigger.dev #4953.",
+    "refund_booked_at_request": "A refund is booked when the request is accepted: it fails later, the customer has no money and the books say he has. Seen: adyen-magento #422.",
+    "partial_refund_closes_order": "Any refund that succeeds makes the order 'refunded': the rest can never be refunded. Seen: status mappings 'refund webhook -> refunded', adyen-magento #456.",
+    "refund_new_key_on_retry": "Each attempt of a refund carries a new key: a lost reply and a partial refund is paid out twice. Seen: as new_key_on_retry, in the refund path that nobody tests.",
+    "refund_not_resumed": "The job resumes deposits only: a refund whose request never arrived (crash, five failures) is never sent; the customer waits without end. Seen: retry queues made for payments only.",
+    "dispute_booked_per_event": "Each news of an open dispute books the chargeback again: created and then updated, the loss stands twice. Seen: handlers that treat dispute.updated as dispute.created.",
+    "dispute_won_ships_again": "A won dispute releases the order without asking whether it was shipped: goods go out twice. Seen: woocommerce-gateway-stripe #3674, woocommerce-payments #7928.",
+    "dispute_closed_is_lost": "Closed means lost: a won dispute's money is never booked back. Seen: antiwork/gumroad #2585 (the same, won events not recognised).",
+    "minor_units_always_hundred": "Minor units are divided by 100 in every currency: yen are charged at a hundredth, dinars at ten times. Seen: cal.com #29983, Paymenter #1258.",
+    "reconcile_uses_stale_row": "The job applies what it read to the row it loaded before the read: a webhook landing in between has paid the order already, and it is booked and shipped again. Seen: races of cron and webhook in every plugin.",
+    "reconcile_skips_processing": "The job reads created and pending pay-ins only: the success's webhook is lost after 'processing', nobody ever asks; paid, never shipped. Seen: status lists older than the status (koala73/worldmonitor #4436).",
+}
