@@ -18,6 +18,8 @@ const LONGEST_WAIT_MS = 5000; // a customer does not wait longer for a rate limi
 
 let limitedUntil = 0;
 
+export const forgetLimit = () => void (limitedUntil = 0);
+
 /** Make one call, tried again with the same key and the same bytes while its outcome is open.
  * @param {string} method @param {string} path @param {{key?: string, body?: string}} [options] @returns {Promise<Reply>} */
 export async function call(method, path, { key, body } = {}) {

@@ -6,6 +6,7 @@ import express from "express";
 import { get, now, put, reset, setTime, transaction } from "./books.js";
 import { parseJson } from "./money.js";
 import * as orders from "./orders.js";
+import { forgetLimit } from "./payments.js";
 import { LIVEMODE, PORT, WEBHOOK_SECRET, mistake } from "./settings.js";
 
 const TOLERANCE_SECONDS = 300;
@@ -47,6 +48,7 @@ app.post("/test/tick", async (_req, res) => {
 
 app.post("/test/reset", (_req, res) => {
   reset();
+  forgetLimit();
   res.json({ status: "ok" });
 });
 

@@ -68,6 +68,11 @@ def call(
     return reply
 
 
+def forget_limit() -> None:
+    global _limited_until  # noqa: PLW0603
+    _limited_until = 0.0
+
+
 def _pause(attempt: int) -> float:
     return settings.PAUSE_SCALE * float(2**attempt) * random.uniform(0.75, 1.25)
 

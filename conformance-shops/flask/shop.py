@@ -16,6 +16,7 @@ from flask.typing import ResponseReturnValue
 
 import books
 import orders
+import payments
 import settings
 from settings import mistake
 
@@ -84,6 +85,7 @@ def tick() -> ResponseReturnValue:
 @app.post("/test/reset")
 def reset() -> ResponseReturnValue:
     books.reset()
+    payments.forget_limit()
     return jsonify(status="ok")
 
 
