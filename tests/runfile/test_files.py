@@ -25,7 +25,7 @@ def _run() -> Run:
     business.post(DEPOSITS, deposit_body())
     business.advance(by=HOUR)
     business.sandbox.rotate_secret(1)
-    return recorded_run(business.sandbox, has_wall=False, paths={"refund-list": "/refunds"}, verdict="It is broken.")
+    return recorded_run(business.sandbox, business.pipeline, verdict="It is broken.")
 
 
 def _texts() -> list[bytes]:
@@ -180,7 +180,7 @@ def test_bytes_that_are_not_utf_8_are_kept() -> None:
     business = Business()
     odd = b"\xff\x00\xfe"
     business.request("POST", DEPOSITS + "?x=\udcff", odd, headers=[("X-Odd", "\udcff")])
-    run: Any = unpack(pack(recorded_run(business.sandbox, has_wall=False)))
+    run: Any = unpack(pack(recorded_run(business.sandbox, business.pipeline)))
 
     assert run.lines[0]["body"] == {"base64": "/wD+"}
     assert replay(run) is None

@@ -34,8 +34,8 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 """
 
 
-def _run(box: Any, **options: Any) -> Run:  # noqa: ANN401 - a sandbox of either kind
-    return recorded_run(box, has_wall=options.pop("has_wall", False), **options)
+def _run(core: Any) -> Run:  # noqa: ANN401 - a business or a sandbox
+    return recorded_run(core.sandbox, core.pipeline)
 
 
 def _again(run: Run) -> Any:  # noqa: ANN401 - a Divergence or None
@@ -47,7 +47,7 @@ def _random_run(seed: int) -> Run:
     for command, arguments in draw(Random(seed), 30):
         getattr(run, command)(**arguments)
         run.check()
-    return _run(run.sandbox)
+    return _run(run.business)
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -128,7 +128,7 @@ def test_every_control_command_is_repeated() -> None:
     box.handle("POST", DEPOSITS, deposit_body())
     box.core.sandbox.recording.add(Remark("the end"))
 
-    run = _run(box.core.sandbox, has_wall=True)
+    run = _run(box.core)
 
     assert {answer.status for answer in answers} >= {503, 200}
     assert _again(run) is None
@@ -150,7 +150,7 @@ def test_a_reset_of_everything_begins_another_run() -> None:
     box.handle("POST", DEPOSITS, deposit_body())
     box.scenarios.play("happy-path")
 
-    run = _run(box.core.sandbox, has_wall=True)
+    run = _run(box.core)
 
     assert run.header["sandbox"]["generation"] == run.header["sandbox"]["faults_made"] == 1
     assert _again(run) is None
@@ -167,7 +167,7 @@ def test_requests_that_wait_are_repeated() -> None:
     business.pipeline.execute(first.call)
     settled(business.pipeline.rejoin(second))
 
-    assert _again(_run(business.sandbox)) is None
+    assert _again(_run(business)) is None
 
 
 def test_a_reset_while_a_request_waits_continues_the_run() -> None:
@@ -178,7 +178,7 @@ def test_a_reset_while_a_request_waits_continues_the_run() -> None:
     business.sandbox.reset(frozenset({"state", "faults", "requests", "deliveries", "clock", "scenarios"}))
     business.pipeline.execute(first.call)
 
-    assert _again(_run(business.sandbox)) is None
+    assert _again(_run(business)) is None
 
 
 def test_a_whole_body_is_kept_that_is_too_large() -> None:
@@ -187,7 +187,7 @@ def test_a_whole_body_is_kept_that_is_too_large() -> None:
     business.post(DEPOSITS, deposit_body())
     business.request("POST", "/nothing", authorization="Basic wrong", body_error="The body came too slowly.")
 
-    run = _run(business.sandbox)
+    run = _run(business)
 
     assert _again(run) is None
     assert run.lines[0]["body"].endswith("}")
@@ -200,9 +200,9 @@ def test_a_run_whose_beginning_was_evicted_cannot_be_written() -> None:
         business.post(DEPOSITS, deposit_body())
 
     with pytest.raises(UsageError, match="raise the settings journal_limit and journal_bytes, or reset"):
-        _run(business.sandbox)
+        _run(business)
     business.sandbox.reset(frozenset({"state", "faults", "requests", "deliveries", "clock", "scenarios"}))
-    assert _again(_run(business.sandbox)) is None
+    assert _again(_run(business)) is None
 
 
 def test_a_long_run_frees_its_memory_when_it_is_lost() -> None:
@@ -224,7 +224,7 @@ def test_attempts_that_lost_bytes_end_a_recording() -> None:
     business.sandbox.journal.stripped = True
 
     with pytest.raises(UsageError, match="the beginning of its run is gone"):
-        _run(business.sandbox)
+        _run(business)
 
 
 # Differences
@@ -236,7 +236,7 @@ def _small() -> Run:
     business.advance(by=HOUR)
     business.sandbox.recording.add(Remark("a note is not compared"))
     business.get("/pay-in")
-    return _run(business.sandbox)
+    return _run(business)
 
 
 def _changed(run: Run, place: int, **members: object) -> Run:
@@ -316,7 +316,7 @@ def test_time_after_the_last_command_is_compared() -> None:
     """Events that come before the end of the run, and are not in the file, are found."""
     business = Business()
     business.post(DEPOSITS, deposit_body())
-    run = _run(business.sandbox)
+    run = _run(business)
 
     found = _again(run._replace(end={"at": "2026-01-01T01:00:00.000Z"}))
 

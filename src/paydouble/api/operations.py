@@ -6,7 +6,7 @@ from it. A path is documented or assumed; assumed paths are settings (principle 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -291,6 +291,12 @@ def operations(paths: Mapping[str, str] | None = None) -> tuple[Operation, ...]:
         if routes.count((operation.method, operation.path)) > 1:
             raise UsageError(f"two operations answer {operation.method} {operation.path}", member="paths")
     return tuple(table)
+
+
+def moved_paths(table: Iterable[Operation]) -> dict[str, str]:
+    """Return the paths of the operations that have another one than usual, by operation name."""
+    usual = {operation.name: operation.path for operation in OPERATIONS}
+    return {operation.name: operation.path for operation in table if operation.path != usual[operation.name]}
 
 
 def _check_path(operation: Operation, path: str) -> None:

@@ -97,6 +97,9 @@ class Pipeline:
         it that is the sandbox's `checkout_base`.
         """
         self._wall = wall
+        self.has_wall = wall is not None
+        """Whether it knows the machine's time."""
+        self.operations = tuple(operations)
         self._arrival = wall or int  # without a wall clock, 0
         self._checkout_for = checkout_for
         self._registry = registry

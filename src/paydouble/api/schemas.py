@@ -83,11 +83,20 @@ WebUrl = Annotated[
 ]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 ResourceId = Annotated[str, Field(min_length=1, max_length=128, examples=["payin_7Q4mZ0aBcDeFgHiJkLmNoPqR"])]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Text = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Personal:
+    """Marks a type whose values may say something about a person; files that leave this computer do not have them."""
+
+
+PERSONAL = Personal()
+Name = Annotated[str, Field(min_length=1, max_length=100), PERSONAL]
+Text = Annotated[str, Field(min_length=1, max_length=500), PERSONAL]
 # Without \s, which is a different set of characters in each dialect of regular expressions.
 Email = Annotated[
-    str, Field(max_length=254, pattern=r"^[^@\u0000-\u0020]+@[^@\u0000-\u0020]+$", examples=["ada@example.test"])
+    str,
+    Field(max_length=254, pattern=r"^[^@\u0000-\u0020]+@[^@\u0000-\u0020]+$", examples=["ada@example.test"]),
+    PERSONAL,
 ]
 Timestamp = Annotated[datetime, WithJsonSchema({"type": "string", "format": "date-time"})]
 MoneyOut = Annotated[
@@ -141,9 +150,9 @@ class DepositRequest(Payload):
         None,
         description="Seconds until an unpaid deposit is cancelled; as the setting `pay_in_expires_in` when absent.",
     )
-    metadata: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=500)]] | None = (
-        assumed(None, max_length=50)
-    )
+    metadata: (
+        dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=500), PERSONAL]] | None
+    ) = assumed(None, max_length=50)
 
 
 class RatesRequest(Payload):
@@ -178,16 +187,16 @@ class RefundRequest(Payload):
 class EvidenceRequest(Payload):
     """Evidence against a dispute."""
 
-    evidence: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=20_000)]] = (
-        assumed(min_length=1, max_length=50)
-    )
+    evidence: dict[
+        Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=20_000), PERSONAL]
+    ] = assumed(min_length=1, max_length=50)
 
 
 class Beneficiary(Payload):
     """Who is paid out."""
 
     name: Name = assumed()
-    account: Annotated[str, Field(min_length=1, max_length=64)] = assumed(examples=["DE02120300000000202051"])
+    account: Annotated[str, Field(min_length=1, max_length=64), PERSONAL] = assumed(examples=["DE02120300000000202051"])
 
 
 class PayoutRequest(Payload):

@@ -36,10 +36,14 @@ class Run(NamedTuple):
     end: Line
 
 
+def text_of(run: Run) -> bytes:
+    """Return the lines of a run without compression, which `unpack` reads too."""
+    return b"".join(dump(line) + b"\n" for line in (run.header, *run.lines, {"end": run.end}))
+
+
 def pack(run: Run) -> bytes:
     """Return the bytes of a run's file; the same run gives the same bytes."""
-    text = b"".join(dump(line) + b"\n" for line in (run.header, *run.lines, {"end": run.end}))
-    return gzip.compress(text, mtime=0)
+    return gzip.compress(text_of(run), mtime=0)
 
 
 def write_run(run: Run, path: Path) -> None:

@@ -25,10 +25,14 @@ class Divergence(NamedTuple):
     expected: str
     got: str
 
+    @property
+    def place(self) -> str:
+        """Return the line and the member."""
+        return f"line {self.line}, {self.member}" if self.member else f"line {self.line}"
+
     def __str__(self) -> str:
-        """Return the sentence and both texts."""
-        where = f"line {self.line}, {self.member}" if self.member else f"line {self.line}"
-        return f"{where}\n  expected: {self.expected}\n  got:      {self.got}"
+        """Return the place and both texts."""
+        return f"{self.place}\n  expected: {self.expected}\n  got:      {self.got}"
 
 
 def replay(run: Run) -> Divergence | None:

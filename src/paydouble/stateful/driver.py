@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
+from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Rule
@@ -135,6 +136,7 @@ class Driver:
     def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
+        self.double.sandbox.recording.add(Remark(f"call of the shop: {asked}"))
         failures = self.service.failures
         self._activity += 1
         self._entered += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
@@ -19,14 +19,16 @@ from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
 from paydouble.payments.resources import PayIn
+from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.recording import Remark
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ExpectedState, Order
-from paydouble.stateful.findings import Rule, by_cause
+from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
@@ -525,6 +527,7 @@ class Play:
         self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = (), *, in_scenario: bool = True
     ) -> Iterator[None]:
         self.story.add(sentence, call, faults, in_scenario=in_scenario)
+        self._box.recording.add(Remark(sentence))
         with self._checked():
             yield
 
@@ -576,7 +579,25 @@ class Play:
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""
             text = self.story.report(first.text, [each.text for each in others], self._name, self._box)
-            raise MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
+            bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
+            bug.taped = self.taped(first)
+            raise bug
+
+    def taped(self, finding: Finding | None = None) -> Taped | None:
+        """Return the recording of the play so far, with a finding as its verdict; None when it is too long to keep."""
+        with suppress(UsageError):
+            found = taped(self._box, self._double.pipeline)
+            if finding is not None:
+                found.end.update({"verdict": f"{finding.text}.", "rule": finding.rule.name})
+            found.header["play"] = {
+                "merchant": self._name,
+                "seed": self.story.seed,
+                "dialect": self.story.dialect,
+                "shows": self._shows if isinstance(self._shows, str) else dict(self._shows),
+                "calls": list(self.story.calls),
+            }
+            return found
+        return None
 
     def _collect_consequences(self) -> None:
         # What follows from a broken rule may show at the end only, and explain more than what was noticed first.

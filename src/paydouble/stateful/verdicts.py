@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from paydouble.core.errors import PaydoubleError
 from paydouble.stateful.findings import Rule
+
+if TYPE_CHECKING:
+    from paydouble.runfile.recorded import Taped
 
 
 class MerchantBug(AssertionError):
@@ -26,6 +30,8 @@ class MerchantBug(AssertionError):
         self.rule = rule
         self.calls = tuple(calls)
         self.dialect = dialect
+        self.taped: Taped | None = None
+        """The recording of the play, from which its run file is written; None when it is too long to keep."""
 
 
 class AdapterMisfit(PaydoubleError):

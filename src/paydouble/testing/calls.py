@@ -87,11 +87,11 @@ def ask(
     return _checked(method, path, status, document)
 
 
-def ask_text(path: str) -> Steps[str]:
+def ask_text(path: str, method: str = "GET", body: Mapping[str, Any] | None = None) -> Steps[str]:
     """Return the text of an answer that is no JSON; `ControlRefused` says what the server says."""
     __tracebackhide__ = True
-    status, answer = yield Exchange("GET", path, None, PATIENCE_SECONDS, text=True)
-    return answer if isinstance(answer, str) else str(_checked("GET", path, status, answer))
+    status, answer = yield Exchange(method, path, body, PATIENCE_SECONDS, text=True)
+    return answer if isinstance(answer, str) else str(_checked(method, path, status, answer))
 
 
 def _checked(method: str, path: str, status: int, document: Any) -> Document:  # noqa: ANN401 - JSON is any

@@ -60,6 +60,8 @@ class LocalExecutor:
 
     def _exchange(self, exchange: Exchange) -> tuple[int, Any]:
         # Loaded for the first control call: a property test may make thousands of sandboxes and no such call.
+        from aiohttp import web
+
         from paydouble.inprocess import SERVER_URL
         from paydouble.web.addresses import Reached
         from paydouble.web.control.app import answer_call, find
@@ -81,6 +83,8 @@ class LocalExecutor:
                 from paydouble.web.inspector.timeline import timeline_html
 
                 return route.status, timeline_html(answer)
+            if isinstance(answer, web.Response):
+                return route.status, answer.text
             return route.status, as_read(answer)
         except ControlError as error:
             return error.status, error.document()
@@ -158,6 +162,7 @@ class _Shell:
     def __init__(self, core: InProcess) -> None:
         self._core = core
         self.registry = core.registry
+        self.pipeline = core.pipeline
         self.unclaimed = core.unclaimed
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:  # noqa: ARG002 - the shell of a server has many

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from paydouble.core.documents import load
 from paydouble.guards.credentials import basic_header
 from paydouble.records import Health, Resource, SandboxState, UnclaimedRequest
-from paydouble.testing.calls import Async, Call, Executor, Handle, M, Steps, Sync, ask, ask_all, given, segment
+from paydouble.testing.calls import (
+    Async,
+    Call,
+    Executor,
+    Handle,
+    M,
+    Steps,
+    Sync,
+    ask,
+    ask_all,
+    ask_text,
+    given,
+    segment,
+)
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
 from paydouble.testing.handles import Clock, Faults, Objects, Payer, PayIns, RateLimit, Scenarios, Webhook
@@ -99,6 +113,20 @@ class SandboxHandle(Handle[M]):
         answer = yield from ask("POST", f"{self._path}/reset", body)
         removed: dict[str, int] = answer["removed"]
         return removed
+
+    @Call
+    def export(self, path: str | Path, *, raw: bool = False) -> Steps[Path]:
+        """Write its run to a file for `paydouble replay` and `show`, and return the path.
+
+        The run begins where the sandbox was made or reset as a whole. Personal data is replaced unless it is `raw`.
+        `ControlRefused` when the journals have evicted the beginning, `RunFileError` when the file cannot be written.
+        """
+        from paydouble.runfile.files import unpack, write_run
+
+        text = yield from ask_text(f"{self._path}/export", "POST", {"raw": raw})
+        target = Path(path)
+        write_run(unpack(text.encode()), target)
+        return target
 
     @Call
     def delete(self) -> Steps[None]:

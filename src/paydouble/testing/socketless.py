@@ -167,6 +167,7 @@ class Sandbox(Handle[Sync]):
 
     read = SandboxHandle.read
     reset = SandboxHandle.reset
+    export = SandboxHandle.export
     delete = SandboxHandle.delete
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
+from aiohttp import web
 from pydantic import Field
 
 from paydouble.api.schemas import WebUrl
@@ -20,6 +21,9 @@ from paydouble.sandbox.business import RESET_SCOPES
 from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Instant, Noun, Secret, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.replies import ControlError
+
+LINES: Final = "application/x-ndjson"
+"""The media type of JSON lines."""
 
 
 class ClockBody(Body):
@@ -64,6 +68,13 @@ class Reset(Body):
 
     scope: tuple[Literal["state", "faults", "requests", "deliveries", "clock", "scenarios"], ...] | None = None
     same_ids: Flag = False
+
+
+class Export(Body):
+    """How the run is written."""
+
+    raw: Flag = False
+    """Whether personal data stays in it."""
 
 
 class Advance(Body):
@@ -130,6 +141,23 @@ async def reset(call: ControlCall) -> Document:
     scope = frozenset(RESET_SCOPES if wanted.scope is None else wanted.scope)
     removed = await call.host.reset(call.sandbox, scope, same_ids=wanted.same_ids)
     return {"scope": sorted(scope), "removed": removed}
+
+
+def export(call: ControlCall) -> web.Response:
+    """Write the run of a sandbox as the lines of a run file."""
+    from paydouble.runfile.files import text_of  # noqa: PLC0415 - most servers never write a run
+    from paydouble.runfile.lines import RunFileError  # noqa: PLC0415
+    from paydouble.runfile.recorded import recorded_run  # noqa: PLC0415
+    from paydouble.runfile.redaction import redacted  # noqa: PLC0415
+
+    wanted: Export = call.body
+    try:
+        run = recorded_run(call.sandbox, call.host.pipeline)
+        text = text_of(run if wanted.raw else redacted(run))
+    except (RunFileError, UsageError) as error:
+        raise ControlError(409, "no_run", f"{error}.") from None
+    headers = {"Server": "paydouble", "Cache-Control": "no-store", "Content-Type": LINES}
+    return web.Response(body=text, headers=headers)
 
 
 def read_clock(call: ControlCall) -> Document:
@@ -207,6 +235,21 @@ NOUN: Final = Noun(
             reset,
             object_of({"scope": list_of(TEXT), "removed": {"type": "object", "additionalProperties": COUNT}}),
             Reset,
+        ),
+        Row(
+            "sandbox-export",
+            "POST",
+            f"{SANDBOX}/export",
+            "Write the run of a sandbox as a run file.",
+            export,
+            TEXT,
+            Export,
+            advice=(
+                "Everything since the sandbox was made or reset as a whole, as JSON lines: save them as a file for "
+                "`paydouble replay` and `show`. Personal data is replaced unless `raw` is true. 409 when the journals "
+                "have evicted the beginning."
+            ),
+            media=LINES,
         ),
         Row("clock-read", "GET", f"{SANDBOX}/clock", "Show the clock.", read_clock, shown(ClockState)),
         Row("clock-set", "PUT", f"{SANDBOX}/clock", "Replace the clock.", set_clock, shown(ClockState), ClockBody),
