@@ -46,6 +46,7 @@ CASES = {
     "sandbox-change": Case(body={"settings": {"livemode": True}}, shows=SANDBOX),
     "sandbox-delete": Case(shows=("deleted",)),
     "sandbox-reset": Case(body={"scope": ["requests"]}, shows=("scope", "removed")),
+    "sandbox-export": Case(body={"raw": True}),
     "clock-read": Case(shows=CLOCK),
     "clock-set": Case(body={"mode": "auto"}, shows=CLOCK),
     "clock-advance": Case(body={"by": "1s"}, shows=("now", "fired", "attempts", "idle")),
@@ -99,7 +100,7 @@ CASES = {
 }
 
 
-NO_JSON = {"metrics", "stream", "stream-all", "pay-in-timeline"}
+NO_JSON = {"metrics", "stream", "stream-all", "pay-in-timeline", "sandbox-export"}
 """Calls whose answers are tested elsewhere."""
 
 
