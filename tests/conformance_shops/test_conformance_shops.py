@@ -13,7 +13,7 @@ SHOPS = ROOT / "conformance-shops"
 CACHE = ROOT / ".cache" / "conformance-shops"
 
 # The program without which a shop does not start.
-TOOLCHAINS = {"flask": "python3", "express": "npm", "go": "go"}
+TOOLCHAINS = {"flask": "python3", "express": "npm", "go": "go", "php": "php"}
 
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 
@@ -43,6 +43,10 @@ def folder(shop: str, tmp_path: Path) -> Path:
     toolchain = TOOLCHAINS[shop]
     if shutil.which(toolchain) is None:
         pytest.skip(f"{toolchain} is not installed")
+    if toolchain == "php":
+        modules = subprocess.run(["php", "-m"], capture_output=True, text=True, check=True).stdout.split()
+        if missing := {"pdo_sqlite", "curl"} - set(modules):
+            pytest.skip(f"php has no {' and no '.join(sorted(missing))}")
     copy = tmp_path / "shop"
     copy.mkdir()
     for path in (SHOPS / shop).iterdir():
