@@ -204,11 +204,12 @@ async def test_what_is_refused_is_said_on_the_page(client: Client, window: Windo
     box = await client.sandbox()
     pay_in = await box.deposit()
     await live(window, page_of(box, pay_in["id"]))
+    await window.page.get_by_text("Change this payment").click()
     await window.page.select_option("#to", "succeeded")
-    await window.page.get_by_role("button", name="Set").click()
-    await window.says("#problem", "force")
+    await window.page.get_by_role("button", name="Move").click()
+    await window.says("#problem", "Tick the box to do it all the same.")
     await window.page.check("input[name=force]")
-    await window.page.get_by_role("button", name="Set").click()
+    await window.page.get_by_role("button", name="Move").click()
     await window.says(".sum .status", "succeeded")
     assert await window.page.locator("#problem").count() == 0
 

@@ -103,7 +103,7 @@ async def test_a_fault_is_added_by_keyboard(client: Client, window: Window) -> N
     await window.says("h1", "Add the fault html_error")
     await window.page.focus('[name="match.operation"]')
     await window.page.keyboard.type("deposit-creation")
-    await window.page.keyboard.press("Enter")
+    await window.page.get_by_role("button", name="Add the fault").press("Enter")
     await window.says(".faults", "html_error, operation: deposit-creation")
 
 

@@ -71,7 +71,7 @@ async def test_what_the_lifecycle_does_not_have_needs_force(browser: Browser) ->
     seen = await page.do("transition", to="succeeded")
 
     assert seen.status == 409
-    assert "force" in seen.text
+    assert "Tick the box to do it all the same" in seen.text
     assert (await page.pay_in())["status"] == "created"
     assert (await page.do("transition", to="succeeded", force="yes")).status == 200
     assert (await page.pay_in())["status"] == "succeeded"

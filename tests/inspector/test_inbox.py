@@ -200,6 +200,21 @@ async def test_filters_are_in_the_url(browser: Browser) -> None:
     assert f"{HOME}?q=order&show=waiting" in seen.html.links
 
 
+async def test_a_failed_webhook_is_no_failed_payment(browser: Browser) -> None:
+    """Each has a filter of its own; a refused request is neither."""
+    async with receiving(status(500)) as receiver:
+        box = await browser.client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        undelivered = await box.deposit(external_identifier="order-17")
+        await box.advance(by="0s")
+    quiet = await browser.client.sandbox()
+    failed = await quiet.deposit()
+    await quiet.control("POST", f"/pay-ins/{failed['id']}/transition", {"to": "failed"})
+    await refused(quiet)
+
+    assert await shown(browser, "show=failed") == [failed["id"]]
+    assert await shown(browser, "show=undelivered") == [undelivered["id"]]
+
+
 async def test_what_is_not_known_of_a_filter_is_left_out(browser: Browser) -> None:
     """A bookmark of another version still shows something."""
     pay_in = await (await browser.client.sandbox()).deposit()

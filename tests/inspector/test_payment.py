@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
 import pytest
 from drive import deposit_body, key
 from inspecting import Browser
 from receivers import receiving, status
-from servers import Box
+from servers import Box, Client
 
 DEPOSITS = "/pay-in/deposit-creation"
 
@@ -92,6 +93,45 @@ async def test_the_payments_of_one_order_explain_each_other(browser: Browser) ->
     assert "1.2 s later" in file.text
     entries.popleft()
     assert "Another request made payment" in await page(browser, box, made[1])
+
+
+async def test_a_lost_reply_is_no_success(browser: Browser) -> None:
+    """The service has answered 200, and the client got nothing: neither is hidden."""
+    box = await browser.client.sandbox()
+    for phase in ("before_commit", "after_commit"):
+        fault = {"effect": {"type": "connection_reset"}, "phase": phase, "times": 1}
+        assert (await box.control("POST", "/faults", fault)).status == 201
+        with pytest.raises(aiohttp.ClientError):
+            # A new session: a connection that was used before would be tried again by itself.
+            async with aiohttp.ClientSession() as session:
+                await Client(browser.client.server, session).call(
+                    "POST",
+                    f"/api/v1{DEPOSITS}",
+                    deposit_body(external_identifier="order-17"),
+                    headers={**box.credentials, "Idempotency-Key": key(7)},
+                )
+    (pay_in,) = (await box.get("/pay-ins"))["items"]
+    address = f"/_paydouble/inspector/sandboxes/{box.id}/payments/{pay_in['id']}"
+    seen = await browser.open(address)
+
+    assert in_order(seen.text, "no answer ⚡ nothing done", "200, reply lost ⚡ fault-2")
+    assert seen.html.source.count('class="request bad"') == 2
+    assert f"/_paydouble/inspector/sandboxes/{box.id}#fault-2" in seen.html.links
+
+
+async def test_times_and_stamps_that_say_nothing_are_left_out(browser: Browser) -> None:
+    """The real time beside the same time of a real clock, and the `updated_at` of every event."""
+    box = await browser.client.sandbox(clock="real", scenario="abandoned")
+    pay_in = await box.deposit()
+    await box.control("POST", f"/pay-ins/{pay_in['id']}/transition", {"to": "failed"})
+    entry = browser.client.server.host.registry.get(box.id).journal.requests.entries[0]
+    entry.arrived = entry.at + 49
+    seen = await browser.open(f"/_paydouble/inspector/sandboxes/{box.id}/payments/{pay_in['id']}")
+    assert "real 2" not in seen.text
+    assert not [tag for tag, name, value in seen.html.attributes if value == "real"]
+    assert "updated_at" not in seen.html.source.partition('class="differences"')[2].partition("</table>")[0]
+    entry.arrived += 5000
+    assert " real " in await page(browser, box, pay_in)
 
 
 async def test_the_verdict_on_a_key_is_shown(browser: Browser) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+_NOT_RECEIVED = frozenset({"lost", "cut short", "garbled"})
+"""What can happen to a reply (`PhasedEffect.reply`) so that no client takes it for a whole one."""
 Declaration = Mapping[str, Any]
 """A fault as the control API shows it."""
 
@@ -20,6 +22,14 @@ def to_request(fault: Declaration) -> str:
     name: str = fault["effect"]["type"]
     effect = API_EFFECTS.get(name)  # a server of another version may have others
     return name if effect is None else effect.summary(fault.get("phase"))
+
+
+def broken_reply(fault: Declaration) -> str:
+    """Return how a fault has kept a client from a whole reply, such as `reply lost`; empty if it has not."""
+    from paydouble.faults.model import API_EFFECTS  # noqa: PLC0415 - as above
+
+    reply = getattr(API_EFFECTS.get(fault["effect"]["type"]), "reply", "")
+    return f"reply {reply}" if reply in _NOT_RECEIVED else ""
 
 
 def to_event(fault: Declaration) -> str:

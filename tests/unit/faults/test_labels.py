@@ -52,6 +52,25 @@ def test_a_request_is_said_to_be_done_or_not(effect: str, phase: str | None, sai
     assert labels.to_request(declared(effect, **members)) == said
 
 
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        ("connection_reset", "reply lost"),
+        ("no_response", "reply lost"),
+        ("garbage", "reply garbled"),
+        ("truncate", "reply cut short"),
+        ("latency", ""),
+        ("error", ""),
+        ("lost_record", ""),
+    ],
+)
+def test_a_reply_that_no_client_got_whole_is_told_apart(effect: str, said: str) -> None:
+    """Whatever the phase is: only what the client saw counts."""
+    for phase in ("before_commit", "after_commit"):
+        assert labels.broken_reply({"effect": {"type": effect}, "phase": phase}) == said
+    assert not labels.broken_reply({"effect": {"type": "teleport"}})
+
+
 def test_what_breaks_a_reply_says_more_than_its_name() -> None:
     """Effects on the operation itself are labelled with their names; all others with what they did to the reply."""
     said = {kind: labels.to_request(declared(kind)) for kind in API_EFFECTS}

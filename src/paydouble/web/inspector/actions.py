@@ -41,7 +41,13 @@ async def _transition(visit: Visit) -> None:
     body: dict[str, Any] = {"to": form.get("to", ""), "force": form.get("force") == "yes"}
     if body["to"] == "failed" and (code := form.get("code", "").strip()):
         body["failure"] = {"code": code, "message": form.get("message", "").strip() or "The payment was declined."}
-    await control(visit, "POST", "pay-ins", visit.params["id"], "transition", body=body)
+    try:
+        await control(visit, "POST", "pay-ins", visit.params["id"], "transition", body=body)
+    except ControlError as error:
+        if error.code != "illegal_transition":
+            raise
+        # The form has a box for what is a member of the call.
+        raise ControlError(error.status, error.code, str(error).replace("Add force: true", "Tick the box")) from None
 
 
 async def _refund(visit: Visit) -> None:

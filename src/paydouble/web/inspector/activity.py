@@ -110,6 +110,16 @@ def owner_of(box: Sandbox, entry: RequestEntry) -> str | None:
     return None if order is None else box.ledger.holder(PayIn, order)
 
 
+def answer_of(box: Sandbox, entry: RequestEntry) -> tuple[str, Tone]:
+    """Return the answer to a request as its client saw it, such as `409` or `200, reply lost`, and how it is marked."""
+    find = faults_of(box)
+    found = (find(each) for each in entry.faults)
+    broken = next(filter(None, (labels.broken_reply(each) for each in found if each is not None)), "")
+    if entry.status is None:
+        return ("no answer", "bad") if broken else ("in flight", "busy")
+    return (f"{entry.status}, {broken}", "bad") if broken else (str(entry.status), status_tone(entry.status))
+
+
 def is_refused(entry: RequestEntry) -> bool:
     """Return whether a request was answered with an error."""
     return entry.status is not None and entry.status >= _FIRST_ERROR

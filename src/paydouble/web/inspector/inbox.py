@@ -3,14 +3,14 @@
 What is shown is chosen by the query of the URL, so that a filter can be kept as a bookmark:
 
     q         text in identifiers, keys or bodies
-    show      `failed`, `waiting`, `faults`, `twice` or `refused`
+    show      `failed`, `undelivered`, `waiting`, `faults`, `twice` or `refused`
     sandbox   the id of a sandbox
     type      the type of an event that the payment has had
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from paydouble.web.inspector.activity import (
     Badge,
     Tone,
     activities,
+    answer_of,
     attempt_result,
     fired,
     is_refused,
@@ -34,7 +35,6 @@ from paydouble.web.inspector.activity import (
     refused_as,
     same_order,
     state_tone,
-    status_tone,
 )
 from paydouble.web.inspector.visits import Page, PageRoute, Visit, home, path, payment_url, request_url
 
@@ -48,15 +48,6 @@ REFUSED: Final = "refused"
 """The value of `show` that lists refused requests, also those of payments, and no payments."""
 FAULTS: Final = "faults"
 """The value of `show` for payments on which a fault fired, with the other payments of their orders."""
-SHOWN: Final[Mapping[str, str]] = {
-    "": "All",
-    "failed": "Failed",
-    "waiting": "Waiting",
-    FAULTS: "Faults fired",
-    "twice": "Same order twice",
-    REFUSED: "Refused requests",
-}
-"""The values of `show`, and the labels of their chips."""
 
 
 class Filter(NamedTuple):
@@ -144,7 +135,7 @@ def show(visit: Visit) -> Page:
         {
             "title": "Inbox",
             "filter": chosen,
-            "chips": [(label, chosen.url(show=name), chosen.show == name) for name, label in SHOWN.items()],
+            "chips": [(each.label, chosen.url(show=name), chosen.show == name) for name, each in SHOWN.items()],
             "sandboxes": [box.identity.id for box in host.registry],
             "types": tuple(EVENT_TYPES),
             "rows": found[:MOST_ROWS],
@@ -268,6 +259,7 @@ def _faults_of(box: Sandbox, activity: Activity, known: dict[str, Badge] | None)
 
 
 def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> Row:
+    state, tone = answer_of(box, entry)
     return Row(
         key=f"{box.identity.id}/{entry.id}",
         kind="request",
@@ -276,8 +268,8 @@ def _request_row(box: Sandbox, entry: RequestEntry, known: dict[str, Badge]) -> 
         title=f"{entry.method} {entry.target}",
         sandbox=box.identity.id,
         url=request_url(box.identity.id, entry.id),
-        state="in flight" if entry.status is None else str(entry.status),
-        tone=status_tone(entry.status),
+        state=state,
+        tone=tone,
         faults=fired(box, entry.faults, labels.to_request, known),
         order=entry.external_identifier or "",
         note=refusal(entry),
@@ -318,7 +310,7 @@ def chosen_payment(
 ) -> Row | None:
     """Return the row of a payment if a filter lets it through; `faulted` are the orders on which a fault fired."""
     row = payment_row(box, activity, known)
-    if not _kind_fits(chosen, row) and row.title not in faulted:
+    if not SHOWN[chosen.show].fits(row) and row.title not in faulted:
         return None
     if chosen.type and all(event.type != chosen.type for event in activity.events):
         return None
@@ -332,34 +324,41 @@ def chosen_request(
     if chosen.type or not (entry.status is None or is_refused(entry)):
         return None
     row = _request_row(box, entry, {} if known is None else known)
-    fits = _kind_fits(chosen, row) and (not chosen.q or _in_request(entry, chosen.q.casefold()))
+    fits = SHOWN[chosen.show].fits(row) and (not chosen.q or _in_request(entry, chosen.q.casefold()))
     return row if fits else None
 
 
 def chosen_unclaimed(entry: UnclaimedEntry, chosen: Filter) -> Row | None:
     """Return the row of an unclaimed request if a filter lets it through."""
     row = _unclaimed_row(entry)
-    if chosen.type or not _kind_fits(chosen, row):
+    if chosen.type or not SHOWN[chosen.show].fits(row):
         return None
     wanted = chosen.q.casefold()
     found = not wanted or _in_request(entry, wanted) or wanted in (entry.business_key or "").casefold()
     return row if found else None
 
 
-def _kind_fits(chosen: Filter, row: Row) -> bool:
-    if chosen.show == REFUSED:
-        return row.kind != "payment" and row.tone == "bad"
-    match chosen.show:
-        case "failed":
-            return row.tone == "bad" or row.result_tone == "bad"
-        case "waiting":
-            return row.kind != "unclaimed" and (row.tone == "busy" or row.due is not None or row.result == "held")
-        case "faults":
-            return bool(row.faults)
-        case "twice":
-            return row.payments > 1
-        case _:
-            return True
+class Kind(NamedTuple):
+    """One value of `show`: the label of its chip, and which rows it lets through."""
+
+    label: str
+    fits: Callable[[Row], bool]
+
+
+def _is_waiting(row: Row) -> bool:
+    return row.kind != "unclaimed" and (row.tone == "busy" or row.due is not None or row.result == "held")
+
+
+SHOWN: Final[Mapping[str, Kind]] = {
+    "": Kind("All", lambda _: True),
+    "failed": Kind("Failed payments", lambda row: row.kind == "payment" and row.tone == "bad"),
+    "undelivered": Kind("Failed webhooks", lambda row: row.result_tone == "bad"),
+    "waiting": Kind("Waiting", _is_waiting),
+    FAULTS: Kind("Faults fired", lambda row: bool(row.faults)),
+    "twice": Kind("Same order twice", lambda row: row.payments > 1),
+    REFUSED: Kind("Refused requests", lambda row: row.kind != "payment" and row.tone == "bad"),
+}
+"""By the value of `show`."""
 
 
 def _in_payment(activity: Activity, wanted: str) -> bool:

@@ -23,6 +23,7 @@ from paydouble.web.inspector.activity import (
     Badge,
     Tone,
     activities,
+    answer_of,
     attempt_result,
     fired,
     is_over,
@@ -30,7 +31,6 @@ from paydouble.web.inspector.activity import (
     next_due,
     same_order,
     state_tone,
-    status_tone,
 )
 from paydouble.web.inspector.copies import Copy, copies
 from paydouble.web.inspector.differences import Difference, differences, shown_value
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from paydouble.webhooks import deliveries
 
 _MOST_COMPARED: Final = 200
+_STAMP: Final = "updated_at"
+"""A member that every event changes, so that a difference in it says nothing."""
 _RESEND: Final = (("redeliver", "Send again"),)
 _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "waiting": (("redeliver", "Send now"), ("hold", "Hold")),
@@ -65,6 +67,8 @@ class RequestItem:
     at: int
     real: int | None
     tone: Tone
+    result: str
+    """The answer as the client saw it."""
     record: Request
     verdict: str
     """What the idempotency key decided, as a sentence; empty without a key."""
@@ -193,8 +197,8 @@ class PaymentView:
     due_event: str
     """The type of the event whose attempt is due."""
     last: AttemptItem | None
-    states: tuple[tuple[str, bool], ...]
-    """The states that it can be forced into, and whether its lifecycle has that transition."""
+    states: tuple[tuple[str, tuple[str, ...]], ...]
+    """The states that it can be moved to: those that its lifecycle allows, and the others, each with a heading."""
     paid: bool
     refundable: str
     """How much can be refunded; empty if nothing can."""
@@ -271,10 +275,11 @@ def payment_view(box: Sandbox, pay_in: PayIn, reached: Reached, *, masked: bool 
     )
 
 
-def _states(pay_in: PayIn) -> tuple[tuple[str, bool], ...]:
-    following = pay_in.TABLE[pay_in.status]
-    others = (state for state in pay_in.TABLE if state not in {pay_in.status, *following})
-    return (*((state, True) for state in following), *((state, False) for state in others))
+def _states(pay_in: PayIn) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    following = tuple(pay_in.TABLE[pay_in.status])
+    others = tuple(state for state in pay_in.TABLE if state not in {pay_in.status, *following})
+    groups = (("Next in its lifecycle", following), ("Not allowed by its lifecycle", others))
+    return tuple((label, states) for label, states in groups if states)
 
 
 def _refundable(box: Sandbox, pay_in: PayIn) -> str:
@@ -341,12 +346,14 @@ def _items(box: Sandbox, activity: Activity) -> Iterator[Item]:
 
 
 def _request_item(box: Sandbox, entry: RequestEntry, comparison: Comparison | None) -> RequestItem:
+    result, tone = answer_of(box, entry)
     return RequestItem(
         "request",
         entry.sequence,
         entry.at,
         entry.arrived or None,
-        status_tone(entry.status),
+        tone,
+        result,
         request_of(entry),
         "" if entry.verdict == "none" else VERDICTS[entry.verdict],
         fired(box, entry.faults, labels.to_request),
@@ -371,7 +378,7 @@ def _event_item(
         event_of(event),
         about,
         before is None,
-        () if before is None else tuple(differences(before, resource)),
+        () if before is None else tuple(each for each in differences(before, resource) if each.member != _STAMP),
         shown_value(_previous(event.body)),
         tuple(_delivery_line(box, each) for each in sent),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -15,7 +16,7 @@ from paydouble.journal import UnclaimedEntry
 from paydouble.records import VERDICTS, request_of
 from paydouble.sandbox.publishing import pay_in_of
 from paydouble.timeline import faults_of
-from paydouble.web.inspector.activity import Tone, owner_of, refusal, status_tone
+from paydouble.web.inspector.activity import Tone, answer_of, owner_of, refusal, status_tone
 from paydouble.web.inspector.content import download
 from paydouble.web.inspector.retries import Comparison, compared, series
 from paydouble.web.inspector.visits import (
@@ -45,6 +46,8 @@ class FaultView:
     label: str
     declaration: bytes | None
     """As the control API shows it; None for one that was deleted."""
+    url: str
+    """Where it is on the page of its sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +147,15 @@ def request_view(box: Sandbox | None, entry: RequestEntry) -> RequestView:
     pay_in = None if box is None or owner is None else pay_in_of(box.ledger, owner)
     relatives: list[RequestEntry] = [] if box is None else series(box.journal.requests.entries, entry)
     comparison = compared(relatives, entry)
+    result, tone = (str(entry.status), status_tone(entry.status)) if box is None else answer_of(box, entry)
     return RequestView(
         sandbox=sandbox,
         url=request_url(sandbox, entry.id),
         record=request_of(entry),
         at=entry.at,
         real=entry.arrived or None,
-        result=_result(entry),
-        tone=status_tone(entry.status),
+        result=result,
+        tone=tone,
         verdict="" if entry.verdict == "none" else VERDICTS[entry.verdict],
         message=refusal(entry),
         faults=() if box is None else fault_views(box, entry.faults, labels.to_request),
@@ -168,11 +172,14 @@ def request_view(box: Sandbox | None, entry: RequestEntry) -> RequestView:
 def fault_views(box: Sandbox, ids: Iterable[str], say: Callable[[labels.Declaration], str]) -> tuple[FaultView, ...]:
     """Return the faults that fired, with their declarations; `say` is a function of `faults/labels.py`."""
     find = faults_of(box)
+    faults_url = f"{sandbox_url(box.identity.id)}#"
     views = []
     for fault_id in dict.fromkeys(ids):
         fault = find(fault_id)
         label = "fault fired" if fault is None else say(fault)
-        views.append(FaultView(fault_id, label, None if fault is None else json_text.dumps(fault)))
+        views.append(
+            FaultView(fault_id, label, None if fault is None else json_text.dumps(fault), faults_url + quote(fault_id))
+        )
     return tuple(views)
 
 
@@ -195,11 +202,8 @@ def _unclaimed(visit: Visit) -> RequestEntry:
     return _entry(visit.host.unclaimed.log.entries, visit.params["id"])
 
 
-def _result(entry: RequestEntry) -> str:
-    return "no answer" if entry.status is None else str(entry.status)
-
-
 def _relative(box: Sandbox, entry: RequestEntry, shown: RequestEntry) -> Relative:
+    result, tone = answer_of(box, entry)
     return Relative(
         entry.id,
         request_url(box.identity.id, entry.id),
@@ -207,8 +211,8 @@ def _relative(box: Sandbox, entry: RequestEntry, shown: RequestEntry) -> Relativ
         entry is shown,
         entry.key or "",
         "" if entry.verdict == "none" else entry.verdict,
-        _result(entry),
-        status_tone(entry.status),
+        result,
+        tone,
         fault_views(box, entry.faults, labels.to_request),
     )
 

@@ -13,6 +13,8 @@ from paydouble.web.inspector.rendering import hex_dump
 if TYPE_CHECKING:
     from paydouble.journal import RequestEntry
 
+_LENGTH: Final = "content-length"
+"""A header that follows from the body, of which the differences are shown themselves."""
 _BYTES_BEFORE: Final = 16
 _BYTES_SHOWN: Final = 48
 _DEEPEST: Final = 100
@@ -109,7 +111,7 @@ def _read(body: bytes) -> Any:  # noqa: ANN401 - JSON is any
 def _headers(earlier: RequestEntry, entry: RequestEntry) -> Iterator[Difference]:
     before, after = _by_name(earlier), _by_name(entry)
     for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
+        if name != _LENGTH and before.get(name) != after.get(name):
             yield Difference(name, before.get(name), after.get(name))
 
 

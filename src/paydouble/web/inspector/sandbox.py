@@ -172,10 +172,13 @@ def fault_row(box: Sandbox, armed: Armed, now: int) -> FaultRow:
     )
 
 
-def _effects() -> list[tuple[str, list[str]]]:
-    """Return the names of the effects of each side, from the schema of faults."""
+def _effects() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the names of the effects of each side and what they do, from the schema of faults."""
     sides = (("api", "On the API"), ("webhooks", "On webhooks"))
-    return [(label, [f"{side}.{name}" for name in effects(side)]) for side, label in sides]
+    return [
+        (label, [(f"{side}.{name}", schema.get("description", "")) for name, schema in effects(side).items()])
+        for side, label in sides
+    ]
 
 
 def _limit(box: Sandbox) -> str:

@@ -48,11 +48,8 @@ def _form(visit: Visit, effect: str, problem: str = "", status: int = 200) -> Pa
             "text": effects(side)[kind].get("description", ""),
             "exposes": known.exposes,
             "groups": groups,
-            "suggestions": {
-                "match.operation": OPERATIONS,
-                "match.event_type": tuple(EVENT_TYPES),
-                "match.scenario": visit.sandbox.scenarios.names(),
-            },
+            "choices": {"match.operation": OPERATIONS, "match.event_type": tuple(EVENT_TYPES)},
+            "suggestions": {"match.scenario": visit.sandbox.scenarios.names()},
             "problem": problem,
         },
         status,
@@ -71,10 +68,11 @@ def _known(effect: str) -> tuple[str, str]:
 def _groups(side: str, kind: str, visit: Visit) -> list[tuple[str, list[Field]]]:
     """Return the fields of a fault in groups, with their headings."""
     whole = component(f"{SIDES[side][0]}Fault")
+    phase = [each for each in fields(whole, visit.form) if each.name == "phase"]
     return [
-        ("What it does", list(fields(effects(side)[kind], visit.form, within="effect."))),
+        ("What it does", [*phase, *fields(effects(side)[kind], visit.form, within="effect.")]),
         ("What it matches", list(fields(component(f"{SIDES[side][0]}Match"), visit.form, within="match."))),
-        ("When it fires", list(fields(whole, visit.form, skip={"effect", "match"}))),
+        ("When it fires", list(fields(whole, visit.form, skip={"effect", "match", "phase"}))),
     ]
 
 
