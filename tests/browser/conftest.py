@@ -14,7 +14,7 @@ from servers import Client, running
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests in one event loop, to which the browser belongs."""
     for item in items:
-        if pytest_asyncio.is_async_test(item) and item.path.is_relative_to(__file__.rpartition("/")[0]):
+        if item.nodeid.startswith("tests/browser/") and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
