@@ -1,4 +1,7 @@
-"""`python tests/zoo` prints the table of the bug zoo; `--correct N` tries the correct merchant on N seeds."""
+"""`python tests/zoo` prints the table of the bug zoo; `--correct N` tries the correct merchant on N seeds.
+
+`--write` notes for the tests which play catches each variant.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import statistics
 import sys
 
+from bugzoo import catches as written
 from bugzoo.adapter import ZooMerchant
 from bugzoo.hunt import caught_by_story, hunt
 from bugzoo.table import VARIANTS
@@ -23,7 +27,11 @@ def main() -> int:
     )
     parser.add_argument("--each", type=int, default=20, help="examples a seed of the correct merchant (default 20)")
     parser.add_argument("names", nargs="*", help="variants to hunt (default all)")
+    parser.add_argument("--write", action="store_true", help=f"write {written.FILE.name}, which the tests read")
     options = parser.parse_args()
+    if options.write:
+        written.write(each for each in VARIANTS if each.test is None)
+        return 0
     if options.correct:
         return try_correct(options.correct, options.each)
     free = 0
