@@ -38,8 +38,8 @@ CORE = (
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
 PYTEST = ("pytest", "-n", "2", "--dist", "worksteal")
-# These run other programs, or fire thousands of requests at a server. Tracing makes them twice as long, and what they
-# reach in the package is reached by its own tests as well.
+# These run other programs, or make thousands of requests or plays. Tracing makes them two to three times as long, and
+# what they reach in the package is reached by its own tests as well.
 UNTRACED = (
     "tests/browser",
     "tests/guides",
@@ -49,6 +49,8 @@ UNTRACED = (
     "tests/zoo",
     "tests/shops",
     "tests/simulation",
+    "tests/plugin",
+    "tests/machine/test_whole_catalogue.py",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",
 )
@@ -122,7 +124,7 @@ STEPS = (
     Step("pytest", "tests of the package, with branch coverage", run_tests, shows_itself=True),
     Step(
         "outside",
-        "guides, documentation, the zoo, the simulation, independent oracles",
+        "guides, documentation, the plugin, the zoo, the simulation, independent oracles",
         run_outer_tests,
         shows_itself=True,
     ),
