@@ -21,8 +21,18 @@ settings.register_profile("paydouble", deadline=None, print_blob=True)
 settings.load_profile("paydouble")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that can be long because the machine plays in them."""
+    """Mark the tests in which the machine plays, and let those with a long timeout come first.
+
+    A long test that came last would leave the other worker idle.
+    """
     for item in items:
         if item.nodeid.startswith(_HUNTS):
             item.add_marker(pytest.mark.hunt)
+    items.sort(key=_timeout_seconds, reverse=True)
+
+
+def _timeout_seconds(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return marker.args[0] if marker else 0
