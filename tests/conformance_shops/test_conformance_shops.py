@@ -13,7 +13,7 @@ SHOPS = ROOT / "conformance-shops"
 CACHE = ROOT / ".cache" / "conformance-shops"
 
 # The program without which a shop does not start.
-TOOLCHAINS = {"flask": "python3", "express": "npm", "go": "go", "php": "php"}
+TOOLCHAINS = {"flask": "python3", "express": "npm", "go": "go", "php": "php", "jdk": "javac"}
 
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 
