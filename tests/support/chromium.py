@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, cast
 import npm
 import pytest
 from bounds import AT_MOST_SECONDS
-from playwright.async_api import Browser, ConsoleMessage, Error, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Error, Page, async_playwright, expect
 
 _AXE_VERSION: Final = "4.14.1"
 _AXE_INTEGRITY: Final = (
@@ -32,6 +32,7 @@ _AXE_LOCK: Final = {
 # What a browser says by itself about an answer that a test provokes.
 _HARMLESS: Final = ("Failed to load resource", "net::ERR_")
 Theme = Literal["light", "dark"]
+expect.set_options(timeout=AT_MOST_SECONDS * 1000)
 
 
 def executable() -> str:
