@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from drive import deposit_body, key
-from inspecting import Browser, Seen
+from inspecting import Browser, Html, Seen
 from receivers import receiving, status
 from servers import Box
 
@@ -63,6 +63,21 @@ async def test_a_state_is_forced(browser: Browser) -> None:
     assert (seen.status, seen.url) == (200, browser.origin + page.url)
     assert "card_declined: The payment was declined." in seen.text
     assert (await page.pay_in())["status"] == "failed"
+
+
+async def test_states_that_the_lifecycle_allows_come_first(browser: Browser) -> None:
+    """None is chosen before somebody chooses, and a final state has none that is allowed."""
+    page = await opened(browser)
+    assert _states((await page.open()).html)[:3] == ["", "pending", "failed"]
+    assert "Next in its lifecycle" in (await page.open()).html.source
+    final = (await page.do("transition", to="failed")).html
+    assert _states(final)[0] == ""
+    assert "created" in _states(final)
+    assert "Next in its lifecycle" not in final.source
+
+
+def _states(html: Html) -> list[str]:
+    return [value for tag, name, value in html.attributes if (tag, name) == ("option", "value")]
 
 
 async def test_what_the_lifecycle_does_not_have_needs_force(browser: Browser) -> None:

@@ -54,6 +54,20 @@ async def test_every_effect_has_a_form_that_adds_it(browser: Browser, box: Box, 
     assert (made["on"], made["effect"]["type"]) == (side, name)
 
 
+async def test_a_fault_is_described_before_its_form(browser: Browser, box: Box) -> None:
+    """Each with a link to its form, on which operation and event type are chosen from lists."""
+    seen = await browser.open(page(box))
+    assert all(f"{page(box, 'faults', 'new')}?effect={effect}" in seen.html.links for effect in ALL)
+    assert "connection_reset The connection is reset (RST)." in seen.text
+
+    form = await browser.open(page(box, "faults/new?effect=api.latency"))
+    assert ("select", "name", "match.operation") in form.html.attributes
+    assert form.text.index("phase") < form.text.index("lognormal")
+    other = await browser.open(page(box, "faults/new?effect=webhooks.drop"))
+    assert ("select", "name", "match.event_type") in other.html.attributes
+    assert "There is nothing to choose: it always does the same." in other.text
+
+
 async def test_values_reach_the_control_api_as_they_are_meant(browser: Browser, box: Box) -> None:
     """Whole numbers, fractions, texts, choices, lists, objects, and members of the match."""
     wanted: list[tuple[dict[str, str], dict[str, Any]]] = [
