@@ -306,18 +306,6 @@ async def test_no_page_has_a_barrier(client: Client, browser: Browser, theme: Th
             assert await window.barriers() == []
 
 
-@pytest.mark.parametrize("width", [320, 800, 1600, 3840])
-async def test_no_page_scrolls_sideways(client: Client, browser: Browser, width: int) -> None:
-    """Neither on a small telephone nor on a very large screen."""
-    box, pay_in = await traffic(client)
-    long = await box.deposit(external_identifier="x" * 128, metadata={"note": "y" * 500})
-    async with chromium.window(browser, width=width) as window:
-        for url in (home(client), page_of(box, pay_in), page_of(box, long["id"])):
-            await window.page.goto(url)
-            await window.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-            assert await window.width() == width
-
-
 async def test_a_page_takes_the_rows_of_a_burst(client: Client, window: Window) -> None:
     """The newest five hundred are on the page, and it can still be used."""
     box = await client.sandbox()
