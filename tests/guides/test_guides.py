@@ -13,11 +13,10 @@ from paydouble.testing import Paydouble
 Copy = Callable[[str], Guide]
 PLUGINS = {
     "aiohttp-shop": ("asyncio", "aiohttp"),
-    "machine": ("hypothesispytest",),
     "property": ("hypothesispytest",),
 }
 # How many tests there are.
-SHOPS = {"aiohttp-shop": 22, "flask-shop": 22, "fastapi-shop": 15, "machine": 1, "property": 5}
+SHOPS = {"aiohttp-shop": 22, "flask-shop": 22, "fastapi-shop": 15, "property": 5}
 
 
 class Mistake(NamedTuple):
