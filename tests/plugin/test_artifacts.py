@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from children import Child
 
+from paydouble.runfile.files import read_run
+from paydouble.runfile.replaying import replay
+
 BODY = """
 def order(box, order="order-1"):
     body = {
@@ -54,14 +57,19 @@ def test_each_payment_of_a_failed_test_has_a_file(child: Child, tmp_path: Path, 
     plugins, more = (("xdist",), ("-n2",)) if parallel else ((), ())
     run = child(FAILING, f"--paydouble-artifacts={folder}", *more, plugins=plugins)
     files = sorted(folder.iterdir())
-    told = re.findall(r"^(/\S+\.html)$", run.text, re.MULTILINE)
+    told = re.findall(r"^(/\S+\.(?:html|paydouble))$", run.text, re.MULTILINE)
+    pages = [each for each in files if each.suffix == ".html"]
+    runs = [each for each in files if each.suffix == ".paydouble"]
 
     assert run.counts == {"failed": 5, "passed": 1}, run.text
     assert sorted(told) == [str(each) for each in files]
-    assert len(files) == 1 + 2 + 2 + 2
+    assert len(pages) == 1 + 2 + 2 + 2
+    assert len(runs) == 1 + 1 + 1 + 2
+    for each in runs:
+        assert replay(read_run(each)) is None
     assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,120}", each.name) for each in files)
-    assert {len(list(folder.glob(f"test_shop.py-{name}-*"))) for name in ("test_served", "test_both")} == {1, 2}
-    for each in files:
+    assert {len(list(folder.glob(f"test_shop.py-{name}-*.html"))) for name in ("test_served", "test_both")} == {1, 2}
+    for each in pages:
         assert each.read_text("utf-8").startswith("<!doctype html>")
     again = child(FAILING, f"--paydouble-artifacts={folder}", "-k", "served")
     assert again.counts["failed"] == 1
@@ -73,7 +81,7 @@ def test_the_ini_key_names_a_folder_of_the_project(child: Child, tmp_path: Path)
     run = child(FAILING, "-k", "served", ini="paydouble_artifacts = artifacts")
 
     assert run.counts["failed"] == 1
-    assert len(list((tmp_path / "artifacts").iterdir())) == 1
+    assert sorted(each.suffix for each in (tmp_path / "artifacts").iterdir()) == [".html", ".paydouble"]
 
 
 def test_a_folder_that_cannot_be_written_is_said(child: Child, tmp_path: Path) -> None:
@@ -100,3 +108,47 @@ def test_a_page_that_fails_does_not_end_the_run(child: Child, tmp_path: Path) ->
 
     assert (run.counts["failed"], run.counts["passed"]) == (1, 1)
     assert "what happened cannot be shown: KeyError('page')" in run.text
+
+
+LOST = """
+from paydouble import Sandbox
+from paydouble.stateful import Merchant, Play
+
+
+def test_lost():
+    box = Sandbox({"journal_limit": 1})
+    box.handle("GET", "/pay-in")
+    box.handle("GET", "/pay-in")
+    assert False
+
+
+class Shop(Merchant):
+    def place_order(self, order_id, amount, currency):
+        pass
+
+    def pay(self, order_id):
+        raise ValueError("no money today")
+
+    def order_status(self, order_id):
+        return "unpaid"
+
+    def receive(self, webhook):
+        return 200
+
+
+def test_play():
+    with Play(Shop) as play:
+        play.order()
+        play.pay()
+"""
+
+
+def test_a_play_has_a_run_file_and_a_lost_run_has_a_reason(child: Child, tmp_path: Path) -> None:
+    """The story of the play is in its file; a run whose beginning is gone is named with the way to keep it."""
+    run = child(LOST, f"--paydouble-artifacts={tmp_path / 'made'}")
+    (story,) = (tmp_path / "made").glob("*test_play*.paydouble")
+
+    assert run.counts["failed"] == 2
+    assert "the run is not written: sandbox default has recorded more than its journals keep" in run.text
+    assert read_run(story).header["play"]["calls"] == ["play.order('49.90', 'EUR')", "play.pay(1)"]
+    assert "no money today" in read_run(story).end["verdict"]

@@ -1,4 +1,7 @@
-"""`--paydouble-artifacts DIR`: the timeline of each payment of a failed test as an HTML file.
+"""`--paydouble-artifacts DIR`: what happened in a failed test as files.
+
+Each payment gets its timeline as an HTML file, and each sandbox the file of its run, for `paydouble replay` and `show`.
+So does a play of the state machine that has found a broken rule.
 
 A file is named after the test, a hash of its full name, and the number of the payment in the test. So tests of
 different workers (`pytest-xdist`) never write the same file, and a test that fails again replaces its own files.
@@ -15,6 +18,10 @@ from typing import Final
 
 import pytest
 
+from paydouble.runfile.files import SUFFIX, pack, unpack
+from paydouble.runfile.lines import RunFileError
+from paydouble.runfile.recorded import Taped
+from paydouble.runfile.redaction import redacted
 from paydouble.testing.calls import Sync
 from paydouble.testing.errors import ControlRefused, ServerGone
 from paydouble.testing.sandboxes import SandboxHandle
@@ -26,28 +33,57 @@ MOST_PAYMENTS: Final = 20
 _LONGEST_NAME: Final = 80
 
 
-def keep(item: pytest.Item, boxes: Iterable[SandboxHandle[Sync] | Sandbox]) -> list[tuple[str, str]]:
-    """Write the files of a failed test; returns a section of its report, with their paths."""
+def keep(
+    item: pytest.Item, boxes: Iterable[SandboxHandle[Sync] | Sandbox], error: BaseException | None
+) -> list[tuple[str, str]]:
+    """Write the files of a test that has failed with an error; returns a section of its report, with their paths."""
     folder, stem = _folder(item.config), _stem(item.nodeid)
     lines: list[str] = []
     try:
-        pages = list(chain.from_iterable(map(_pages, boxes)))
-        if pages:
+        used = list(boxes)
+        pages = list(chain.from_iterable(map(_pages, used)))
+        runs = [each for each in (*map(_run, used), _run_of_play(error)) if each is not None]
+        if pages or runs:
             folder.mkdir(parents=True, exist_ok=True)
-            for old in folder.glob(f"{stem}-*.html"):
+            for old in chain(folder.glob(f"{stem}-*.html"), folder.glob(f"{stem}-*{SUFFIX}")):
                 old.unlink(missing_ok=True)
         for number, page in zip(count(1), pages, strict=False):
             path = folder / f"{stem}-{number}.html"
             path.write_bytes(page.encode("utf-8", "replace"))
             lines.append(str(path))
-    except (OSError, ServerGone, ControlRefused) as error:
-        lines.append(f"the timeline cannot be written to {str(folder)!a}: {error}")
+        for number, run in zip(count(1), runs, strict=False):
+            path = folder / f"{stem}-{number}{SUFFIX}"
+            if isinstance(run, bytes):
+                path.write_bytes(run)
+            lines.append(str(path) if isinstance(run, bytes) else run)
+    except (OSError, ServerGone, ControlRefused) as refused:
+        lines.append(f"the timeline cannot be written to {str(folder)!a}: {refused}")
     return [(_TITLE, "\n".join(lines))] if lines else []
 
 
 def _pages(box: SandboxHandle[Sync] | Sandbox) -> Iterator[str]:
     for pay_in in box.pay_ins.list()[-MOST_PAYMENTS:]:
         yield box.pay_ins.timeline_html(pay_in.id)
+
+
+def _run(box: SandboxHandle[Sync] | Sandbox) -> bytes | str | None:
+    """Return the file of a sandbox's run, why there is none, or None when nothing has happened in it."""
+    try:
+        run = unpack(box.export_text().encode())
+    except ControlRefused as refused:
+        return f"the run is not written: {refused}"
+    return pack(run) if run.lines else None
+
+
+def _run_of_play(error: BaseException | None) -> bytes | str | None:
+    """Return the file of the play that has found what a `MerchantBug` reports; None for any other error."""
+    taped = getattr(error, "taped", None)
+    if not isinstance(taped, Taped):
+        return None
+    try:
+        return pack(redacted(taped.run()))
+    except RunFileError as refused:
+        return f"the run is not written: {refused}"
 
 
 def _folder(config: pytest.Config) -> Path:

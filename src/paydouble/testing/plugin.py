@@ -19,7 +19,7 @@ _OPTIONS = (
     ("token", "control token of that server"),
     ("seed", "seed of each test's sandbox (default 0)"),
 )
-_ARTIFACTS = "write what happened to the payments of each failed test into this folder, as HTML files"
+_ARTIFACTS = "write what happened in each failed test into this folder, as HTML files and run files"
 _STRICT = "fail a test that has armed a fault which never fired"
 _MARKER = (
     "paydouble(scenario=…, clock=…, seed=…, settings=…): what the test's sandbox is to be. The clock is manual unless "
@@ -28,6 +28,7 @@ _MARKER = (
 config: pytest.Config | None = None
 """That of the run which is going on."""
 _SOCKETLESS = "paydouble.testing.socketless"
+_MACHINE = "paydouble.stateful.verdicts"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,10 +86,12 @@ def webhook_receiver(request: pytest.FixtureRequest, paydouble: SandboxHandle[Sy
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to the report of a failed test what its sandbox has seen."""
     report = yield
-    if report.failed and _concerns(item):
+    if report.failed and (_concerns(item) or _MACHINE in sys.modules):
         from paydouble.testing import fixtures
 
         try:
@@ -96,7 +99,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             if item.config.getoption("paydouble_artifacts") or item.config.getini("paydouble_artifacts"):
                 from paydouble.testing import artifacts
 
-                report.sections += artifacts.keep(item, fixtures.sandboxes_of(item))
+                error = None if call.excinfo is None else call.excinfo.value
+                report.sections += artifacts.keep(item, fixtures.sandboxes_of(item), error)
         except Exception as error:  # noqa: BLE001 - an exception here would end the whole run, not this test
             report.sections.append(("paydouble", f"what happened cannot be shown: {error!a}"))
     return report

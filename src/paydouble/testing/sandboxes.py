@@ -123,10 +123,15 @@ class SandboxHandle(Handle[M]):
         """
         from paydouble.runfile.files import unpack, write_run
 
-        text = yield from ask_text(f"{self._path}/export", "POST", {"raw": raw})
+        text = yield from _exported(self._path, raw=raw)
         target = Path(path)
         write_run(unpack(text.encode()), target)
         return target
+
+    @Call
+    def export_text(self, *, raw: bool = False) -> Steps[str]:
+        """Return the lines of the file that `export` writes."""
+        return (yield from _exported(self._path, raw=raw))
 
     @Call
     def delete(self) -> Steps[None]:
@@ -166,6 +171,10 @@ class SandboxHandle(Handle[M]):
         except ServerGone:
             if error is None:
                 raise
+
+
+def _exported(path: str, *, raw: bool) -> Steps[str]:
+    return (yield from ask_text(f"{path}/export", "POST", {"raw": raw}))
 
 
 class ServerHandle(Handle[M]):

@@ -168,6 +168,7 @@ class Sandbox(Handle[Sync]):
     read = SandboxHandle.read
     reset = SandboxHandle.reset
     export = SandboxHandle.export
+    export_text = SandboxHandle.export_text
     delete = SandboxHandle.delete
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ from paydouble.stateful.coverage import Coverage
 
 STEPS = 12
 ROUND = 60
-_SETTINGS = settings(
+SETTINGS = settings(
     stateful_step_count=STEPS,
     phases=[Phase.generate],
     database=None,
@@ -77,7 +77,7 @@ def _hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> tuple[str | 
     Machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
     try:
         with steady():
-            run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
+            run_state_machine_as_test(Machine, settings=settings(SETTINGS, max_examples=examples))
     except MerchantBug as bug:
         return bug.verdict, begun - 1  # the failing example is run once more to report it
     return None, begun

@@ -1,0 +1,30 @@
+"""The failing runs of the zoo as files; `python tests/zoo --runs` tries all variants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bugzoo.runs import failing_run, replayed_elsewhere
+from bugzoo.table import VARIANTS
+
+from paydouble.runfile.files import write_run
+from paydouble.runfile.redaction import redacted
+from paydouble.stateful.run_files import tell
+
+SOME = VARIANTS[:: len(VARIANTS) // 8]
+
+
+@pytest.mark.timeout(480)
+def test_failing_runs_are_repeated_in_a_fresh_process(tmp_path: Path) -> None:
+    """The bytes are the same, with personal data and without; told to the merchant, the story fails in the same way."""
+    for variant in SOME:
+        run = failing_run(variant)
+        write_run(run, tmp_path / f"{variant.name}.paydouble")
+        write_run(redacted(run), tmp_path / f"{variant.name}-redacted.paydouble")
+        if variant.test is None:
+            told = tell(run, variant.merchant)
+            assert (told.verdict, told.difference) == ("FAILED", None)
+            assert told.finding
+
+    assert replayed_elsewhere(tmp_path) == []
