@@ -12,7 +12,9 @@ from paydouble.runfile.files import write_run
 from paydouble.runfile.redaction import redacted
 from paydouble.stateful.run_files import tell
 
-SOME = VARIANTS[:: len(VARIANTS) // 8]
+COUNTS = "RefundPerClick"
+"""It counts its clicks from one play to the next, so its second run is another one."""
+SOME = VARIANTS[::4]
 
 
 @pytest.mark.timeout(480)
@@ -24,7 +26,8 @@ def test_failing_runs_are_repeated_in_a_fresh_process(tmp_path: Path) -> None:
         write_run(redacted(run), tmp_path / f"{variant.name}-redacted.paydouble")
         if variant.test is None:
             told = tell(run, variant.merchant)
-            assert (told.verdict, told.difference) == ("FAILED", None)
+            assert told.verdict == "FAILED", variant.name
+            assert told.difference is None or variant.name == COUNTS, variant.name
             assert told.finding
 
     assert replayed_elsewhere(tmp_path) == []
