@@ -20,7 +20,7 @@ from paydouble.webhooks.signing import sign
 FILES = {
     "inbox": ["inbox.html"],
     "login": ["login.html", "base.html"],
-    "payment": ["payment.html", "payment_history.html", "line_event.html", "parts.html"],
+    "payment": ["payment.html", "payment_copies.html", "line_event.html", "parts.html"],
     "delivery": ["delivery.html"],
     "sandboxes": ["sandboxes.html"],
     "sandbox": ["sandbox.html", "fault.html"],
@@ -62,7 +62,7 @@ async def test_the_inbox(client: Client, keyboard: Keyboard) -> None:
     await page.keyboard.press("Space")
     await expect(page.locator("#pause")).to_have_attribute("aria-pressed", "false")
     await page.goto(url(client))
-    await keyboard.press("base.html", "Keys")
+    await keyboard.press("base.html", "Shortcuts")
     await says("dialog", "Next row, previous row")
     await keyboard.press("base.html", "Close")
     await expect(page.locator("dialog")).to_be_hidden()
@@ -90,7 +90,7 @@ async def test_the_login(browser: Browser) -> None:
         await keyboard.write("#token", "t0ken")
         await keyboard.press("login.html", "Log in")
         await window.says("#live", "Live")
-        await keyboard.press("base.html", "Keys")
+        await keyboard.press("base.html", "Shortcuts")
         await keyboard.press("base.html", "Close")
         await keyboard.press("base.html", "Log out")
         await window.says("h1", "Log in")
@@ -113,7 +113,7 @@ async def test_a_payment(client: Client, keyboard: Keyboard) -> None:
         assert await page.evaluate("navigator.clipboard.readText()") == pay_in["id"]
         await keyboard.open("Copy as curl")
         button = page.locator("button[data-from=copy-curl]")
-        await keyboard.press("payment_history.html", "copy", target=button)
+        await keyboard.press("payment_copies.html", "copy", target=button)
         await expect(button).to_have_text("copied")
         assert "curl" in await page.evaluate("navigator.clipboard.readText()")
         await keyboard.press("line_event.html", "…", shown="Send now")
@@ -281,7 +281,8 @@ async def test_a_clock(client: Client, keyboard: Keyboard, monkeypatch: pytest.M
     for _ in range(2):  # the second comes after the first was put into the page
         await page.wait_for_event("response", lambda answer: answer.url.endswith("/clock"))
     await expect(page.get_by_role("button", name="Stop")).to_be_focused()
-    await keyboard.press("clock.html", "Stop")
+    async with page.expect_response("**/clock/stop"):
+        await keyboard.press("clock.html", "Stop")
     stopped.set()
     await says(".last", "It was stopped.")
 
