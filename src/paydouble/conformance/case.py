@@ -268,9 +268,12 @@ class Case:
         return [each.object_id for each in made if each.json()["data"]["object"]["payin_id"] == pay_in.id]
 
     @contextmanager
-    def reads_fail(self) -> Iterator[None]:
-        """Let the shop's reads of the API fail, so that only events can tell it what happened."""
-        if self.stage.reads_for_truth:
+    def reads_fail(self, *, always: bool = False) -> Iterator[None]:
+        """Let the shop's reads of the API fail, so that only events can tell it what happened.
+
+        Those of a shop that takes its facts from reads alone fail only when they `always` do.
+        """
+        if self.stage.reads_for_truth and not always:
             yield
             return
         faults = [self.sandbox.faults.add("error", status=503, operation=name) for name in _READS]

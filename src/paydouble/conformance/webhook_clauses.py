@@ -949,7 +949,7 @@ def other_livemode(case: Case) -> None:
         changed(case.event(pay_in, "pay-in.succeeded").body, lambda each: each.update(livemode=True)),
         "a success with livemode true",
     )
-    with case.reads_fail():
+    with case.reads_fail(always=True):
         case.expect_unpaid(order, "a success with livemode true, in the sandbox")
 
 
