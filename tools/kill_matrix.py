@@ -126,8 +126,8 @@ def _rows(shop: str, *, explore: bool) -> Iterator[tuple[str, str, Outcome, list
 
 def page(chosen: list[str], *, explore: bool) -> str:
     """Return the page, after all runs that are still to be made."""
-    with ThreadPoolExecutor(2) as pool:
-        # Two shops at the same time: one shop has one port.
+    with ThreadPoolExecutor(len(chosen)) as pool:
+        # All shops at the same time, since they wait more than they work; one shop has one port.
         tables = dict(zip(chosen, pool.map(lambda shop: list(_rows(shop, explore=explore)), chosen), strict=True))
     parts = [_table(shop, rows) for shop, rows in tables.items()]
     everything = [row for rows in tables.values() for row in rows]
