@@ -19,10 +19,10 @@ MISTAKES = {
     "partial_refund_closes_order": "Any refund that succeeds makes the order 'refunded': the rest can never be refunded. Seen: status mappings 'refund webhook -> refunded', adyen-magento #456.",
     "refund_new_key_on_retry": "Each attempt of a refund carries a new key: a lost reply and a partial refund is paid out twice. Seen: as new_key_on_retry, in the refund path that nobody tests.",
     "refund_not_resumed": "The job resumes deposits only: a refund whose request never arrived (crash, five failures) is never sent; the customer waits without end. Seen: retry queues made for payments only.",
-    "dispute_booked_per_event": "Each news of an open dispute books the chargeback again: created and then updated, the loss stands twice. Seen: handlers that treat dispute.updated as dispute.created.",
+    "dispute_booked_per_event": "Each news of an open dispute books the chargeback again: created and then updated, the loss stands twice. Seen: handlers that treat dispute.updated as dispute.created. Not found by the machine: no dispute is under review.",
     "dispute_won_ships_again": "A won dispute releases the order without asking whether it was shipped: goods go out twice. Seen: woocommerce-gateway-stripe #3674, woocommerce-payments #7928.",
     "dispute_closed_is_lost": "Closed means lost: a won dispute's money is never booked back. Seen: antiwork/gumroad #2585 (the same, won events not recognised).",
     "minor_units_always_hundred": "Minor units are divided by 100 in every currency: yen are charged at a hundredth, dinars at ten times. Seen: cal.com #29983, Paymenter #1258.",
-    "reconcile_uses_stale_row": "The job applies what it read to the row it loaded before the read: a webhook landing in between has paid the order already, and it is booked and shipped again. Seen: races of cron and webhook in every plugin.",
+    "reconcile_uses_stale_row": "The job applies what it read to the row it loaded before the read: a webhook landing in between has paid the order already, and it is booked and shipped again. Seen: races of cron and webhook in every plugin. Not found by the machine at its first look.",
     "reconcile_skips_processing": "The job reads created and pending pay-ins only: the success's webhook is lost after 'processing', nobody ever asks; paid, never shipped. Seen: status lists older than the status (koala73/worldmonitor #4436).",
 }
