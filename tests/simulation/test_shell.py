@@ -1,4 +1,4 @@
-"""The shell on some thousand seeds; `make simulate` plays a hundred thousand."""
+"""The shell on a thousand seeds and more; `make simulate` plays a hundred thousand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paydouble.runtime.connections import Link
 from paydouble.runtime.pump import Pump
 from paydouble.webhooks.deliveries import Outbox
 
-PARTS, SEEDS = 40, 50  # parts so small that none is long on a busy machine
+PARTS, SEEDS = 40, 30  # parts so small that none is long on a busy machine
 
 
 @pytest.fixture(autouse=True)
