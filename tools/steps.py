@@ -51,6 +51,7 @@ UNTRACED = (
     "tests/simulation",
     "tests/plugin",
     "tests/machine/test_whole_catalogue.py",
+    "tests/stateful/test_simulation.py",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",
 )
@@ -124,7 +125,7 @@ STEPS = (
     Step("pytest", "tests of the package, with branch coverage", run_tests, shows_itself=True),
     Step(
         "outside",
-        "guides, documentation, the plugin, the zoo, the simulation, independent oracles",
+        "guides, documentation, the plugin, the zoo, the simulations, independent oracles",
         run_outer_tests,
         shows_itself=True,
     ),
