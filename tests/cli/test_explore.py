@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -49,6 +50,47 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
     assert "What happened:\n  1. order-1 is placed: 49.90 EUR.\n" in out
     assert f"    PythonShop = merchant_of({path!r})\n" in out
+
+
+def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """FAILED as long as the mistake is there, FIXED without it; the story can be made shorter."""
+    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+    folder = tmp_path / "made" / "here"
+    assert run(["explore", path, "--examples", "0", "--artifacts", str(folder)]) == 1
+    (made,) = folder.iterdir()
+    out = capsys.readouterr().out
+    assert f"The run is {made}; after a fix:\n    paydouble replay {made} --merchant {path}\n" in out
+
+    assert run(["replay", str(made)]) == 0
+    assert run(["replay", str(made), "--merchant", path]) == 1
+    out = capsys.readouterr().out
+    assert "✓ The same bytes: " in out
+    assert "✗ FAILED: The merchant changes its state because of a webhook whose signature does not hold" in out
+
+    assert run(["shrink", str(made), "--merchant", path, "-o", str(tmp_path / "short.paydouble")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"✓ \d+ steps became \d: ", out)
+    assert "    play." in out
+
+    path = _file(tmp_path, described_shop(tmp_path))
+    code = run(["replay", str(tmp_path / "short.paydouble"), "--merchant", path])
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert out.startswith("✓ FIXED: nothing is broken any more.\nThe first difference to the recorded run is at line ")
+
+    document = described_shop(tmp_path)
+    document["start"]["command"] = ["./no-such-shop"]
+    assert run(["replay", str(made), "--merchant", _file(tmp_path, document)]) == 3
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And what was found is reported all the same."""
+    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+    (tmp_path / "taken").write_text("a file", "utf-8")
+    assert run(["explore", path, "--examples", "0", "--artifacts", str(tmp_path / "taken")]) == 1
+    assert "The run is not written: " in capsys.readouterr().out
 
 
 def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from paydouble.core.errors import UsageError
 
 if TYPE_CHECKING:
     from paydouble.stateful.coverage import Coverage
+    from paydouble.stateful.verdicts import MerchantBug
 
 _STEPS: Final = 12
 _SECOND_MS: Final = 1000
@@ -37,8 +38,17 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     help="Random plays after the catalogue; 0 for none.",
 )
 @click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
+@click.option(
+    "--artifacts",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the run of the play that found something into this folder, for `paydouble replay`.",
+)
+@click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
-def explore(path: Path, seed: int, examples: int, limit: str | None, no_color: bool) -> None:
+def explore(  # noqa: PLR0913 - one argument an option
+    path: Path, seed: int, examples: int, limit: str | None, artifacts: Path | None, raw: bool, no_color: bool
+) -> None:
     """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
     try:
         from paydouble.stateful.machine import MerchantMachine
@@ -69,6 +79,8 @@ def explore(path: Path, seed: int, examples: int, limit: str | None, no_color: b
         terminal.say("The test to paste begins with:")
         terminal.say("    from paydouble.conformance import merchant_of")
         terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
+        if artifacts is not None:
+            _keep(terminal, bug, artifacts, path, raw=raw)
         sys.exit(1)
     except (AdapterMisfit, CallFailed) as error:
         for line in str(error).splitlines():
@@ -83,6 +95,27 @@ def explore(path: Path, seed: int, examples: int, limit: str | None, no_color: b
         if adapter.process is not None:
             adapter.process.kill()
     _sum_up(terminal, coverage, terminal.green(f"{terminal.good} Nothing was found."))
+
+
+def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:
+    from paydouble.runfile.files import SUFFIX, write_run
+    from paydouble.runfile.lines import RunFileError
+    from paydouble.runfile.redaction import redacted
+
+    terminal.say()
+    if bug.taped is None:
+        terminal.say("The run is not written: it is longer than the journals keep.")
+        return
+    run = bug.taped.run()
+    target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{SUFFIX}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_run(run if raw else redacted(run), target)
+    except (OSError, RunFileError) as error:
+        terminal.say(f"The run is not written: {error}")
+        return
+    terminal.say(f"The run is {target}; after a fix:")
+    terminal.say(f"    paydouble replay {target} --merchant {merchant}")
 
 
 def _seconds(limit: str | None) -> float | None:

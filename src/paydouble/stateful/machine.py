@@ -198,7 +198,9 @@ class MerchantMachine(RuleBasedStateMachine):
                 if not bugs:
                     raise
                 text = f"{bugs[0]}\n\n{_ONCE}"
-                raise MerchantBug(bugs[0].verdict, text, bugs[0].rule, bugs[0].calls, bugs[0].dialect) from None
+                once = MerchantBug(bugs[0].verdict, text, bugs[0].rule, bugs[0].calls, bugs[0].dialect)
+                once.taped = bugs[0].taped
+                raise once from None
             except MerchantBug as bug:
                 play = CataloguePlay(tuple(parsed(call) for call in bug.calls), dialect=bug.dialect)
                 shortest = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows).shortest(play, bug)

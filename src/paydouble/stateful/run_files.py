@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, NamedTuple
 from paydouble.core.errors import UsageError
 from paydouble.runfile.files import Run
 from paydouble.runfile.lines import Line, RunFileError, read_bytes
+from paydouble.runfile.redaction import redacted
 from paydouble.runfile.replaying import NOTHING, Divergence, difference
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.findings import Rule
@@ -93,7 +94,8 @@ def tell(run: Run, merchant: MakeMerchant, patience_seconds: float = 10.0) -> To
     """Take the steps of a file with a shop as it is now; `RunFileError` for a file that cannot be told."""
     story = story_of(run)
     bug, now = _play(story, story.play, merchant, patience_seconds)
-    found = first_difference(run, now)
+    # Values are replaced by the order in which they appear, so both runs have the same ones up to the first difference.
+    found = first_difference(run, redacted(now) if run.header.get("redacted") else now)
     finding = "" if bug is None else bug.verdict
     if bug is not None:
         return Told("FAILED" if bug.rule.name == story.rule else "DIVERGED", finding, found, now)
@@ -128,7 +130,7 @@ def shrunk(
             found = _failing(story, candidate, merchant, patience_seconds)
             if found is not None:
                 play, best, shorter = candidate, found, True
-                progress(len(play.steps))
+                progress(len(story_of(best).play.steps))
                 break
     return best
 
@@ -150,7 +152,7 @@ def _without_parts(  # noqa: PLR0913, PLR0917 - what a search has to know
             place += size
         else:
             play, best = candidate, found
-            progress(len(play.steps))
+            progress(len(story_of(best).play.steps))
     return play, best
 
 
