@@ -46,8 +46,8 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 )
 @click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
-def explore(  # noqa: PLR0913 - one argument an option
-    path: Path, seed: int, examples: int, limit: str | None, artifacts: Path | None, raw: bool, no_color: bool
+def explore(
+    path: Path, seed: int, examples: int, limit: str | None, *, artifacts: Path | None, raw: bool, no_color: bool
 ) -> None:
     """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
     try:
