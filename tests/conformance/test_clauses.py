@@ -59,6 +59,7 @@ def test_a_broken_clause_is_reported(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = _file(tmp_path, "believes everybody")
     outputs = [str(tmp_path / name) for name in ("out.html", "out.json", "out.xml")]
     options = ["--html", outputs[0], "--json", outputs[1], "--junit", outputs[2]]
+    options += ["--artifacts", str(tmp_path / "runs")]
 
     assert run(["conformance", "merchant", path, "--only", "W1.2,W3.1,W8.3", "--seed", "5", *options]) == 1
     out = capsys.readouterr().out
@@ -68,6 +69,9 @@ def test_a_broken_clause_is_reported(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "W8.3: the merchant file lacks driver.refund" in out
     assert "1 kept, 1 broken (1 M), 1 not tested" in out
     assert max(len(line) for line in out.splitlines() if path not in line and str(tmp_path) not in line) <= 80
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["W1.2.paydouble"]
+    assert run(["replay", str(tmp_path / "runs" / "W1.2.paydouble")]) == 0
+    assert "The same bytes" in capsys.readouterr().out
     page = (tmp_path / "out.html").read_text()
     assert "<script" not in page
     assert not re.search(r"(src|href)=.https?:", page.split("<iframe")[0])

@@ -19,6 +19,7 @@ from paydouble.conformance.starting import FRAMEWORKS, starting_file
 from paydouble.core.errors import UsageError
 
 _OUT: Final = click.Path(path_type=Path, dir_okay=False)
+_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group()
@@ -94,6 +95,7 @@ def doctor(path: Path, no_color: bool) -> None:
 @click.option("--html", type=_OUT, help="Write the findings into one HTML file.")
 @click.option("--json", "json_path", type=_OUT, help="Write the results as JSON, in the order in which to fix them.")
 @click.option("--junit", type=_OUT, help="Write the results as JUnit XML.")
+@click.option("--artifacts", type=_FOLDER, metavar="DIR", help="Write a run file for each broken clause.")
 @click.option("--expected", type=click.Path(path_type=Path, dir_okay=False), help="A YAML file of known failures.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
 def merchant(path: Path, **options: Any) -> None:  # noqa: ANN401 - those above

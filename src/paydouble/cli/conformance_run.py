@@ -43,6 +43,7 @@ class Options(NamedTuple):
     html: Path | None
     json_path: Path | None
     junit: Path | None
+    artifacts: Path | None
     expected: Path | None
     no_color: bool
 
@@ -60,6 +61,8 @@ def run(path: Path, options: Options) -> int:
     }
     for output in outputs:
         _check_folder(output)
+    if options.artifacts is not None:
+        _make_folder(options.artifacts)
     seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
     terminal.say(f"{file.name}: {count(len(clauses), 'clause')}, seed {seed}")
     terminal.say()
@@ -68,7 +71,7 @@ def run(path: Path, options: Options) -> int:
     interrupted = False
     try:
         with staged(file, path.resolve().parent, seed) as stage:
-            _show_progress(terminal, play(stage, clauses), results)
+            _show_progress(terminal, play(stage, clauses, options.artifacts), results)
     except Unreachable as problem:
         for line in str(problem).splitlines():
             terminal.say(terminal.red(line))
@@ -136,6 +139,8 @@ def _sum_up(terminal: Terminal, report: Report) -> None:
         terminal.say_prose(result.clause.fix, first="    fix       ")
         if result.clause.id in report.known:
             terminal.say_prose(report.known[result.clause.id], first="    known     ")
+        if result.run is not None:
+            terminal.say(terminal.dim(f"    run file  {result.run}"))
         terminal.say(terminal.dim(f"    alone     {report.alone(result)}"))
     if report.untested:
         terminal.say()
@@ -164,6 +169,13 @@ def _check_folder(output: Path | None) -> None:
     """Refuse a report that cannot be written, before the run."""
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"{output} cannot be written: there is no folder {output.parent}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror or error}") from None
 
 
 def _write(terminal: Terminal, output: Path, content: str) -> None:

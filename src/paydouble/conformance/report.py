@@ -122,6 +122,7 @@ def _as_document(report: Report, result: Result) -> dict[str, Any]:
             "costs": result.costs,
             "fix": clause.fix,
             "command": report.alone(result),
+            "run": None if result.run is None else str(result.run),
             "exchanges": [
                 {
                     "what": each.what,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -44,6 +45,8 @@ class Result:
     """What was sent and received, to the byte, in its order."""
     timelines: tuple[str, ...]
     """Of a broken clause: what happened to its payments, as HTML documents."""
+    run: Path | None
+    """Of a broken clause: the run file that was written, if a folder was given."""
     seconds: float
     """Real time."""
 
@@ -72,14 +75,15 @@ class Unreachable(Exception):
     """The shop cannot be tested at all; the text says why."""
 
 
-def play(stage: Stage, clauses: Sequence[Clause]) -> Iterator[Result]:
+def play(stage: Stage, clauses: Sequence[Clause], artifacts: Path | None = None) -> Iterator[Result]:
     """Play clauses in their order and yield each result as soon as it is there.
 
+    What happened to the sandbox of a broken clause is written into the folder `artifacts`, as a run file.
     `Unreachable` when the shop cannot be started or emptied for the first case.
     """
     calibrate(stage, clauses)
     for clause in clauses:
-        yield play_one(stage, clause)
+        yield play_one(stage, clause, artifacts)
 
 
 def calibrate(stage: Stage, clauses: Sequence[Clause]) -> None:
@@ -93,7 +97,7 @@ def calibrate(stage: Stage, clauses: Sequence[Clause]) -> None:
         play_one(stage, first)
 
 
-def play_one(stage: Stage, clause: Clause) -> Result:
+def play_one(stage: Stage, clause: Clause, artifacts: Path | None = None) -> Result:
     """Play one clause against a shop that is ready, or made ready."""
     lacks = _missing(clause, stage)
     if lacks:
@@ -117,7 +121,17 @@ def play_one(stage: Stage, clause: Clause) -> Result:
         # The story needs a state that this shop did not bring about.
         reason = f"the story could not be played: {refused}"
     timelines = _timelines(case) if case.log.problems else ()
-    return _result(clause, case.log, reason, timelines, time.monotonic() - started)
+    run = _exported(case, clause, artifacts) if case.log.problems and artifacts is not None else None
+    return _result(clause, case.log, reason, timelines, time.monotonic() - started, run)
+
+
+def _exported(case: Case, clause: Clause, folder: Path) -> Path | None:
+    """Write the run file of a case; None when its beginning is no longer kept."""
+    try:
+        return case.sandbox.export(folder / f"{clause.id}.paydouble")
+    except ControlRefused as refused:
+        case.note(f"There is no run file: {refused}")
+        return None
 
 
 def _missing(clause: Clause, stage: Stage) -> str:
@@ -131,10 +145,12 @@ def _timelines(case: Case) -> tuple[str, ...]:
     return tuple(case.sandbox.pay_ins.timeline_html(each.id) for each in shown)
 
 
-def _result(clause: Clause, log: Log, reason: str, timelines: tuple[str, ...], seconds: float) -> Result:
+def _result(  # noqa: PLR0913, PLR0917 - what a result consists of
+    clause: Clause, log: Log, reason: str, timelines: tuple[str, ...], seconds: float, run: Path | None = None
+) -> Result:
     problems = tuple(sorted(log.problems, key=lambda each: _ORDER.index(each.level)))
     verdict: Verdict = "broken" if problems else "not_tested" if reason else "kept"
-    return Result(clause, verdict, problems, reason, tuple(log.notes), tuple(log.exchanges), timelines, seconds)
+    return Result(clause, verdict, problems, reason, tuple(log.notes), tuple(log.exchanges), timelines, run, seconds)
 
 
 def in_fix_order(results: Sequence[Result]) -> list[Result]:
