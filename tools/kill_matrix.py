@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from paydouble.conformance.run import BINDING, CLAUSES
 
 ROOT: Final = Path(__file__).parents[1]
 SHOPS: Final = ROOT / "conformance-shops"
+CACHE: Final = ROOT / ".cache" / "conformance-shops"
 RESULTS: Final = ROOT / ".cache" / "kill-matrix"
 PAGE: Final = ROOT / "docs" / "kill-matrix.md"
 _SECONDS: Final = 900
@@ -53,16 +55,39 @@ def mistakes(shop: str) -> dict[str, str]:
     return dict(_MISTAKE.findall((SHOPS / shop / "mistakes.md").read_text("utf-8")))
 
 
+def placed(shop: str, folder: Path) -> Path:
+    """Return the merchant file of a copy of a shop that has a port and books of its own, so that runs can overlap."""
+    copy = folder / "shop"
+    copy.mkdir()
+    for path in (SHOPS / shop).iterdir():
+        if path.name != "merchant.yaml":
+            (copy / path.name).symlink_to(path)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    text = (SHOPS / shop / "merchant.yaml").read_text("utf-8")
+    text = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{port}", text)
+    text = re.sub(r"PORT: .*", f'PORT: "{port}"', text)
+    text = re.sub(r"SHOP_DATA: .*", f"SHOP_DATA: {folder / 'books'}", text)
+    file = copy / "merchant.yaml"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def environment(shop: str, mistake: str = "") -> dict[str, str]:
+    """Return the environment in which a copy of a shop runs; what it builds is kept in the repository's cache."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": programs, "SHOP_CACHE": str(CACHE / shop), "SHOP_MISTAKES": mistake}
+
+
 def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "paydouble", *arguments]
 
 
-def _run(command: list[str], mistake: str) -> int:
-    environment = {**os.environ, "SHOP_MISTAKES": mistake}
+def _run(command: list[str], shop: str, mistake: str) -> int:
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=environment,
+        env=environment(shop, mistake),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         timeout=_SECONDS,
@@ -77,8 +102,8 @@ def _clauses(shop: str, mistake: str, seed: int) -> tuple[dict[str, str], float]
     """Play all clauses; return those that are broken, and the seconds."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        file = str(SHOPS / shop / "merchant.yaml")
-        _run(_command("conformance", "merchant", file, "--seed", str(seed), "--json", str(out)), mistake)
+        file = str(placed(shop, Path(folder)))
+        _run(_command("conformance", "merchant", file, "--seed", str(seed), "--json", str(out)), shop, mistake)
         document: dict[str, Any] = json.loads(out.read_text("utf-8"))
     broken = {each["id"]: each["problems"][0]["level"] for each in document["clauses"] if each["verdict"] == "broken"}
     return broken, document["seconds"]
@@ -93,8 +118,9 @@ def outcome(shop: str, mistake: str, *, explore: bool) -> Outcome:
         found = Outcome(broken, seconds, None)
     correct = {} if not mistake else outcome(shop, "", explore=False).broken
     if explore and mistake and found.explored is None and not kills(found, correct):
-        file = str(SHOPS / shop / "merchant.yaml")
-        found = found._replace(explored=_run(_command("explore", file, "--for", "4m"), mistake) == 1)
+        with tempfile.TemporaryDirectory() as folder:
+            command = _command("explore", str(placed(shop, Path(folder))), "--for", "4m")
+            found = found._replace(explored=_run(command, shop, mistake) == 1)
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(found._asdict()), encoding="utf-8")
     return found
@@ -127,7 +153,7 @@ def _rows(shop: str, *, explore: bool) -> Iterator[tuple[str, str, Outcome, list
 def page(chosen: list[str], *, explore: bool) -> str:
     """Return the page, after all runs that are still to be made."""
     with ThreadPoolExecutor(len(chosen)) as pool:
-        # All shops at the same time, since they wait more than they work; one shop has one port.
+        # All shops at the same time, since they wait more than they work.
         tables = dict(zip(chosen, pool.map(lambda shop: list(_rows(shop, explore=explore)), chosen), strict=True))
     parts = [_table(shop, rows) for shop, rows in tables.items()]
     everything = [row for rows in tables.values() for row in rows]

@@ -226,3 +226,12 @@ def test_a_shop_that_does_not_listen_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(CallFailed, match=rf"^POST http://127\.0\.0\.1:{port}/x had no answer: Connection refused$"):
         perform(call, {"order": 1}, tmp_path)
+
+
+def test_a_shop_is_not_started_beside_another_program(tmp_path: Path) -> None:
+    """What listens at its address would be taken for the shop."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        start = Start(command=(sys.executable, "-c", "pass"), ready=f"GET http://127.0.0.1:{port}/health")
+        with pytest.raises(CallFailed, match=f"another program listens at 127.0.0.1:{port} already; stop it, or leave"):
+            ShopProcess(start, tmp_path).start({})

@@ -54,6 +54,7 @@ class ShopProcess:
         `CallFailed` when it cannot be started, ends, or is not ready in time; then nothing is left running.
         """
         self.kill()
+        self._refuse_another()
         command = fill(self._start.command, values)
         environment = {**os.environ, **fill(self._start.environment, values)}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `kill`
@@ -89,6 +90,19 @@ class ShopProcess:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+    def _refuse_another(self) -> None:
+        """Refuse to start beside a program that listens where the shop will: it would be taken for the shop."""
+        parts = urlsplit(self._start.ready.partition(" ")[2])
+        port = parts.port or _PORTS[parts.scheme]
+        try:
+            socket.create_connection((parts.hostname or "", port), _SILENT_WITHIN_SECONDS).close()
+        except OSError:
+            return
+        raise CallFailed(
+            f"start: another program listens at {parts.hostname}:{port} already; stop it, or leave `start` out "
+            "if it is the shop"
+        )
 
     def _await_silence(self) -> None:
         """Wait until nobody listens any more: a worker dies a moment after its parent."""
