@@ -24,8 +24,9 @@ from paydouble.web.http_server import HttpServer
 from paydouble.web.lazy_control import LazyControl
 from paydouble.web.private_names import missing
 
+DEFAULT_ID = "default"
 DEFAULT_SANDBOX = SandboxSpec(
-    id="default",
+    id=DEFAULT_ID,
     business_key="sandbox_key",
     business_secret="sandbox_secret",  # noqa: S106 - a default that the documentation shows
     webhook_secret="whsec_sandbox",  # noqa: S106 - as above
@@ -57,6 +58,8 @@ class ServerOptions:
     say: Callable[[str], None] | None = None
     """Called with lines for the terminal, such as what `watch` has reloaded."""
     default_sandbox: SandboxSpec = DEFAULT_SANDBOX
+    initial: Sandbox | None = None
+    """A sandbox with a past, which becomes the default one; its credentials and settings are kept."""
     shared: HostOptions = field(default_factory=HostOptions)
 
 
@@ -109,12 +112,21 @@ class Server:
             self.addresses.bound(_reachable(options.host).strip("[]"), self.port, self.control_port)
             self.host.checkout_base = self.addresses.own.checkout
             self.host.checkout_for = self._checkout
-            self.default = self.host.create(options.default_sandbox)
+            self.default = self._make_default()
             if options.watch:
                 self._watching = asyncio.create_task(watch(options.shared.library, options.say or _discard))
         except BaseException:
             await self.stop()
             raise
+
+    def _make_default(self) -> Sandbox:
+        spec, initial = self.options.default_sandbox, self.options.initial
+        if initial is None:
+            return self.host.create(spec)
+        box = self.host.adopt(initial, spec.id or DEFAULT_ID)
+        if spec.notification_url is not None:
+            self.host.act(box, lambda: box.set_notification_url(spec.notification_url))
+        return box
 
     async def stop(self) -> None:
         """Cancel deliveries, stop answering, and free the ports."""

@@ -74,6 +74,12 @@ if TYPE_CHECKING:
 @option("--business-key", default="sandbox_key", show_default=True, help="Key of the default sandbox.")
 @option("--business-secret", default="sandbox_secret", show_default=True, help="Secret of the default sandbox.")
 @option("--webhook-secret", default="whsec_sandbox", show_default=True, help="Webhook secret of the default sandbox.")
+@option(
+    "--init",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A run file, or a YAML file of calls, which the default sandbox goes through first.",
+)
 @option("--ca-file", type=click.Path(path_type=Path), help="PEM certificates to trust for https targets.")
 @option("--insecure-targets", is_flag=True, help="Do not check the certificates of https targets.")
 @option(
@@ -130,6 +136,12 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
     try:
         with _placed(config):
             options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
+        if values["init"] is not None:
+            from dataclasses import replace
+
+            from paydouble.cli.initial import initial_sandbox
+
+            options = replace(options, initial=initial_sandbox(values["init"], options))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_run(options, quiet=values["quiet"], open_browser=values["open_browser"]))
         if log is not None and sys.stderr.isatty():
@@ -294,6 +306,14 @@ def banner(server: Server) -> list[str]:
     """Return the lines that a person needs to start."""
     options = server.options
     box = options.default_sandbox
+    if server.default is not None:
+        identity = server.default.identity
+        box = box._replace(
+            business_key=identity.business_key,
+            business_secret=identity.business_secret,
+            webhook_secret=server.default.secrets.current,
+            notification_url=server.default.notification_url,
+        )
     api = server.base_url if options.public_url is None else server.addresses.own.api
     control = _control_url(server)
     target = (

@@ -196,14 +196,32 @@ class Host:
             checkout_base=self.checkout_base,
             library=self.options.library,
         )
+        self._hold(sandbox, before + 1)
+        return sandbox
+
+    def adopt(self, sandbox: Sandbox, sandbox_id: str) -> Sandbox:
+        """Take a sandbox that was made elsewhere, under an id; its clock goes on from where it stands.
+
+        `UsageError` when its id or key is taken.
+        """
+        clock = self.options.clock
+        sandbox.identity = sandbox.identity._replace(id=sandbox_id)
+        sandbox.checkout_base = self.checkout_base
+        if not sandbox.scenarios.library.own():
+            sandbox.scenarios.library = self.options.library
+        sandbox.go_on(ClockSpec(clock.mode, sandbox.tick(), clock.rate).make(), clock.make)
+        self._hold(sandbox, 1)
+        self._pumps[sandbox].wake()
+        return sandbox
+
+    def _hold(self, sandbox: Sandbox, times: int) -> None:
         self.registry.add(sandbox)
-        self._count(sandbox_id, before + 1)
+        self._count(sandbox.identity.id, times)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
         self._created[sandbox] = wall_ms()
         if self.options.on_sandbox is not None:
             self.options.on_sandbox(sandbox)
-        return sandbox
 
     def pump(self, sandbox: Sandbox) -> Pump:
         """Return the pump of a sandbox."""

@@ -272,6 +272,11 @@ class Sandbox:
         self.tick()
         self.feed.note("clock", self.now)
 
+    def go_on(self, clock: Clock, make_clock: Callable[[], Clock]) -> None:
+        """Continue with a clock, and let resets make others; `UsageError` when the clock is behind this one."""
+        self.set_clock(clock)
+        self._make_clock = make_clock
+
     def note_answer(self, entry: RequestEntry) -> None:
         """Note that a request was answered; if a fault acted on it, an auto clock waits for its retry."""
         if entry.faults:
