@@ -276,6 +276,9 @@ def _refunds() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what, at=at), _SETTLE))
             again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), _SETTLE)
             yield CataloguePlay((*_PAID, *again), "the refund is requested again, and is more than a half")
+    for at in POINTS:
+        lost = step("refund", 1, "half", "reply lost", meanwhile="jobs run", at=at, lasts=2)
+        yield CataloguePlay((*_PAID, lost, _SETTLE), "the refund's event is worked on before its reply is read")
     for trouble in REFUND_TROUBLES:
         for lasts in filter(None, DURATIONS if _can_last(POST_TROUBLES[trouble]) else ()):
             long = step("refund", 1, "half", trouble, lasts=lasts)
@@ -286,6 +289,12 @@ def _refunds() -> Iterator[CataloguePlay]:
     yield CataloguePlay((*_PAID, step("refund", 1, "most"), step("refund", 1, "most"), _SETTLE))
     yield CataloguePlay((_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1), _SETTLE))
     yield CataloguePlay((*_PAID, step("refund"), _SETTLE, step("provider", "refund fails late"), _SETTLE))
+    late = step("provider", "refund fails late")
+    for later in (_SETTLE, step("pass_time", "10m")):
+        two = (*_PAID, step("refund", 1, "half"), later, step("refund", 1, "half"), later)
+        yield CataloguePlay((*two, late, later, _WORK_OFF), "one refund fails, and the other has succeeded")
+    failing = (step("refund", 1, "half"), _SETTLE, step("provider", "refund fails late"), _SETTLE)
+    yield CataloguePlay((*_PAID, *failing, step("refund", 1, "half"), _SETTLE), "a refund follows one that failed")
 
 
 def _provider() -> Iterator[CataloguePlay]:
@@ -299,6 +308,15 @@ def _provider() -> Iterator[CataloguePlay]:
             (*_PAID, step("refund", 1, "half"), _SETTLE, step("provider", what), step("provider", "dispute lost")),
             "a refund and a dispute take the same money",
         )
+    for first, second in (
+        ("dispute lost", "dispute won"),
+        ("dispute won", "dispute lost"),
+        ("dispute lost", "dispute lost"),
+    ):
+        two = (step("provider", "dispute half"), step("provider", "another dispute"))
+        ended = (step("provider", first), step("provider", second))
+        yield CataloguePlay((*_PAID, *two, *ended, _SETTLE), "a payment can have several disputes")
+        yield CataloguePlay((*_PAID, *two, *ended, _WORK_OFF), "a payment can have several disputes")
     for ends in ("dispute won", "dispute lost"):
         for before in ((), (step("refund", 1, "half"), _SETTLE)):
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)

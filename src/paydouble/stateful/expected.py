@@ -39,6 +39,8 @@ class Order:
     """
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
+    refunds_taken: list[tuple[int, int]] = field(default_factory=list)
+    """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
     key_has_stored_error: bool = False
@@ -83,6 +85,11 @@ def expected_state(box: Sandbox, order: Order) -> ExpectedState:
     refunds = [each for each in box.ledger.newest_first(Refund) if each.payin_id in ids] if ids else []
     disputes = [each for each in box.ledger.newest_first(Dispute) if each.payin_id in ids] if ids else []
     return ExpectedState(pay_ins, refunds, disputes)
+
+
+def refundable(state: ExpectedState) -> int:
+    """Return what was paid and neither refunded nor is being refunded, in minor units."""
+    return sum(each.amount for each in state.paid) - _refunded(state) - _refunds_under_way(state)
 
 
 def amount_differs(state: ExpectedState) -> bool:

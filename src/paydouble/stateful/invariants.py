@@ -324,6 +324,19 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
         )
 
 
+def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
+    """Yield a refund that the merchant refuses, though it took as much when no more was there than now.
+
+    So only a merchant that counts a refund which has failed is concerned, and none that refunds less on principle.
+    """
+    if any(taken >= amount and there <= rest for there, taken in order.refunds_taken):
+        money = f"{write_amount(amount, order.currency)} {order.currency}"
+        yield (
+            Rule.REFUNDS,
+            f"refuses to refund {money} of {order.id}, though as much is left as when it took such a refund",
+        )
+
+
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     # A refund that the service has refused is answered, and money under dispute is not refunded.
     refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")

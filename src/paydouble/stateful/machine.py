@@ -98,7 +98,9 @@ PROVIDER_CHAINS: Final = (
     ("refund fails late",),
     ("dispute",),
     ("dispute", "dispute lost"),
+    ("dispute", "dispute accepted"),
     ("dispute half", "dispute lost"),
+    ("dispute half", "another dispute", "dispute lost", "dispute won"),
     ("dispute", "dispute won"),
     ("dispute", "dispute won", "dispute reopened"),
 )

@@ -637,6 +637,7 @@ class Play:
             self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
             self._create_deposit(how, target, pause, clicked=meanwhile == "second click")
+            self._let_jobs_repeat(armed, second, pause)
             self._note_requests("POST", trouble, state, armed, start)
             self._note_following("POST", then, state, second, start)
             self._note_requests("meanwhile", meanwhile, state, first, start)
@@ -692,6 +693,15 @@ class Play:
         if not interrupted or self._driver.service.interruptions:
             self._run_jobs(retry_after_seconds)
 
+    def _let_jobs_repeat(self, met: list[str], following: list[str], retry_after_seconds: float | None) -> None:
+        """Let a merchant that leaves its next request to a job send it while that request still meets its trouble."""
+        if following and self._has_fired(met) and not self._has_fired(following):
+            self._double.advance(by=_NEXT_JOB_MS)
+            self._run_jobs(retry_after_seconds)
+
+    def _has_fired(self, fault_ids: list[str]) -> bool:
+        return any(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
+
     def _run_jobs(self, retry_after_seconds: float | None = None) -> None:
         self._driver.call("tick", retry_after_seconds=retry_after_seconds)
         for order in self.orders:
@@ -715,6 +725,7 @@ class Play:
         with self._step("; ".join(filter(None, clauses)), call, documents):
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
+            rest = expected.refundable(expected.expected_state(self._box, target))
             target.disturbed |= disturbed != _Disturbance()
             second = self._arm_documents(following)
             armed = self._arm(met, lasts, operation="refund-creation")
@@ -726,12 +737,18 @@ class Play:
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
             by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
-            if may_refund and by_itself and meanwhile == "none" and self._driver.was_taken:
+            was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
+            if may_refund and was_taken:
+                target.refunds_taken.append((rest, requested))
+            elif may_refund and was_declined and not target.disturbed:
+                self._add_findings(invariants.of_refused_refund(target, requested, rest))
+            if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = met.description or "nothing went wrong"
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, pause)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
+            self._let_jobs_repeat(armed, second, pause)
             self._note_requests("refund", trouble, state, armed, start)
             self._note_following("refund", then, state, second, start)
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
@@ -742,12 +759,14 @@ class Play:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
         state = expected.expected_state(self._box, target)
         wanted = Counter(target.refunds_requested[each] for each in {refund_id, *target.refunds_due})
-        made = Counter(each.amount for each in state.refunds if each.status != "failed")
+        # Of those that were taken, one that has failed takes no money any more.
+        taken = Counter(each.amount for each in state.refunds if each.status != "failed")
+        taken += wanted - Counter(each.amount for each in state.refunds)
         return (
             len(state.paid) == 1
             and not (state.disputes or target.paid_late or expected.amount_differs(state) or self._reads_disturbed)
             and target.status in {"paid", "partly_refunded"}
-            and sum((wanted | made).elements()) <= target.amount
+            and sum(taken.elements()) <= target.amount
         )
 
     def _neglect(self, time: str) -> None:
@@ -773,6 +792,8 @@ class Play:
         interruptions = self._driver.service.interruptions
         if meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(click), enters=True))
+        elif meanwhile == "jobs run" and self._driver.merchant.interleaves:
+            interruptions.append(Interruption(at, act(lambda: self._driver.call("tick")), enters=True))
         elif meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
         elif meanwhile == "database down":
@@ -850,7 +871,7 @@ class Play:
             self.trials.append(Trial(table, name, state, (met or sent)[0].verdict))
 
     def _note_following(self, table: str, name: str, state: str, fault_ids: list[str], start: int) -> None:
-        self.followed = any(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
+        self.followed = self._has_fired(fault_ids)
         if self.followed:
             self._note_requests(table, name, state, fault_ids, start)
 
@@ -863,6 +884,8 @@ class Play:
         self._pending.clear()
 
 
+# A job's first pauses are seconds.
+_NEXT_JOB_MS: Final = 10_000
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
 _STILL_DEAD: Final = Trouble("", tuple({**fault, "times": 1} for fault in _DEAD.faults))
 _MUTE: Final = Trouble("", ({"on": "api", "match": {"method": "GET"}, "effect": {"type": "connection_reset"}},))

@@ -34,6 +34,17 @@ def _dispute_half(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return "the payer disputes a half of the payment"
 
 
+def _another_dispute(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+    # Several may be open together, as long as they are about no more than the payment.
+    for pay_in in state.paid:
+        disputed = [each.amount for each in state.disputes if each.payin_id == pay_in.id and each.status != "won"]
+        rest = min(pay_in.amount - sum(disputed), pay_in.amount // 2)
+        if disputed and rest > 0:
+            box.open_dispute(pay_in, amount=rest)
+            return "the payer disputes the payment once more, about another part"
+    return None
+
+
 def _decide(box: Sandbox, state: ExpectedState, to: str, words: str) -> str | None:
     for dispute in state.disputes:
         if dispute.status in unfinished(DISPUTE):
@@ -91,8 +102,13 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         "fails": _fails,
         "dispute": _dispute,
         "dispute half": _dispute_half,
+        "another dispute": _another_dispute,
         "dispute won": lambda box, _, state: _decide(box, state, "won", "the dispute is won"),
         "dispute lost": lambda box, _, state: _decide(box, state, "lost", "the dispute is lost"),
+        # The merchant can accept a dispute on the provider's own pages, so its code hears of it by an event.
+        "dispute accepted": lambda box, _, state: _decide(
+            box, state, "accepted", "the merchant's staff accepts the dispute"
+        ),
         "dispute reopened": _reopen,
         "late money": _late_money,
         "refund fails late": _refund_fails,

@@ -255,7 +255,7 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "webhook first": "the first webhook overtakes the reply",
     }
 )
-AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down"})
+AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run"})
 """What happens meanwhile at a point of the merchant's code."""
 WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -273,6 +273,8 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         **{name: MEANWHILE[name] for name in ("none", "second click", "dies", "database down")},
         # Two that are each small enough can be too much together.
         "another refund": "another refund of as much is requested meanwhile",
+        # Events come while a request waits, and a worker beside the web server works on them.
+        "jobs run": "background jobs run meanwhile",
     }
 )
 JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(

@@ -1,0 +1,71 @@
+"""Several disputes of a payment, and refunds after one that failed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from small_shop import SmallShop
+
+from paydouble.stateful import MerchantBug, Play, Refused
+
+if TYPE_CHECKING:
+    from paydouble.stateful import Merchant
+
+
+class CountsFailedRefunds(SmallShop):
+    """Adds up what was asked for, and not what became of it."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Refuse what is more than the rest."""
+        order = self.orders[order_id]
+        asked = sum((Decimal(str(amount)) for _ in order.refunds), Decimal(0))
+        if refund_id not in order.refunds and asked + amount > order.amount:
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+def _story(merchant: type[Merchant]) -> Play:
+    play = Play(merchant)
+    play.order()
+    play.pay()
+    play.wait("10s")
+    return play
+
+
+def _refund_after_failures(merchant: type[Merchant]) -> None:
+    with _story(merchant) as play:
+        for _ in range(2):
+            play.refund(1, "half")
+            play.wait("10s")
+            play.provider("refund fails late")
+            play.wait("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+
+
+def test_a_refund_that_failed_is_no_longer_counted() -> None:
+    """As much is left as before; a merchant that refuses the next refund counts the one that failed."""
+    _refund_after_failures(SmallShop)
+    with pytest.raises(MerchantBug, match=r"refuses to refund 24\.95 EUR of order-1, though as much is left as when"):
+        _refund_after_failures(CountsFailedRefunds)
+
+
+@pytest.mark.parametrize("ends", [("dispute lost", "dispute won"), ("dispute won", "dispute lost")])
+def test_a_payment_has_several_disputes(ends: tuple[str, str]) -> None:
+    """One of two is lost, so half of the money is gone."""
+    with _story(SmallShop) as play:
+        for what in ("dispute half", "another dispute", *ends):
+            play.provider(what)
+        play.wait("10s")
+        assert play.balance() == Decimal("24.95")
+
+
+def test_an_accepted_dispute_is_lost() -> None:
+    """The money is gone as after a decision."""
+    with _story(SmallShop) as play:
+        play.provider("dispute")
+        play.provider("dispute accepted")
+        play.wait("10s")
+        assert play.balance() == 0
