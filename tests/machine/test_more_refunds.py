@@ -69,3 +69,32 @@ def test_an_accepted_dispute_is_lost() -> None:
         play.provider("dispute accepted")
         play.wait("10s")
         assert play.balance() == 0
+
+
+def test_a_dispute_under_review_is_decided_once() -> None:
+    """An update in between moves no money."""
+    with _story(SmallShop) as play:
+        for what in ("dispute", "dispute under review", "dispute lost"):
+            play.provider(what)
+        play.wait("10s")
+        assert play.balance() == 0
+
+
+class WaitsForTheKey(SmallShop):
+    """Shows an order as pending for as long as an attempt has no answer."""
+
+    def order_status(self, order_id: str) -> str:
+        """Look at the open attempt first."""
+        wish = self.orders[order_id].wish
+        shown = super().order_status(order_id)
+        return "pending" if wish is not None and wish.state == "open" and shown in {"failed", "unpaid"} else shown
+
+
+def test_an_attempt_with_a_stored_error_is_open_whatever_came_before() -> None:
+    """The shop cannot know what became of it before the key is a day old."""
+    with Play(WaitsForTheKey) as play:
+        play.order()
+        play.pay()
+        play.provider("fails")
+        play.wait("10s")
+        play.retry(1, trouble="stored 500")

@@ -221,6 +221,7 @@ def _jobs() -> Iterator[CataloguePlay]:
     # Each with work that waits: events that only a job applies, a deposit or a refund without a reply.
     waiting = (
         ((_ORDER, _PAY, step("wait", "5s"), step("pass_time", "5s")), ""),
+        ((_ORDER, step("webhooks", "drop all"), _PAY, step("pass_time", "10m")), "reads are all that tells"),
         ((_ORDER, step("pay", 1, "reply lost", lasts=6), step("pass_time", "10m")), "a deposit has no reply"),
         ((*_PAID, step("refund", 1, "half", "reply lost", lasts=6), step("pass_time", "10m")), "a refund has no reply"),
     )

@@ -104,7 +104,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.paid:
         if is_under_way(state):
             return frozenset({"pending"})
-        return _UNPAID - {"pending"}
+        # An attempt under a key with a stored error is open for the shop until the key is a day old.
+        return _UNPAID if order.key_has_stored_error else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
         return frozenset({"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"})

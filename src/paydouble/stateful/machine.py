@@ -101,6 +101,7 @@ PROVIDER_CHAINS: Final = (
     ("dispute", "dispute accepted"),
     ("dispute half", "dispute lost"),
     ("dispute half", "another dispute", "dispute lost", "dispute won"),
+    ("dispute", "dispute under review", "dispute lost"),
     ("dispute", "dispute won"),
     ("dispute", "dispute won", "dispute reopened"),
 )

@@ -653,9 +653,7 @@ class Play:
             gets_through &= not target.key_has_stored_error
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
             if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
-                target.deposit_due = (
-                    f"the customer has pressed the button and {met.description or 'nothing went wrong'}"
-                )
+                target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
             is_limited = met.retry_after_seconds is not None and lasts in _SHORT and meanwhile == then == "none"
             target.limited = met.description if is_limited and not may_be_closed and not was_disturbed else None
 
@@ -743,7 +741,7 @@ class Play:
             elif may_refund and was_declined and not target.disturbed:
                 self._add_findings(invariants.of_refused_refund(target, requested, rest))
             if may_refund and by_itself and meanwhile == "none" and was_taken:
-                target.refunds_due[refund_id] = met.description or "nothing went wrong"
+                target.refunds_due[refund_id] = _outcome(target, met.description)
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, pause)
             self._driver.service.interruptions.clear()
@@ -886,6 +884,13 @@ class Play:
 
 # A job's first pauses are seconds.
 _NEXT_JOB_MS: Final = 10_000
+
+
+def _outcome(target: Order, met: str) -> str:
+    """Return what became of a request, for a sentence; an earlier request may have met a trouble."""
+    return met or ("this request got through" if target.disturbed else "nothing went wrong")
+
+
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
 _STILL_DEAD: Final = Trouble("", tuple({**fault, "times": 1} for fault in _DEAD.faults))
 _MUTE: Final = Trouble("", ({"on": "api", "match": {"method": "GET"}, "effect": {"type": "connection_reset"}},))

@@ -103,6 +103,9 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         "dispute": _dispute,
         "dispute half": _dispute_half,
         "another dispute": _another_dispute,
+        "dispute under review": lambda box, _, state: _decide(
+            box, state, "under_review", "the dispute is under review"
+        ),
         "dispute won": lambda box, _, state: _decide(box, state, "won", "the dispute is won"),
         "dispute lost": lambda box, _, state: _decide(box, state, "lost", "the dispute is lost"),
         # The merchant can accept a dispute on the provider's own pages, so its code hears of it by an event.
