@@ -11,6 +11,7 @@ from drive import DEPOSITS, deposit_body
 from servers import running
 
 from paydouble import Sandbox
+from paydouble.api.execution import Delayed
 from paydouble.cli.initial import initial_sandbox
 from paydouble.cli.main import run
 from paydouble.cli.serve import banner
@@ -19,6 +20,7 @@ from paydouble.runfile.files import unpack
 from paydouble.runfile.replaying import replay
 from paydouble.runtime.host import ClockSpec, HostOptions, SandboxSpec
 from paydouble.server import Server, ServerOptions
+from paydouble.testing.calls import encode
 
 START = 1_767_225_600_000
 WORLD = """
@@ -90,7 +92,8 @@ async def test_what_was_in_flight_is_tried_again(tmp_path: Path) -> None:
     box.handle("POST", DEPOSITS, deposit_body())
     taken = box.core.sandbox.next_attempt("http://127.0.0.1:9/", 0)
     assert taken is not None
-    box.core.pipeline.handle(box.core.request("POST", DEPOSITS, b"{}", key="00000000-0000-4000-8000-00000000ffff"))
+    waiting = box.core.request("POST", DEPOSITS, encode(deposit_body()), key="00000000-0000-4000-8000-00000000ffff")
+    assert isinstance(box.core.pipeline.handle(waiting), Delayed)
     path = box.export(tmp_path / "run.paydouble", raw=True)
 
     found = initial_sandbox(path, _options())

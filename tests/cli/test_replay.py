@@ -25,8 +25,9 @@ def _write(folder: Path, *, deposits: int = 1) -> Path:
 
 
 def _edit(path: Path, old: str, new: str) -> str:
-    path.write_bytes(gzip.decompress(path.read_bytes()).decode().replace(old, new, 1).encode())
-    return str(path)
+    edited = path.with_suffix(".edited")
+    edited.write_bytes(gzip.decompress(path.read_bytes()).decode().replace(old, new, 1).encode())
+    return str(edited)
 
 
 def test_a_run_that_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +48,7 @@ def test_a_run_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "The run is from" not in out
 
     header = json.loads(lines[0])
+    path.write_bytes(gzip.compress(path.with_suffix(".edited").read_bytes()))
     assert run(["replay", _edit(path, f'"version":"{header["version"]}"', '"version":"0.0.9"')]) == 1
     assert "The run is from paydouble 0.0.9, and this is " in capsys.readouterr().out
 

@@ -14,6 +14,7 @@ from paydouble.runfile.lines import RunFileError
 from paydouble.runfile.recorded import recorded_run
 from paydouble.runfile.redaction import Pseudonyms, redacted
 from paydouble.runfile.replaying import replay
+from paydouble.sandbox.recording import Remark
 
 REFUNDS = "/refund/refund-creation"
 
@@ -221,3 +222,19 @@ def test_a_run_that_cannot_be_played_without_its_data_is_refused() -> None:
 
     with pytest.raises(RunFileError, match=r"cannot be played without its personal data .* write it raw"):
         redacted(run._replace(lines=[*run.lines, outcome]))
+
+
+def test_notes_lists_and_scenarios_without_a_plain_name() -> None:
+    """A note is a text like any other; what has no remote address has none afterwards."""
+    business = Business()
+    business.request("GET", "/pay-in", remote=None)
+    business.sandbox.recording.add(Remark("kanaria@vogel.example calls"))
+    run = _of(business)
+    run.end["verdict"] = ["kanaria@vogel.example", 7]
+    run.header["sandbox"]["scenarios"] = ["{name: own, summary: Mine., lifecycle: {pay_in: []}}"]
+    shown = redacted(run)
+
+    assert "remote" not in shown.lines[0]
+    assert "kanaria" not in shown.lines[-1]["note"]
+    assert shown.end["verdict"][1] == 7
+    assert "kanaria" not in shown.end["verdict"][0]

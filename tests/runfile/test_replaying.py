@@ -18,9 +18,11 @@ from paydouble import Sandbox
 from paydouble.api.execution import Delayed, Joined
 from paydouble.core.errors import UsageError
 from paydouble.runfile.files import Run, pack, unpack, write_run
+from paydouble.runfile.lines import dump
 from paydouble.runfile.recorded import recorded_run
 from paydouble.runfile.replaying import difference, replay
 from paydouble.sandbox.recording import Remark
+from paydouble.testing import ReplyLost
 
 _REPLAY = """
 import sys
@@ -333,3 +335,40 @@ def test_a_difference_in_a_long_text_is_shown_with_what_is_around_it() -> None:
     assert difference({"do": "a"}, {"do": "b"})[0] == ""
     assert difference({"a": 1}, {"a": 1, "b": 2}) == ("b", "nothing more", "2")
     assert difference([1], "x" * 400)[2].endswith("x…")
+
+
+def test_a_result_between_two_commands_that_does_not_come_is_found() -> None:
+    """It is named before the next command is applied."""
+    run = _small()
+    place = _place(run, **{"is": "answer"})
+    lines = [*run.lines[: place + 1], {"is": "event", "at": "2026-01-01T00:00:00.000Z"}, *run.lines[place + 1 :]]
+
+    found = _again(run._replace(lines=lines))
+
+    assert found is not None
+    assert (found.line, found.got) == (place + 3, "nothing more")
+
+
+def test_values_that_are_the_same_have_no_difference() -> None:
+    """The whole value is shown then."""
+    assert difference({"a": 1}, {"a": 1})[0] == ""
+    assert difference([1], [1])[0] == ""
+    assert difference([1, 2], [1, 3]) == ("[1]", "2", "3")
+
+
+def test_a_broken_answer_and_exact_numbers_are_repeated() -> None:
+    """What a fault does on the wire is part of the answer; a number of a fault keeps its digits."""
+    box = Sandbox()
+    box.faults.add("connection_reset", times=1, phase="after_commit")
+    box.faults.add({"type": "unknown_members", "members": {"fee": Decimal("1.500")}}, times=1)
+    with pytest.raises(ReplyLost):
+        box.handle("POST", DEPOSITS, deposit_body())
+    answer = box.handle("POST", DEPOSITS, deposit_body())
+    run = _run(box.core)
+
+    assert _again(run) is None
+    assert answer.status == 200
+    assert any(line.get("wire", {}).get("kind") == "reset" for line in run.lines)
+    with pytest.raises(TypeError):
+        dump({"odd": object()})
+    assert dump({"amount": Decimal("1.50")}) == b'{"amount":1.50}'
