@@ -294,8 +294,9 @@ def _refunds() -> Iterator[CataloguePlay]:
     for later in (_SETTLE, step("pass_time", "10m")):
         two = (*_PAID, step("refund", 1, "half"), later, step("refund", 1, "half"), later)
         yield CataloguePlay((*two, late, later, _WORK_OFF), "one refund fails, and the other has succeeded")
-    failing = (step("refund", 1, "half"), _SETTLE, step("provider", "refund fails late"), _SETTLE)
-    yield CataloguePlay((*_PAID, *failing, step("refund", 1, "half"), _SETTLE), "a refund follows one that failed")
+    for share in SHARES:
+        failing = (step("refund", 1, share), _SETTLE, late, _SETTLE)
+        yield CataloguePlay((*_PAID, *failing, step("refund", 1, share), _SETTLE), "a refund follows one that failed")
 
 
 def _provider() -> Iterator[CataloguePlay]:
