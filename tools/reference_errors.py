@@ -21,6 +21,7 @@ _CONTROL: Final = (
     (404, "not_installed", "the extra that the call needs is not installed"),
     (405, "wrong_method", "the call exists with another method; `Allow` lists them"),
     (409, "illegal_transition", "the object's status does not allow this transition; `force: true` makes it anyway"),
+    (409, "no_run", "there is no run file, since the beginning of what happened in the sandbox is no longer kept"),
     (409, "validation_error", "a business rule forbids it, such as a dispute about more than was paid"),
     (500, "internal", "an error in the double itself; see its log"),
 )

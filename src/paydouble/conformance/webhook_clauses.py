@@ -314,14 +314,17 @@ def other_secret(case: Case) -> None:
 )
 def reordered(case: Case) -> None:
     """Send lawful headers that are written in another way."""
-    for what in ("v1 before t", "an unknown part", "two v1, the last of them right"):
+    for what in ("v1 before t", "an unknown part", "two v1, the last of them right", "two v1, the first of them right"):
         _, pay_in = case.succeeded()
         body = case.event(pay_in, "pay-in.succeeded").body
         at, digest = case.header(body).split(",", 1)
         other = case.header(body, secret=_OTHER_SECRET).partition(",")[2]
-        value = {"v1 before t": f"{digest},{at}", "an unknown part": f"{at},x=1,{digest}"}.get(
-            what, f"{at},{other},{digest}"
-        )
+        value = {
+            "v1 before t": f"{digest},{at}",
+            "an unknown part": f"{at},x=1,{digest}",
+            "two v1, the last of them right": f"{at},{other},{digest}",
+            "two v1, the first of them right": f"{at},{digest},{other}",
+        }[what]
         posted = case.post(body, [(SIGNATURE, value)], f"a true event with {what}")
         case.check(posted.accepted, f"a header with {what} was {posted.summary}", "2xx")
 

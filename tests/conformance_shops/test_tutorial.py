@@ -1,0 +1,47 @@
+"""The tutorial on a shop in another language is played in this repository, as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import shape
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "tutorial" / "any-language.md"
+CACHE = ROOT / ".cache" / "conformance-shops" / "express"
+BLOCKS = re.findall(r"^<!-- clone -->\n```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.timeout(300)  # npm may install the shop's packages first
+def test_each_block_prints_what_the_page_says(tmp_path: Path) -> None:
+    """Its commands are typed in a clone, one block after the other."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "SHOP_CACHE": str(CACHE),
+        "SHOP_DATA": str(tmp_path),
+        "NO_COLOR": "1",
+    }
+    assert len(BLOCKS) == 3
+    for block in BLOCKS:
+        commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+        expected = "".join(f"{line}\n" for line in block.splitlines() if not line.startswith("$ "))
+        done = subprocess.run(
+            ["/bin/sh", "-c", "\n".join(commands)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert shape(expected).fullmatch(done.stdout), done.stdout
