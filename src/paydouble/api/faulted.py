@@ -26,12 +26,16 @@ from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import Wall, retry_after
 from paydouble.guards.rate_limit import headers as limit_headers
 from paydouble.payments.resources import AnyResource, Dispute, Document, PayIn, Payout, Refund, Resource
-from paydouble.sandbox.scenario_selector import named_by_email
+from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
     from paydouble.faults.api_effects import ApiEffect
     from paydouble.faults.base import Effect
     from paydouble.faults.names import OperationName
+
+_DOMAIN: Final = SCENARIO_DOMAIN.encode()
+# JSON can spell the domain with escapes, too.
+_ESCAPE: Final = b"\\u"
 
 
 class RequestContext:
@@ -158,20 +162,19 @@ def known_claim(call: Execution) -> Claim | None:
 def prepare(call: Execution) -> None:
     """Choose the scenario of a deposit and set up its faults and settings, ahead of all checks.
 
-    A scenario without faults and settings only has to be known.
+    Only where that can matter so early: it takes a parse of a body that may be refused unread.
     """
     box = call.sandbox
-    deposit = call.body().parsed
-    if not isinstance(deposit, dict):
-        return  # the operation refuses it
     try:
         selection = box.scenarios.default_selection(box.settings.scenario)
     except UsageError:
         return  # the operation refuses it
-    if not selection.needs_preparation and named_by_email(deposit) is None:
+    body = call.request.body
+    if not selection.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
         call.scenario = selection.scenario
         return
-    identifier = deposit.get("external_identifier")
+    deposit = call.body().parsed
+    identifier = deposit.get("external_identifier") if isinstance(deposit, dict) else None
     if not isinstance(identifier, str):
         return
     try:

@@ -32,18 +32,6 @@ class DefaultSelection(NamedTuple):
     """Whether its name will always mean this same object."""
 
 
-def named_by_email(deposit: Mapping[str, Any]) -> str | None:
-    """Return the scenario that the payer's e-mail names, or None, from a parsed request to create a deposit.
-
-    A form in a browser can choose a scenario without code: card-declined@scenario.test.
-    """
-    customer = deposit.get("customer")
-    email = customer.get("email") if isinstance(customer, dict) else None
-    if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN):
-        return email.removesuffix(SCENARIO_DOMAIN)
-    return None
-
-
 class ScenarioSelector:
     """Chooses scenarios. A pay-in keeps the scenario that it started with, even if it is replaced or removed later."""
 
@@ -87,9 +75,11 @@ class ScenarioSelector:
         """
         if self._active is not None:
             return self.get(self._active)
-        name = named_by_email(deposit)
-        if name is not None:
-            return self.get(name)
+        customer = deposit.get("customer")
+        email = customer.get("email") if isinstance(customer, dict) else None
+        # A form in a browser can choose a scenario without code: card-declined@scenario.test.
+        if isinstance(email, str) and email.endswith(SCENARIO_DOMAIN):
+            return self.get(email.removesuffix(SCENARIO_DOMAIN))
         selection = self.default_selection(default)
         if selection.scenario is not None:
             return selection.scenario
