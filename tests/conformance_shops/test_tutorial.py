@@ -15,7 +15,7 @@ from pages import shape
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial" / "any-language.md"
 CACHE = ROOT / ".cache" / "conformance-shops" / "express"
-BLOCKS = re.findall(r"^<!-- clone -->\n```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.timeout(300)  # npm may install the shop's packages first
