@@ -43,7 +43,7 @@ class Operation:
     summary: str
     handler: Callable[[Call], Document]
     answer: type[BaseModel]
-    payload: type[BaseModel] | None = None
+    payload: type[schemas.Payload] | None = None
     listed: bool = False
     """The answer is a page of `answer`s."""
     creates: bool = False

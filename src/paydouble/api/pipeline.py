@@ -498,7 +498,7 @@ def _validate(operation: Operation, parsed: object, settings: Settings) -> objec
     assert operation.payload is not None  # noqa: S101 - every POST of the table has one
     try:
         extra: Literal["forbid"] | None = "forbid" if settings.unknown_fields == "refuse" else None
-        return operation.payload.__pydantic_validator__.validate_python(parsed, extra=extra)
+        return operation.payload.validated(parsed, extra)
     except ValidationError as error:
         place, message = explain(error, operation.payload)
         raise ApiError("INVALID_INPUT", f"{place}: {message}." if place else f"The body: {message}.") from None

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import SchemaValidator, core_schema
 
 from paydouble.core.money import MOST_DIGITS
 from paydouble.payments.lifecycle import DisputeState, PayInState, PayoutState, RefundState
@@ -110,11 +112,37 @@ class Payload(BaseModel):
     # Built when first used, so that a server starts without building all models.
     model_config = ConfigDict(strict=True, extra="ignore", defer_build=True)
 
+    @classmethod
+    def validated(cls, parsed: object, extra: Literal["forbid"] | None) -> Any:  # noqa: ANN401 - see `DepositRequest`
+        """Return a parsed body as an instance; `ValidationError` when it is none.
+
+        With `extra="forbid"` unknown members are refused.
+        """
+        return cls.__pydantic_validator__.validate_python(parsed, extra=extra)
+
 
 class Answer(BaseModel):
     """Base of response objects. Other members are refused, so that a test finds what a renderer adds or forgets."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
+
+
+def _as_dictionary(schema: Any) -> Any:  # noqa: ANN401 - one of pydantic's sixty kinds of schema
+    """Return the core schema of a model, or of a member, with a dictionary in place of each instance."""
+    if schema["type"] != "model":
+        return schema
+    members = schema["schema"]["fields"].items()
+    return core_schema.typed_dict_schema(
+        {name: core_schema.typed_dict_field(_as_dictionary(member["schema"])) for name, member in members},
+        config=schema["config"],
+    )
+
+
+@cache
+def _dictionaries(model: type[Payload]) -> SchemaValidator:
+    """Return a validator with the schema of a model that makes dictionaries; built when first used, as models are."""
+    model.model_rebuild()
+    return SchemaValidator(_as_dictionary(model.__pydantic_core_schema__))
 
 
 # Requests
@@ -153,6 +181,15 @@ class DepositRequest(Payload):
     metadata: (
         dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=500), PERSONAL]] | None
     ) = assumed(None, max_length=50)
+
+    @classmethod
+    def validated(cls, parsed: object, extra: Literal["forbid"] | None) -> dict[str, Any]:
+        """Return a parsed body as a dictionary, as `model_dump` does of an instance; see `Payload`.
+
+        This is the most frequent operation, and pydantic takes half as long again to make instances.
+        """
+        members: dict[str, Any] = _dictionaries(cls).validate_python(parsed, extra=extra)
+        return members
 
 
 class RatesRequest(Payload):

@@ -10,7 +10,7 @@ from orjson import Fragment
 
 from paydouble.api.calls import Call
 from paydouble.api.handlers import digits_of, minor_units, page, refuse_duplicate
-from paydouble.api.schemas import DepositRequest, MethodsRequest, PaymentMethodChoice, RatesRequest
+from paydouble.api.schemas import DepositRequest, MethodsRequest, RatesRequest
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import json_amount, write_minor
 from paydouble.payments.catalogue import Catalogue, Method, convert, rate
@@ -32,35 +32,33 @@ def create_deposit(call: Call) -> Document:
         raise ApiError("VALIDATION_ERROR", reason) from None
 
 
-def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, plan: Plan | None = None) -> Document:
-    """Open a deposit that plays a scenario, and return its document."""
-    # A mapping, since attributes of a model are slow to read and this is the most frequent operation.
-    members = vars(wanted)
+def open_deposit(sandbox: Sandbox, wanted: Document, scenario: Scenario, plan: Plan | None = None) -> Document:
+    """Open a deposit that plays a scenario, and return its document; `wanted` has the members of `DepositRequest`."""
     catalogue = sandbox.catalogue
-    digits = digits_of(sandbox, members["currency"])
-    currency = intern(members["currency"])  # one of a known few
-    amount = minor_units(members["amount"], currency, digits)
+    digits = digits_of(sandbox, wanted["currency"])
+    currency = intern(wanted["currency"])  # one of a known few
+    amount = minor_units(wanted["amount"], currency, digits)
     if plan is not None and plan.expire_rate:
         raise ApiError("VALIDATION_ERROR", "The exchange rate has expired; ask for a new one.")
-    method = _choose(catalogue, members["payment_method"], currency, members["country"], amount)
+    method = _choose(catalogue, wanted["payment_method"], currency, wanted["country"], amount)
     if plan is not None and _removed(plan, method):
         raise ApiError("VALIDATION_ERROR", f"payment_method: {method.name} is not available any more.")
     if sandbox.settings.duplicate_external_identifier != "allow":
-        refuse_duplicate(sandbox, PayIn, members["external_identifier"])
-    seconds = members["expires_in"]
-    payer = vars(members["customer"])
+        refuse_duplicate(sandbox, PayIn, wanted["external_identifier"])
+    seconds = wanted["expires_in"]
+    payer = wanted["customer"]
     # By position, since keyword arguments for so many members take longer than any other line of a deposit.
     order = Order(
         sandbox.settings.pay_in_expires_in if seconds is None else seconds * 1000,
-        members["external_identifier"],
+        wanted["external_identifier"],
         amount,
         currency,
         digits,
         method.named,
         Customer(payer["first_name"], payer["last_name"], payer["email"]),
-        members["return_url"],
-        members["notification_url"],
-        members["metadata"],
+        wanted["return_url"],
+        wanted["notification_url"],
+        wanted["metadata"],
     )
     pay_in, document = sandbox.create_pay_in(scenario, order)
     return pay_in.extended(document, sandbox.ledger.stamp)
@@ -69,7 +67,7 @@ def open_deposit(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario, p
 def play_scenario(sandbox: Sandbox, wanted: DepositRequest, scenario: Scenario) -> Document:
     """Open a deposit for which no request was sent, and return its document; `ApiError` when it is refused."""
     sandbox.recording.did("scenario-play", sandbox.now, name=scenario.name, deposit=wanted)
-    document = open_deposit(sandbox, wanted, scenario)
+    document = open_deposit(sandbox, wanted.model_dump(), scenario)
     sandbox.scenarios.plays += 1
     return document
 
@@ -135,22 +133,20 @@ def payment_methods(call: Call) -> Document:
     }
 
 
-def _choose(
-    catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None, amount: int
-) -> Method:
-    chosen = vars(choice)  # as in `open_deposit`
-    for method in catalogue.by_choice.get((chosen["type"], chosen["code"]), ()):
+def _choose(catalogue: Catalogue, choice: Document, currency: str, country: str | None, amount: int) -> Method:
+    for method in catalogue.by_choice.get((choice["type"], choice["code"]), ()):
         limits = method.limits.get(currency)
         if limits is not None and limits[0] <= amount <= limits[1] and method.serves(country):
             return method
     raise _unsuitable(catalogue, choice, currency, country)
 
 
-def _unsuitable(catalogue: Catalogue, choice: PaymentMethodChoice, currency: str, country: str | None) -> ApiError:
+def _unsuitable(catalogue: Catalogue, choice: Document, currency: str, country: str | None) -> ApiError:
     _supported(catalogue, currency)
-    named = catalogue.by_choice.get((choice.type, choice.code))
+    kind, code = choice["type"], choice["code"]
+    named = catalogue.by_choice.get((kind, code))
     if not named:
-        name = f"{choice.type} {choice.code}" if choice.code else choice.type
+        name = f"{kind} {code}" if code else kind
         return ApiError("VALIDATION_ERROR", f"payment_method: there is no {name}.")
     method = named[0]
     if currency not in method.limits:
