@@ -996,19 +996,24 @@ def reads(case: Case) -> None:
     needs=("driver", "customer_returns"),
 )
 def returns_first(case: Case) -> None:
-    """Let the payer come back before anything was decided."""
-    order, _ = case.pending()
+    """Let the payer come back before anything was decided, and pay afterwards."""
+    case.sandbox.scenarios.activate("payer-decides")
+    case.service_sends()
+    order = case.order()
+    case.pay(order)
+    pay_in = case.pay_in(order)
+    case.sandbox.scenarios.deactivate()
+    case.advance("1m")
     problem = case.customer_returns(order)
     case.check(not problem, f"the page after the payment failed: {problem}", "a page that says pending")
     case.settle()
     books = case.books(order)
-    case.check(
-        books.status in {"pending", "unpaid"} and not books.shipments,
-        f"after the payer's return: {books}",
-        "pending",
-        B,
-    )
+    pending = books.status in {"pending", "unpaid"} and not books.shipments
+    case.check(pending, f"after the payer's return: {books}", "pending", B)
     _one_pay_in(case, order, "the payer's return")
+    case.sandbox.payer(pay_in).pay()
+    case.advance()
+    case.expect_paid(order, "the payer has come back first, and then paid")
 
 
 # All together
