@@ -8,9 +8,10 @@ whether a webhook overtakes a reply. A receiver is a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from itertools import count
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from multidict import CIMultiDict
 
@@ -24,9 +25,13 @@ from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.journal import Unclaimed
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.business import MOST_TIMERS, Identity
+from paydouble.sandbox.business import MOST_TIMERS
+from paydouble.sandbox.identity import Identity
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
+
+if TYPE_CHECKING:
+    from paydouble.sandbox.forking import ForkSpec
 
 # 2026-01-01T00:00:00Z: where a clock begins by default.
 START_MS: Final = 1_767_225_600_000
@@ -104,16 +109,17 @@ class InProcess:
         self.unclaimed: Unclaimed = Unclaimed(lambda: sandbox.now) if beside is None else beside.unclaimed
         """The requests that did not come with the key of a business."""
         if beside is not None:
+            self._pipeline_of: Callable[..., Pipeline] = beside._pipeline_of  # noqa: SLF001 - of its own class
             self.pipeline: Pipeline = beside.pipeline
         else:
-            self.pipeline = Pipeline(
-                self.registry,
-                operations(paths or {}),
+            self._pipeline_of = partial(
+                Pipeline,
+                operations=operations(paths or {}),
                 defaults=settings,
                 seed=seed,
-                unclaimed=self.unclaimed,
                 wall=None if shares_clock else wall,
             )
+            self.pipeline = self._pipeline_of(self.registry, unclaimed=self.unclaimed)
         self.registry.add(self.sandbox)
         self.authorization = basic_header(self.identity.business_key, self.identity.business_secret)
         """The value of the Authorization header of the business."""
@@ -123,7 +129,25 @@ class InProcess:
         self.fell_due = 0
         """How many attempts the latest `advance` has made that fell due on its way."""
         self._counts_after = start
-        self._keys = count(1)
+        self._keys = 0
+
+    def fork(self, spec: ForkSpec, checkpoint_id: str | None = None) -> InProcess:
+        """Return a fork of its sandbox as it is now, or as it was at a checkpoint, as the one business of a service.
+
+        The receiver is the same until the caller sets another. `UnknownThing` when there is no such checkpoint.
+        """
+        from paydouble.sandbox.forking import fork  # noqa: PLC0415 - few tests fork a sandbox
+
+        made = copy(self)
+        made.sandbox = sandbox = fork(self.sandbox, spec, checkpoint_id, seed=self.identity.seed)
+        made.identity = sandbox.identity
+        made.registry = Registry()
+        made.registry.add(sandbox)
+        made.unclaimed = Unclaimed(lambda: sandbox.now)
+        made.pipeline = self._pipeline_of(made.registry, unclaimed=made.unclaimed)
+        made.authorization = basic_header(made.identity.business_key, made.identity.business_secret)
+        made.on_moved = None
+        return made
 
     def request(
         self,
@@ -144,7 +168,9 @@ class InProcess:
         if body:
             sent.setdefault("Content-Type", "application/json")
         if method == "POST" and "Idempotency-Key" not in sent:
-            sent["Idempotency-Key"] = key or f"00000000-0000-4000-8000-{next(self._keys):012x}"
+            if not key:
+                self._keys += 1
+            sent["Idempotency-Key"] = key or f"00000000-0000-4000-8000-{self._keys:012x}"
         target = path if path.startswith(PREFIX) else f"{PREFIX}/{path.removeprefix('/')}"
         return Request(method, target, sent, body, remote="127.0.0.1")
 

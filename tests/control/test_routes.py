@@ -46,6 +46,8 @@ CASES = {
     "sandbox-change": Case(body={"settings": {"livemode": True}}, shows=SANDBOX),
     "sandbox-delete": Case(shows=("deleted",)),
     "sandbox-reset": Case(body={"scope": ["requests"]}, shows=("scope", "removed")),
+    "sandbox-checkpoint": Case(body={}, shows=("id", "at")),
+    "sandbox-fork": Case(body={"id": "forked"}, shows=SANDBOX),
     "sandbox-export": Case(body={"raw": True}),
     "clock-read": Case(shows=CLOCK),
     "clock-set": Case(body={"mode": "auto"}, shows=CLOCK),

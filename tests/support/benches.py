@@ -12,7 +12,7 @@ from paydouble.core.money import MINOR_DIGITS
 from paydouble.inprocess import START_MS, InProcess
 from paydouble.payments.resources import Customer, Order, PayIn, PaymentMethod
 from paydouble.sandbox import Sandbox
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.identity import Identity
 from paydouble.scenarios.library import Library
 from paydouble.scenarios.model import Scenario
 

@@ -20,7 +20,7 @@ from paydouble.faults.armed import Armed
 from paydouble.faults.model import parse_fault
 from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import PayIn
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.identity import Identity
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Outcome
 
 START = START_MS

@@ -228,6 +228,46 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
+def test_a_world_is_built_once_and_forked(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
+    """Both go on by themselves, in the same way; a fork of a checkpoint starts from there."""
+    shop(1)
+    sandbox.deliveries.wait(status="delivered", timeout=30)
+    checkpoint = sandbox.checkpoint()
+    sandbox.clock.advance("10s")
+
+    with sandbox.fork() as now, sandbox.fork(checkpoint, id="early", notification_url=None) as early:
+        moved = now.clock.advance("1h")
+
+        assert [each.type for each in now.events] == [each.type for each in sandbox.events]
+        assert (moved.now, sandbox.clock.read().now) == (START + timedelta(seconds=3610), START + timedelta(seconds=10))
+        assert (early.id, early.read().notification_url, early.clock.read().now) == ("early", None, START)
+        assert (len(early.events), len(early.deliveries), len(now.deliveries)) == (1, 1, 4)
+        assert sandbox.auth not in {now.auth, early.auth}
+        assert (now.seed, now.webhook_secret) == (sandbox.seed, sandbox.webhook_secret)
+        with now.fork(webhook_secret="whsec_mine") as other:
+            assert other.webhook_secret == "whsec_mine"
+        with pytest.raises(ControlRefused, match="no checkpoint 'other'"):
+            early.fork("other")
+
+
+def test_the_code_under_test_uses_a_fork(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
+    """With the credentials of the fork; the same request has the same ids in both, and a stored answer is there."""
+    shop(1)
+    with sandbox.fork() as fork:
+        transport = HttpxTransport(fork) if isinstance(fork, Sandbox) else None
+        with httpx.Client(transport=transport, base_url=fork.base_url, auth=fork.auth) as client:
+            forked = [
+                client.post(DEPOSITS.removeprefix("/"), json=deposit_body(), headers={"Idempotency-Key": key(number)})
+                for number in (1, 2)
+            ]
+
+        answers = [shop(1), shop(2)]
+
+        assert [each.content for each in forked] == [each.content for each in answers]
+        assert [each.headers["x-request-id"] for each in forked] == [each.headers["x-request-id"] for each in answers]
+        assert [each.verdict for each in fork.requests] == ["new", "replay", "new"]
+
+
 PARTS = [
     "clock", "faults", "rate_limit", "requests", "events", "deliveries", "scenarios",
     "webhook", "pay_ins", "refunds", "disputes", "payouts",

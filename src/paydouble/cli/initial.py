@@ -48,7 +48,7 @@ def initial_sandbox(path: Path, options: ServerOptions) -> Sandbox:
 def _of_calls(path: Path, options: ServerOptions) -> Sandbox:
     from paydouble.inprocess import InProcess
     from paydouble.runtime.wall import wall_ms
-    from paydouble.sandbox.business import Identity
+    from paydouble.sandbox.identity import Identity
 
     calls = _read(path)
     spec, shared = options.default_sandbox, options.shared

@@ -43,6 +43,11 @@ class Clock:
             self._base = self._latest = to
             self._elapsed_base = self._elapsed()
 
+    def continue_from(self, instant: int) -> None:
+        """Show an instant now, which may be in the past, and go on from there."""
+        self._base = self._latest = instant
+        self._elapsed_base = self._elapsed()
+
     def real_seconds_until(self, due: int) -> float | None:
         """Return the real seconds until an instant, or None if this clock does not move by itself."""
         if self.mode != "real":

@@ -134,6 +134,11 @@ class Keys:
         if self._claims.get(claim.key) is claim:
             del self._claims[claim.key]
 
+    def release_in_flight(self) -> None:
+        """Forget all keys that are in flight."""
+        for claim in [each for each in self._claims.values() if each.status is None]:
+            self.release(claim)
+
 
 def conflict(claim: Claim, key: str, *, running: bool = False) -> ApiError:
     """Return the 409 with the documented details; `key` is as the refused request sent it."""

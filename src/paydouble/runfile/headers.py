@@ -14,7 +14,7 @@ from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
 from paydouble.runfile.lines import Line, RunFileError, instant, read_instant, without_nothing
 from paydouble.sandbox import Sandbox
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.identity import Identity
 from paydouble.scenarios.library import Library
 from paydouble.scenarios.reading import parse_text
 from paydouble.scenarios.writing import write_scenario
@@ -33,12 +33,12 @@ def header_of(box: Sandbox, *, has_wall: bool, paths: Mapping[str, str]) -> Line
     `has_wall` is whether its API knows the machine's time, and `paths` are the paths of operations that are not the
     usual ones.
     """
-    identity, beginning = box.identity, box.recording.beginning
+    beginning = box.recording.beginning
     return {
         "kind": KIND,
         "format": FORMAT,
         "version": __version__,
-        "sandbox": identity._asdict()
+        "sandbox": beginning.identity._asdict()
         | without_nothing(
             {
                 "notification_url": beginning.notification_url,

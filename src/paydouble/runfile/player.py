@@ -42,9 +42,10 @@ class Player:
             "continue": self._continue,
             "attempt": self._take,
             "outcome": self._settle,
+            "sandbox-fork": self._fork,
             "sandbox-reset": self._reset,
         }
-        registry = Registry()
+        self._registry = registry = Registry()
         registry.add(self.sandbox)
         try:
             table = operations(start.paths)
@@ -117,6 +118,16 @@ class Player:
             read_pairs(line.get("headers", [])),
         )
         self.sandbox.settle(delivery, attempt, outcome)
+
+    def _fork(self, line: Line) -> None:
+        # What was in flight is in flight in the original only.
+        self.waiting.clear()
+        self.in_flight.clear()
+        self._registry.remove(self.sandbox)
+        self.sandbox.become(
+            **{name: line[name] for name in ("id", "business_key", "business_secret", "webhook_secret")}
+        )
+        self._registry.add(self.sandbox)
 
     def _reset(self, line: Line) -> None:
         self._next_start = read_instant(line["start"])

@@ -119,6 +119,14 @@ class Pseudonyms:
         return made
 
 
+def _forks(run: Run) -> Iterator[Line]:
+    return (line for line in run.lines if line.get("do") == "sandbox-fork")
+
+
+def _authorization(made: Line) -> str:
+    return basic_header(made["business_key"], made["business_secret"])
+
+
 def _other(character: str, value: int) -> str:
     if character in ascii_uppercase or (not character.isascii() and character.isupper()):
         return ascii_uppercase[value % 26]
@@ -136,7 +144,7 @@ class _Changes:
         made = run.header["sandbox"]
         self._names = Pseudonyms()
         self._routes: Routes[Operation] = Routes(operations(made.get("paths", {})), PREFIX)
-        self._authorization = basic_header(made["business_key"], made["business_secret"])
+        self._authorizations = {_authorization(each) for each in (made, *_forks(run))}
         self._networks = [ip_network(each) for each in _networks(run)]
         self._scenarios = {*shipped_files(), *_uploaded(run)}
         self._addresses: dict[str, str] = {}
@@ -300,7 +308,7 @@ class _Changes:
     def _header(self, name: str, value: str) -> str:
         match name.lower():
             case "authorization":
-                return value if value == self._authorization else self._names.of(value)
+                return value if value in self._authorizations else self._names.of(value)
             case "idempotency-key":
                 return value if _UUID.fullmatch(value) else self._names.of(value)
             case lower if lower in _HEADERS:

@@ -76,6 +76,10 @@ class Everything:
                 self._add(box.identity.id, newest - seen, ref(box), seen)
         return self._number
 
+    def skip(self, box: Sandbox) -> None:
+        """Number only what happens in a sandbox from now on: a fork has the past of its original."""
+        self._seen[box] = box.feed.sequence
+
     def note_deletion(self, box: Sandbox) -> None:
         """Note that a sandbox was deleted."""
         unseen = max(0, box.feed.sequence - self._seen.pop(box, 0))

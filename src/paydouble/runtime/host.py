@@ -47,13 +47,15 @@ from paydouble.runtime.sender import Sender
 from paydouble.runtime.signals import Signal
 from paydouble.runtime.wall import elapsed_ms, wall_ms
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.business import Identity, check_scope
+from paydouble.sandbox.business import check_scope
+from paydouble.sandbox.identity import Identity
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Delivery
 
 if TYPE_CHECKING:
     from paydouble.api.operations import Operation
     from paydouble.api.pipeline import Pipeline
+    from paydouble.sandbox.forking import ForkSpec
 
 T = TypeVar("T")
 # For how many ids, those of deleted sandboxes included, the host remembers how many sandboxes have had the id.
@@ -178,14 +180,12 @@ class Host:
         """Create a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
         sandbox_id = spec.id or self._free_id()
         before = self._times_made.get(sandbox_id, 0)
-        randomness = SeededRandom(self.options.seed)
-        made_up = randomness.digest("sandbox", sandbox_id).hex()
-        identity = Identity(
-            id=sandbox_id,
-            seed=randomness.made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed,
-            business_key=spec.business_key or f"key_{sandbox_id}_{made_up[:8]}",
-            business_secret=spec.business_secret or f"sec_{made_up[8:28]}",
-            webhook_secret=spec.webhook_secret or f"whsec_{made_up[28:]}",
+        seed = SeededRandom(self.options.seed).made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed
+        derived = Identity.derived(self.options.seed, sandbox_id, seed)
+        identity = derived._replace(
+            business_key=spec.business_key or derived.business_key,
+            business_secret=spec.business_secret or derived.business_secret,
+            webhook_secret=spec.webhook_secret or derived.webhook_secret,
         )
         clock = spec.clock or self.options.clock
         sandbox = Sandbox(
@@ -213,6 +213,19 @@ class Host:
         self._hold(sandbox, 1)
         self._pumps[sandbox].wake()
         return sandbox
+
+    def fork(self, sandbox: Sandbox, spec: ForkSpec, checkpoint_id: str | None) -> Sandbox:
+        """Fork a sandbox as it is now, or as it was at a checkpoint; what was pending goes on in both.
+
+        `UsageError` when the id or the key of the fork is taken, `UnknownThing` when there is no such checkpoint.
+        """
+        from paydouble.sandbox.forking import fork  # noqa: PLC0415 - most servers never fork a sandbox
+
+        made = fork(sandbox, spec, checkpoint_id, seed=self.options.seed, taken=self.registry)
+        self._hold(made, self._times_made.get(made.identity.id, 0) + 1)
+        self.everything.skip(made)
+        self._pumps[made].wake()
+        return made
 
     def _hold(self, sandbox: Sandbox, times: int) -> None:
         self.registry.add(sandbox)

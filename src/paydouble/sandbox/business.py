@@ -8,8 +8,7 @@ here waits, sends or reads the machine's time. Instants and durations are in mil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import ref
+from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.config import RateLimit, Settings, guards
 from paydouble.core.clock import Clock
@@ -29,9 +28,10 @@ from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Dispute, Document, Failure, Order, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.commands import DELIVERY_COMMANDS, CloseWindow, Command, MakeAttempt
 from paydouble.sandbox.delivery_scheduler import DeliveryScheduler
+from paydouble.sandbox.identity import Identity
 from paydouble.sandbox.manual_delivery import ManualDelivery
 from paydouble.sandbox.overlay import Overlay
-from paydouble.sandbox.publishing import Publisher, publishing
+from paydouble.sandbox.publishing import Publisher, Publishing
 from paydouble.sandbox.recording import Beginning, Recording, Settled, Taken, Ticked
 from paydouble.sandbox.scenario_selector import ScenarioSelector
 from paydouble.sandbox.trimming import ATTEMPT_BYTES, Trimmer
@@ -54,16 +54,6 @@ MOST_TIMERS: Final = 1_000_000
 RESET_SCOPES: Final = ("state", "faults", "requests", "deliveries", "clock", "scenarios")
 
 
-class Identity(NamedTuple):
-    """What a sandbox is created with and keeps."""
-
-    id: str
-    seed: int
-    business_key: str
-    business_secret: str
-    webhook_secret: str
-
-
 class Sandbox:
     """One business, and the payment service as it sees it."""
 
@@ -75,12 +65,14 @@ class Sandbox:
         "_scripts",
         "awaited",
         "checkout_base",
+        "checkpoints",
         "clock",
         "errors",
         "faults",
         "feed",
         "fired",
         "first_scenario",
+        "forks",
         "generation",
         "guarded",
         "identity",
@@ -121,6 +113,10 @@ class Sandbox:
         self.identity = identity
         self._adopt(settings)
         self.checkout_base = checkout_base
+        self.checkpoints: dict[str, Sandbox] = {}
+        """By id: copies of this sandbox, which nothing changes (`sandbox/forking.py`)."""
+        self.forks = 0
+        """How many forks have got an id that was derived from that of this sandbox."""
         self.randomness = SeededRandom(identity.seed)
         self.generation = 0
         """How many resets have started a new series of ids."""
@@ -138,7 +134,7 @@ class Sandbox:
         self.scheduler = DeliveryScheduler(self.outbox, self.timers, self.ids, self.feed.add)
         clock = make_clock()
         self.recording = Recording(
-            Beginning(settings, notification_url, checkout_base, clock.mode, clock.rate, clock.now()),
+            Beginning(identity, settings, notification_url, checkout_base, clock.mode, clock.rate, clock.now()),
             self.journal,
             self.outbox,
         )
@@ -180,7 +176,7 @@ class Sandbox:
         (`runtime/pump.py`).
         """
         stamp = Stamps(seconds=self.settings.timestamps == "seconds").write
-        self.ledger = Ledger(self.ids, stamp, publishing(ref(self.publisher)))
+        self.ledger = Ledger(self.ids, stamp, Publishing(self.publisher))
         self.publisher.start(self.ids, self.ledger)
         self._scripts: ScriptRunner | None = None
         """What `scripts` returns, once it was used."""
@@ -507,6 +503,28 @@ class Sandbox:
         self.recording.did("quota-restart", self.now)
         self.quota.restart()
 
+    def become(self, *, id: str, business_key: str, business_secret: str, webhook_secret: str | None) -> None:  # noqa: A002
+        """Go on as another business with the same seed: the first command of a fork.
+
+        A `webhook_secret` replaces the present one. What was in flight in the original was neither sent nor carried out
+        here: such attempts are made again, and the idempotency keys of such requests are free.
+        """
+        self.recording.did(
+            "sandbox-fork",
+            self.now,
+            id=id,
+            business_key=business_key,
+            business_secret=business_secret,
+            webhook_secret=webhook_secret,
+        )
+        self.identity = self.identity._replace(id=id, business_key=business_key, business_secret=business_secret)
+        if webhook_secret is not None:
+            self.identity = self.identity._replace(webhook_secret=webhook_secret)
+            self.secrets.replace(webhook_secret)
+        self.outbox.take_back()
+        self.keys.release_in_flight()
+        self.recording.waiting = 0
+
     def upload_scenario(self, scenario: Scenario) -> None:
         """Use a scenario for its name from the next pay-in on; `UsageError` when there are too many uploads."""
         self.tick()
@@ -542,6 +560,7 @@ class Sandbox:
 
     def _beginning(self) -> Beginning:
         return Beginning(
+            self.identity,
             self.settings,
             self.notification_url,
             self.checkout_base,

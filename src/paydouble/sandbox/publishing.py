@@ -12,7 +12,7 @@ from paydouble.core.ids import Ids
 from paydouble.faults.bodies import set_path
 from paydouble.faults.plans import AttemptPlan, EventPlan
 from paydouble.payments import events
-from paydouble.payments.ledger import Emit, Ledger
+from paydouble.payments.ledger import Ledger
 from paydouble.payments.resources import Document, PayIn, Resource
 from paydouble.sandbox.trimming import DELIVERY_BYTES, EVENT_BYTES
 from paydouble.webhooks.deliveries import Delivery
@@ -265,19 +265,24 @@ def _last_event_at(journal: Journal, object_id: str) -> int | None:
     return next((each.created_at for each in reversed(journal.events.entries) if each.object_id == object_id), None)
 
 
-def publishing(publisher: ref[Publisher]) -> Emit:
-    """Return the function that the ledger calls for each event.
+class Publishing:
+    """What the ledger calls for each event.
 
     It refers to its publisher weakly: the publisher has the ledger, and a reference cycle would keep both in memory
     until a full garbage collection, which is slow and rare in a server with a hundred megabytes of journals.
     """
 
-    def publish(kind: str, resource: Resource, document: Document, previous: Document, now: int) -> None:
-        found = publisher()
-        if found is not None:  # its sandbox still exists
-            found.publish(kind, resource, document, previous, now)
+    __slots__ = ("_publisher",)
 
-    return publish
+    def __init__(self, publisher: Publisher) -> None:
+        """Pass events on to a publisher."""
+        self._publisher = ref(publisher)
+
+    def __call__(self, kind: str, resource: Resource, document: Document, previous: Document, now: int) -> None:
+        """Publish an event, unless the sandbox exists no more."""
+        found = self._publisher()
+        if found is not None:
+            found.publish(kind, resource, document, previous, now)
 
 
 def _other_id(own_id: str, mark: str) -> str:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from paydouble.core.clock import ClockMode
     from paydouble.faults.wire import Wire
     from paydouble.journal import Journal, RequestEntry
+    from paydouble.sandbox.identity import Identity
     from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome
 
 # How many entries are added before the journals are asked again whether they have evicted something; a power of two.
@@ -41,8 +42,9 @@ _BETWEEN_LOOKS: Final = 256
 
 
 class Beginning(NamedTuple):
-    """All that decides how a sandbox begins, besides its identity. Times are in milliseconds."""
+    """All that decides how a sandbox begins. Times are in milliseconds."""
 
+    identity: Identity
     settings: Settings
     notification_url: str | None
     checkout_base: str

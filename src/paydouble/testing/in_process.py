@@ -26,6 +26,7 @@ from paydouble.testing.errors import ControlRefused
 if TYPE_CHECKING:
     from paydouble.inprocess import InProcess
     from paydouble.sandbox import Sandbox
+    from paydouble.sandbox.forking import ForkSpec
 
 T = TypeVar("T")
 # Bounds of a body that is passed without JSON text: less than 50 000 values, which the control API always takes.
@@ -45,6 +46,13 @@ class LocalExecutor:
     def __init__(self, core: InProcess) -> None:
         """Control a sandbox of this process."""
         self._core = core
+        self._shell = _Shell(core)
+
+    def forked(self) -> InProcess:
+        """Return the latest fork that a call has made; it is not kept any longer."""
+        made, self._shell.forked = self._shell.forked, None
+        assert made is not None
+        return made
 
     def run(self, steps: Steps[T]) -> T:
         """Carry a call out and return its result."""
@@ -72,7 +80,7 @@ class LocalExecutor:
         try:
             route, params = find(exchange.method, target)
             work = answer_call(
-                cast("Any", _Shell(self._core)),
+                cast("Any", self._shell),
                 (route, params),
                 query=query,
                 body=b"" if exchange.body is None else _body(exchange.body),
@@ -164,6 +172,13 @@ class _Shell:
         self.registry = core.registry
         self.pipeline = core.pipeline
         self.unclaimed = core.unclaimed
+        self.forked: InProcess | None = None
+        """The latest fork."""
+
+    def fork(self, sandbox: Sandbox, spec: ForkSpec, checkpoint_id: str | None) -> Sandbox:  # noqa: ARG002 - see `act`
+        """Fork the sandbox; the fork is not found by its id here, since it belongs to a service of its own."""
+        self.forked = self._core.fork(spec, checkpoint_id)
+        return self.forked.sandbox
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:  # noqa: ARG002 - the shell of a server has many
         """Run a command; the deliveries that it causes are sent when the test says so."""

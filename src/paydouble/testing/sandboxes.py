@@ -115,6 +115,45 @@ class SandboxHandle(Handle[M]):
         return removed
 
     @Call
+    def checkpoint(self) -> Steps[str]:
+        """Keep it as it is now, and return the id of the checkpoint, for `fork`.
+
+        `ControlRefused` when it has 16 checkpoints. A reset removes none; they are deleted with the sandbox.
+        """
+        shown = yield from ask("POST", f"{self._path}/checkpoint", {})
+        checkpoint_id: str = shown["id"]
+        return checkpoint_id
+
+    @Call
+    def fork(  # noqa: PLR0913 - what a fork can be asked to have of its own
+        self,
+        checkpoint: str | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - as the control API calls it
+        business_key: str | None = None,
+        business_secret: str | None = None,
+        webhook_secret: str | None = None,
+        notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
+    ) -> Steps[SandboxHandle[M]]:
+        """Return a sandbox that goes on from where this one is now, or was at a checkpoint.
+
+        It has the same data, seed, clock, pending timers and deliveries; the same calls have the same answers, ids and
+        events in both. It has its own id, key and secret, derived unless given. The webhook secret and the target of
+        events stay the same unless given. `with` deletes it at the end. `ControlRefused` when the id or the key is
+        taken, or when there is no such checkpoint.
+        """
+        shown = yield from forked(
+            self._path,
+            checkpoint=checkpoint,
+            id=id,
+            business_key=business_key,
+            business_secret=business_secret,
+            webhook_secret=webhook_secret,
+            notification_url=notification_url,
+        )
+        return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
+
+    @Call
     def export(self, path: str | Path, *, raw: bool = False) -> Steps[Path]:
         """Write its run to a file for `paydouble replay` and `show`, and return the path.
 
@@ -171,6 +210,12 @@ class SandboxHandle(Handle[M]):
         except ServerGone:
             if error is None:
                 raise
+
+
+def forked(path: str, *, notification_url: Any, **members: str | None) -> Steps[Any]:  # noqa: ANN401 - as in `fork`
+    """Fork the sandbox at a path, and return the document of the fork."""
+    body = {name: value for name, value in members.items() if value is not None}
+    return (yield from ask("POST", f"{path}/fork", {**body, **given(notification_url=notification_url)}))
 
 
 def _exported(path: str, *, raw: bool) -> Steps[str]:

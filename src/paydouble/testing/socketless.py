@@ -25,7 +25,7 @@ from paydouble.core.seeded_random import check_seed
 from paydouble.inprocess import BASE_URL, RECEIVER_URL, START_MS, InProcess, Unreachable, Webhook
 from paydouble.payments.resources import Failure, PayIn, Resource, Transaction
 from paydouble.records import SandboxState, UnclaimedRequest, delivery_of, event_of, request_of, unclaimed_of
-from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given
+from paydouble.testing.calls import Call, Handle, Steps, Sync, ask, encode, given, segment
 from paydouble.testing.client_responses import Response, client_response
 from paydouble.testing.errors import ServiceDown
 from paydouble.testing.handles import Faults, Objects, Payer, PayIns, RateLimit, Scenarios
@@ -33,7 +33,7 @@ from paydouble.testing.handles import Webhook as WebhookHandle
 from paydouble.testing.in_process import LocalExecutor
 from paydouble.testing.journals import Records
 from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, LocalRequests, milliseconds
-from paydouble.testing.sandboxes import Credentials, SandboxHandle
+from paydouble.testing.sandboxes import Credentials, SandboxHandle, forked
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
 Taker = Callable[[Webhook], int | None]
@@ -99,14 +99,19 @@ class Sandbox(Handle[Sync]):
             wall=lambda: int(time.time() * 1000),
         )
         """The shell and the sandbox, for what this class has no method for."""
-        super().__init__(LocalExecutor(self.core), "/sandboxes/default")
-        self.receiver = receiver
+        self._hold(receiver)
+
+    def _hold(self, receiver: Taker | None) -> None:
+        """Begin to control the sandbox of `core`."""
         identity = self.core.identity
-        self.seed = seed
+        self._executor: LocalExecutor = LocalExecutor(self.core)
+        super().__init__(self._executor, f"/sandboxes/{segment(identity.id)}")
+        self.receiver = receiver
+        self.seed = identity.seed
         self.base_url = BASE_URL
         """The URL of the API, which ends with `/api/v1`; the transports answer it."""
         self.auth = Credentials(identity.business_key, identity.business_secret)
-        self.webhook_secret = identity.webhook_secret
+        self.webhook_secret = self.core.sandbox.secrets.current
         self.id = identity.id
         self.business_key = identity.business_key
         self.business_secret = identity.business_secret
@@ -167,9 +172,42 @@ class Sandbox(Handle[Sync]):
 
     read = SandboxHandle.read
     reset = SandboxHandle.reset
+    checkpoint = SandboxHandle.checkpoint
     export = SandboxHandle.export
     export_text = SandboxHandle.export_text
     delete = SandboxHandle.delete
+
+    def fork(  # noqa: PLR0913 - what a fork can be asked to have of its own
+        self,
+        checkpoint: str | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - as the control API calls it
+        business_key: str | None = None,
+        business_secret: str | None = None,
+        webhook_secret: str | None = None,
+        notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
+    ) -> Sandbox:
+        """Return a sandbox that goes on from where this one is now, or was at a checkpoint.
+
+        As that of a server's handle, and with the same receiver until another is set. Nothing but this object refers to
+        the fork, so it needs no deleting.
+        """
+        self._executor.run(
+            forked(
+                self._path,
+                checkpoint=checkpoint,
+                id=id,
+                business_key=business_key,
+                business_secret=business_secret,
+                webhook_secret=webhook_secret,
+                notification_url=notification_url,
+            )
+        )
+        made = Sandbox.__new__(Sandbox)
+        made.failures = []
+        made.core = self._executor.forked()
+        made._hold(self._taker)  # noqa: SLF001 - of its own class
+        return made
 
     def __enter__(self) -> Self:
         """Return itself."""

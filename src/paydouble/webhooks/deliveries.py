@@ -266,6 +266,10 @@ class _Queue:
         del self.in_flight[delivery.event.object_id]
         self._waiting.extendleft(reversed(self._blocked.pop(delivery.event.object_id, ())))
 
+    def put_back(self, delivery: Delivery) -> None:
+        """Put a delivery that was in flight to the front, before those that it blocked."""
+        self._waiting.appendleft(delivery)
+
 
 class Outbox:
     """The deliveries of one sandbox."""
@@ -455,6 +459,20 @@ class Outbox:
             delivery.next_due_at = attempt.due_at + offsets[attempt.number] - offsets[attempt.number - 1]
             return delivery.next_due_at
         return None
+
+    def take_back(self) -> None:
+        """Forget the attempts in flight; their deliveries are again the first of their queues, unless they are held."""
+        for endpoint, queue in tuple(self._queues.items()):
+            for delivery in reversed(tuple(queue.in_flight.values())):
+                delivery.attempts = delivery.attempts[:-1]
+                queue.end_attempt(delivery)
+                if delivery.target is None:
+                    self.finish(delivery, "no_endpoint")
+                elif delivery.status == "waiting" and delivery.endpoint == endpoint:
+                    queue.put_back(delivery)
+                elif delivery.status == "waiting":
+                    self.enqueue(delivery)  # its endpoint has changed since the attempt was sent
+            self._drop_empty(endpoint)
 
     def clear(self) -> tuple[int, int]:
         """Remove everything; returns how many deliveries there were, and how many of them were open."""

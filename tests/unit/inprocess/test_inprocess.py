@@ -13,7 +13,7 @@ from paydouble.core.errors import UsageError
 from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.identity import Identity
 
 
 def _request(core: InProcess, number: int = 1, **changes: object) -> Request:

@@ -11,7 +11,7 @@ from paydouble.core.clock import Clock
 from paydouble.core.errors import UnknownThing, UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.business import Identity
+from paydouble.sandbox.identity import Identity
 
 
 def box(sandbox_id: str = "one", key: str = "key", secret: str = "s3:cret") -> Sandbox:

@@ -70,6 +70,22 @@ class Reset(Body):
     same_ids: Flag = False
 
 
+class Checkpoint(Body):
+    """A checkpoint of the sandbox as it is now."""
+
+
+class Fork(Body):
+    """What the fork starts from, and what it has of its own; what is left out is derived, or stays the same."""
+
+    checkpoint: str | None = None
+    """The id of a checkpoint; without it the fork starts from now."""
+    id: SandboxId | None = None
+    business_key: Credential | None = None
+    business_secret: Credential | None = None
+    webhook_secret: Secret | None = None
+    notification_url: WebUrl | None = None
+
+
 class Export(Body):
     """How the run is written."""
 
@@ -141,6 +157,27 @@ async def reset(call: ControlCall) -> Document:
     scope = frozenset(RESET_SCOPES if wanted.scope is None else wanted.scope)
     removed = await call.host.reset(call.sandbox, scope, same_ids=wanted.same_ids)
     return {"scope": sorted(scope), "removed": removed}
+
+
+def checkpoint(call: ControlCall) -> Document:
+    """Keep a sandbox as it is now."""
+    from paydouble.sandbox.forking import checkpoint as keep  # noqa: PLC0415 - most servers never keep one
+
+    box = call.sandbox
+    return {"id": call.host.act(box, lambda: keep(box)), "at": instant(box.now)}
+
+
+def fork(call: ControlCall) -> Document:
+    """Make a sandbox that goes on from where this one is, or was."""
+    from paydouble.sandbox.forking import ForkSpec  # noqa: PLC0415 - see `checkpoint`
+
+    wanted: Fork = call.body
+    box = call.sandbox
+    spec = ForkSpec(wanted.id, wanted.business_key, wanted.business_secret, wanted.webhook_secret)
+    made = call.host.act(box, lambda: call.host.fork(box, spec, wanted.checkpoint))
+    if "notification_url" in wanted.model_fields_set:
+        call.host.act(made, lambda: made.set_notification_url(wanted.notification_url))
+    return _show(call, made)
 
 
 def export(call: ControlCall) -> web.Response:
@@ -235,6 +272,36 @@ NOUN: Final = Noun(
             reset,
             object_of({"scope": list_of(TEXT), "removed": {"type": "object", "additionalProperties": COUNT}}),
             Reset,
+        ),
+        Row(
+            "sandbox-checkpoint",
+            "POST",
+            f"{SANDBOX}/checkpoint",
+            "Keep a sandbox as it is now, for forks.",
+            checkpoint,
+            object_of({"id": TEXT, "at": {"type": "string", "format": "date-time"}}),
+            Checkpoint,
+            status=201,
+            advice=(
+                "A sandbox keeps at most 16 checkpoints, which a reset does not remove; they are deleted with the "
+                "sandbox."
+            ),
+        ),
+        Row(
+            "sandbox-fork",
+            "POST",
+            f"{SANDBOX}/fork",
+            "Make a sandbox that goes on from where this one is now, or was at a checkpoint.",
+            fork,
+            shown(SandboxState),
+            Fork,
+            status=201,
+            advice=(
+                "The fork has the same data, seed, clock, pending timers and deliveries, and its own id, key and "
+                "secret. The same commands have the same answers, ids and events in both, and neither changes the "
+                "other. The webhook secret and the `notification_url` stay unless given. What was in flight in the "
+                "original counts in the fork as not sent and not carried out yet."
+            ),
         ),
         Row(
             "sandbox-export",
