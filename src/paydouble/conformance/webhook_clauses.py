@@ -516,6 +516,29 @@ def killed(case: Case) -> None:
         case.restart()
         case.deliver(event, "the same event again, after the shop's restart")
         case.expect_paid(order, f"a kill {milliseconds} ms after the event was sent, and its second delivery")
+    for _ in range(3):
+        order, pay_in = case.succeeded()
+        posted = case.deliver(
+            case.event(pay_in, "pay-in.succeeded"), "the event, and the shop is killed when it has answered"
+        )
+        case.kill()
+        case.restart()
+        if posted.accepted:
+            _expect_kept(case, order)
+
+
+def _expect_kept(case: Case, order: Order) -> None:
+    """Report an event that was acknowledged and is gone: the service does not send it again."""
+    after = "the event was acknowledged and the shop was killed"
+    with case.reads_fail(always=True):
+        if case.wait(order, lambda books: books.status == "paid") is not None:
+            return
+    case.tick()
+    if case.wait(order, lambda books: books.status == "paid") is not None:
+        case.problem(f"after {after}, only a read of the API has told the shop", "the event's effect", S)
+    else:
+        case.problem(f"after {after}: {case.books(order)}", "the order is paid")
+    raise Broken
 
 
 # The same again
@@ -667,6 +690,25 @@ def after_forgery(case: Case) -> None:
     case.post(half, [(SIGNATURE, case.header(half))], "its first half, validly signed")
     case.deliver(event, "the true event")
     case.expect_paid(order, "a forged copy and the true event")
+
+
+@clause(
+    "W3.8",
+    "6",
+    B,
+    "The same fact under two event ids has one effect",
+    costs=_TWICE,
+    fix="ask whether the order is paid already, besides whether the event is known",
+    needs=("driver",),
+)
+def same_fact(case: Case) -> None:
+    """Deliver a success, and the same success under another id."""
+    order, pay_in = case.succeeded()
+    event = case.event(pay_in, "pay-in.succeeded")
+    case.deliver(event)
+    again = changed(event.body, lambda each: each.update(id=f"evt_{event.id[4:][::-1]}"))
+    case.deliver(again, "pay-in.succeeded under another id")
+    case.expect_paid(order, "the same success under two ids")
 
 
 # Order and time
