@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aiohttp import http_parser, web
@@ -23,6 +24,9 @@ from paydouble.web.control.access import Access
 from paydouble.web.http_server import HttpServer
 from paydouble.web.lazy_control import LazyControl
 from paydouble.web.private_names import missing
+
+if TYPE_CHECKING:
+    from paydouble.runfile.store import Stored
 
 DEFAULT_ID = "default"
 DEFAULT_SANDBOX = SandboxSpec(
@@ -60,6 +64,8 @@ class ServerOptions:
     default_sandbox: SandboxSpec = DEFAULT_SANDBOX
     initial: Sandbox | None = None
     """A sandbox with a past, which becomes the default one; its credentials and settings are kept."""
+    stored: Collection[Stored] = ()
+    """The sandboxes of the store."""
     shared: HostOptions = field(default_factory=HostOptions)
 
 
@@ -121,10 +127,16 @@ class Server:
 
     def _make_default(self) -> Sandbox:
         spec, initial = self.options.default_sandbox, self.options.initial
-        if initial is None:
+        sandbox_id = spec.id or DEFAULT_ID
+        for stored in self.options.stored:
+            self.host.resume(stored)
+        if sandbox_id in self.host.registry:
+            box = self.host.registry.get(sandbox_id)
+        elif initial is None:
             return self.host.create(spec)
-        box = self.host.adopt(initial, spec.id or DEFAULT_ID)
-        if spec.notification_url is not None:
+        else:
+            box = self.host.adopt(initial, sandbox_id)
+        if spec.notification_url not in {None, box.notification_url}:
             self.host.act(box, lambda: box.set_notification_url(spec.notification_url))
         return box
 

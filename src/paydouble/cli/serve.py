@@ -80,6 +80,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="A run file, or a YAML file of calls, which the default sandbox goes through first.",
 )
+@option(
+    "--store",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file that keeps all sandboxes, so that a restarted server goes on with them; --init only fills a new one.",
+)
 @option("--ca-file", type=click.Path(path_type=Path), help="PEM certificates to trust for https targets.")
 @option("--insecure-targets", is_flag=True, help="Do not check the certificates of https targets.")
 @option(
@@ -128,7 +134,7 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
 
     settings = parse_settings(values["settings"], _settings_of(ctx, config), f"{config}: settings")
     library = open_folders(values["scenarios"], watch=values["watch"])
-    log = None
+    log, kept = None, contextlib.ExitStack()
     if not values["quiet"] and sys.stderr is not None:
         from paydouble.cli.live import LiveLog
 
@@ -136,7 +142,9 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
     try:
         with _placed(config):
             options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
-        if values["init"] is not None:
+        if values["store"] is not None:
+            options = kept.enter_context(_with_store(values["store"], options))
+        if values["init"] is not None and not options.stored:
             from dataclasses import replace
 
             from paydouble.cli.initial import initial_sandbox
@@ -147,8 +155,25 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
         if log is not None and sys.stderr.isatty():
             log.say("stopped")
     finally:
+        kept.close()
         if log is not None:
             log.close()
+
+
+@contextmanager
+def _with_store(path: Path, options: ServerOptions) -> Iterator[ServerOptions]:
+    """Open a store; yields the options of a server that goes on with its sandboxes. `UsageError` if it is unusable."""
+    from dataclasses import replace
+
+    from paydouble.core.errors import UsageError
+    from paydouble.runfile.store import Store, StoreError
+
+    try:
+        store = Store(path, options.shared.paths)
+        with contextlib.closing(store):
+            yield replace(options, stored=store.load(), shared=replace(options.shared, store=store))
+    except StoreError as error:
+        raise UsageError(str(error), member="--store") from None
 
 
 def _settings_of(ctx: click.Context, config: Path | None) -> object:

@@ -10,7 +10,6 @@ from paydouble.api.execution import Delayed, Joined, Step
 from paydouble.api.operations import operations
 from paydouble.api.pipeline import Pipeline
 from paydouble.api.values import Reply, Request
-from paydouble.core.clock import Clock
 from paydouble.core.errors import ApiError, IllegalTransition, UnknownThing, UsageError
 from paydouble.journal import Unclaimed
 from paydouble.runfile.commands import COMMANDS, wall_of
@@ -19,6 +18,7 @@ from paydouble.runfile.lines import Line, RunFileError, read_block, read_bytes, 
 from paydouble.sandbox import Registry
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
 
+_CUT_OFF = AttemptError("reset", "the run ended before the receiver answered")
 # A sandbox refuses a command in the same way each time: what was refused when it was recorded is refused here too.
 _REFUSALS = (UsageError, UnknownThing, IllegalTransition, ApiError)
 
@@ -29,9 +29,13 @@ class Player:
     def __init__(self, header: Line) -> None:
         """Make the sandbox of a header; `RunFileError` when the header cannot be used."""
         start = Start(header)
+        self.start = start
+        """How the sandbox began; its mode and rate are those of clocks that resets make."""
         self._next_start = start.start
-        self.sandbox = start.sandbox(lambda: self._make_clock(start))
+        self.sandbox = start.sandbox(lambda: start.clock(self._next_start))
         self._checkout = start.checkout_base
+        self._checkouts: dict[str, str] = {}
+        """By request id: the base URL of the payers' pages for a request that waits."""
         self.waiting: dict[str, Delayed | Joined] = {}
         """By request id: the requests that have to wait."""
         self.in_flight: dict[tuple[str, int], tuple[Delivery, Attempt]] = {}
@@ -44,6 +48,7 @@ class Player:
             "outcome": self._settle,
             "sandbox-fork": self._fork,
             "sandbox-reset": self._reset,
+            "restart": self._restart,
         }
         self._registry = registry = Registry()
         registry.add(self.sandbox)
@@ -92,13 +97,37 @@ class Player:
         )
         self._keep(self.pipeline.handle(request))
 
+    def cut_off(self) -> None:
+        """Let everything in flight fail: an attempt is sent again by its schedule, and the key of a request is free."""
+        self._abandon()
+        box = self.sandbox
+        for delivery, attempt in self.in_flight.values():
+            if box.outbox.deliveries.get(delivery.id) is delivery:  # a reset may have removed it
+                box.settle(delivery, attempt, Outcome(box.now, 0.0, error=_CUT_OFF))
+        self.in_flight.clear()
+
+    def _abandon(self) -> None:
+        for step in self.waiting.values():
+            self.pipeline.abandon(step.call)
+        self.waiting.clear()
+        self.sandbox.recording.waiting = 0
+
+    def _restart(self, line: Line) -> None:
+        # The attempts in flight have outcomes of their own before this line, unless a reset has removed them.
+        self._abandon()
+        self.in_flight.clear()
+        self.start.mode, self.start.rate = line["mode"], float(line["rate"])
+        self.sandbox.note_restart(self.start.mode, self.start.rate, line["checkout_base"])
+
     def _continue(self, line: Line) -> None:
         step = self.waiting.pop(line["request"])
+        self._checkout = self._checkouts.pop(line["request"])
         self._keep(self.pipeline.rejoin(step) if isinstance(step, Joined) else self.pipeline.execute(step.call))
 
     def _keep(self, step: Step) -> None:
         if not isinstance(step, Reply):
             self.waiting[step.call.entry.id] = step
+            self._checkouts[step.call.entry.id] = self._checkout
 
     def _take(self, line: Line) -> None:
         taken = self.sandbox.next_attempt(read_text(line["endpoint"]), wall_of(line))
@@ -139,9 +168,6 @@ class Player:
         # The original has looked at its clock at this instant; timers that fired then have a command of their own.
         if at > box.now:
             box.tick()
-
-    def _make_clock(self, start: Start) -> Clock:
-        return start.clock(self._next_start)
 
 
 def _header(data: bytes) -> str:

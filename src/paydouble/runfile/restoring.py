@@ -7,9 +7,6 @@ from paydouble.runfile.files import Run
 from paydouble.runfile.lines import RunFileError
 from paydouble.runfile.player import Player
 from paydouble.sandbox import Sandbox
-from paydouble.webhooks.deliveries import AttemptError, Outcome
-
-_CUT_OFF = AttemptError("reset", "the run ended before the receiver answered")
 
 
 def restored(run: Run) -> Sandbox:
@@ -28,8 +25,5 @@ def restored(run: Run) -> Sandbox:
     except ValueError as error:
         raise RunFileError(f"line {len(run.lines) + 2}: {error}") from None
     box.tick()
-    for step in player.waiting.values():
-        player.pipeline.abandon(step.call)
-    for delivery, attempt in player.in_flight.values():
-        box.settle(delivery, attempt, Outcome(box.now, 0.0, error=_CUT_OFF))
+    player.cut_off()
     return box

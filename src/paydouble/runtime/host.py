@@ -55,6 +55,7 @@ from paydouble.webhooks.deliveries import Delivery
 if TYPE_CHECKING:
     from paydouble.api.operations import Operation
     from paydouble.api.pipeline import Pipeline
+    from paydouble.runfile.store import Store, Stored
     from paydouble.sandbox.forking import ForkSpec
 
 T = TypeVar("T")
@@ -120,6 +121,8 @@ class HostOptions:
     """Called with each new sandbox."""
     on_unclaimed: Callable[[UnclaimedEntry], object] | None = None
     """Called with each request that belongs to no sandbox."""
+    store: Store | None = None
+    """Where sandboxes are kept, so that another process can go on with them."""
 
 
 class Host:
@@ -149,7 +152,7 @@ class Host:
         self._signals: dict[Sandbox, Signal] = {}
         self._created: dict[Sandbox, int] = {}
         self._made = 0
-        self._times_made: dict[str, int] = {}
+        self._times_made: dict[str, int] = {} if options.store is None else options.store.times()
         """How many sandboxes have had each id; the id that was used last is at the end."""
         self._settling: dict[Claim, asyncio.Future[None]] = {}
 
@@ -196,7 +199,9 @@ class Host:
             checkout_base=self.checkout_base,
             library=self.options.library,
         )
-        self._hold(sandbox, before + 1)
+        created_at = wall_ms()
+        self._hold(sandbox, before + 1, created_at)
+        self._begin_to_store(sandbox, before + 1, created_at, clock)
         return sandbox
 
     def adopt(self, sandbox: Sandbox, sandbox_id: str) -> Sandbox:
@@ -206,11 +211,10 @@ class Host:
         """
         clock = self.options.clock
         sandbox.identity = sandbox.identity._replace(id=sandbox_id)
-        sandbox.checkout_base = self.checkout_base
-        if not sandbox.scenarios.library.own():
-            sandbox.scenarios.library = self.options.library
-        sandbox.go_on(ClockSpec(clock.mode, sandbox.tick(), clock.rate).make(), clock.make)
-        self._hold(sandbox, 1)
+        created_at = wall_ms()
+        self._begin_to_store(sandbox, 1, created_at, clock)
+        self._go_on(sandbox, clock, clock)
+        self._hold(sandbox, 1, created_at)
         self._pumps[sandbox].wake()
         return sandbox
 
@@ -222,17 +226,42 @@ class Host:
         from paydouble.sandbox.forking import fork  # noqa: PLC0415 - most servers never fork a sandbox
 
         made = fork(sandbox, spec, checkpoint_id, seed=self.options.seed, taken=self.registry)
-        self._hold(made, self._times_made.get(made.identity.id, 0) + 1)
+        times, created_at = self._times_made.get(made.identity.id, 0) + 1, wall_ms()
+        self._hold(made, times, created_at)
+        store = self.options.store
+        if store is not None:
+            store.begin(made, times=times, clock_start=store.clock_start(sandbox), created_at=created_at)
         self.everything.skip(made)
         self._pumps[made].wake()
         return made
 
-    def _hold(self, sandbox: Sandbox, times: int) -> None:
+    def resume(self, stored: Stored) -> Sandbox:
+        """Go on with a sandbox from the store, with its own clock; `UsageError` when its id or key is taken."""
+        sandbox = stored.sandbox
+        clock = ClockSpec(sandbox.clock.mode, None, sandbox.clock.rate)
+        self._go_on(sandbox, clock, ClockSpec(stored.mode, stored.clock_start, stored.rate))
+        self._hold(sandbox, stored.times, stored.created_at)
+        self._pumps[sandbox].wake()
+        return sandbox
+
+    def _go_on(self, sandbox: Sandbox, clock: ClockSpec, resets: ClockSpec) -> None:
+        if not sandbox.scenarios.library.own():
+            sandbox.scenarios.library = self.options.library
+        now = sandbox.tick()
+        sandbox.note_restart(resets.mode, resets.rate, self.checkout_base)
+        sandbox.go_on(ClockSpec(clock.mode, now, clock.rate).make(), resets.make)
+
+    def _begin_to_store(self, sandbox: Sandbox, times: int, created_at: int, clock: ClockSpec) -> None:
+        store = self.options.store
+        if store is not None:
+            store.begin(sandbox, times=times, clock_start=clock.start, created_at=created_at)
+
+    def _hold(self, sandbox: Sandbox, times: int, created_at: int) -> None:
         self.registry.add(sandbox)
         self._count(sandbox.identity.id, times)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
-        self._created[sandbox] = wall_ms()
+        self._created[sandbox] = created_at
         if self.options.on_sandbox is not None:
             self.options.on_sandbox(sandbox)
 
@@ -251,6 +280,8 @@ class Host:
     async def delete(self, sandbox: Sandbox) -> None:
         """Delete a sandbox and cancel what it has in flight."""
         self.registry.remove(sandbox)
+        if self.options.store is not None:
+            self.options.store.remove(sandbox)
         self.everything.note_deletion(sandbox)
         del self._created[sandbox]
         self._signals.pop(sandbox).close()
@@ -314,6 +345,8 @@ class Host:
                 self._signals[
                     step.call.sandbox
                 ].notify()  # it is in the journal now, and a caller may wait for it there
+                if self.options.store is not None:
+                    self.options.store.flush(step.call.sandbox)
             try:
                 step = await self._delay(step) if isinstance(step, Delayed) else await self._join(step)
             finally:

@@ -39,6 +39,7 @@ from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome, Secrets
 
 if TYPE_CHECKING:
+    from paydouble.core.clock import ClockMode
     from paydouble.faults.armed import Armed
     from paydouble.faults.model import Fault
     from paydouble.sandbox.script_runner import ScriptRunner
@@ -233,7 +234,7 @@ class Sandbox:
             return
         if to is not None:
             self.clock.jump(to)
-            self.tick()
+            self.recording.reached(self.tick())
 
     def fire(self, instant: int) -> int:
         """Fire the timers that are due at or before an instant, in order; returns how many."""
@@ -272,6 +273,11 @@ class Sandbox:
         """Continue with a clock, and let resets make others; `UsageError` when the clock is behind this one."""
         self.set_clock(clock)
         self._make_clock = make_clock
+
+    def note_restart(self, mode: ClockMode, rate: float, checkout_base: str) -> None:
+        """Note that another process goes on with the sandbox; clocks that resets make have this mode and rate."""
+        self.recording.did("restart", self.now, mode=mode, rate=rate, checkout_base=checkout_base)
+        self.checkout_base = checkout_base
 
     def note_answer(self, entry: RequestEntry) -> None:
         """Note that a request was answered; if a fault acted on it, an auto clock waits for its retry."""

@@ -165,6 +165,14 @@ class Recording:
         """Append a control command."""
         self.add(Did(name, at, members))
 
+    def reached(self, at: int) -> None:
+        """Tell the listener that the clock was moved to an instant.
+
+        It is no entry: the next entry, or the end of the run, has the instant.
+        """
+        if self.listener is not None:
+            self.listener(Ticked(at))
+
     def look(self) -> bool:
         """Return whether the recording has everything since its beginning; otherwise free its memory."""
         journal = self._journal
