@@ -107,6 +107,18 @@ async def test_what_was_in_flight_is_tried_again(tmp_path: Path) -> None:
         assert server.default is found
 
 
+def test_an_attempt_that_a_reset_removed_is_not_tried_again(tmp_path: Path) -> None:
+    """Nothing is left of the delivery that was in flight at the reset."""
+    box = Sandbox(notification_url="http://127.0.0.1:9/")
+    box.handle("POST", DEPOSITS, deposit_body())
+    assert box.core.sandbox.next_attempt("http://127.0.0.1:9/", 0) is not None
+    box.core.sandbox.reset(frozenset({"deliveries"}))
+
+    found = initial_sandbox(box.export(tmp_path / "run.paydouble", raw=True), _options())
+
+    assert not found.outbox.deliveries
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

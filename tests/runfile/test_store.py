@@ -134,6 +134,7 @@ async def test_a_request_that_waits_is_cut_off(tmp_path: Path) -> None:
         await box.api("GET", "/pay-in")
         cut = killed(path)
         answered = await asked
+        await box.deposit()
         whole = killed(path, "whole")
 
     assert answered.document["data"]["payment_url"].startswith(f"http://{host}/")
@@ -212,6 +213,28 @@ async def test_nothing_is_answered_that_could_not_be_stored(tmp_path: Path) -> N
         assert [answer.status for answer in answers] == [200, 500, 500]
         assert (await client.control("POST", "/sandboxes", {"id": "more"})).status == 500
         assert len(rows(killed(path))) == 1
+
+
+async def test_a_sandbox_that_could_not_be_stored_leaves_nothing(tmp_path: Path) -> None:
+    """A failure in between undoes the rows before it."""
+    path = tmp_path / "a.store"
+    Store(path, {}).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON sandboxes WHEN new.id = 'more'"
+            " BEGIN SELECT RAISE(FAIL, 'disk full'); END"
+        )
+    async with serving(path) as client:
+        assert (await client.control("POST", "/sandboxes", {"id": "more"})).status == 500
+    with closing(Store(path, {})) as store:
+        assert list(store.times()) == ["default"]
+
+
+def test_a_deleted_sandbox_has_nothing_to_write(tmp_path: Path) -> None:
+    """A request may still wait when its sandbox is deleted."""
+    with closing(Store(tmp_path / "a.store", {})) as store:
+        store.flush(Sandbox().core.sandbox)
+        assert store.load() == []
 
 
 async def test_a_start_state_is_stored(tmp_path: Path) -> None:

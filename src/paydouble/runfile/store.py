@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -220,7 +220,7 @@ class Store:
             yield
             self._run("COMMIT")
         except BaseException:
-            if self._database.in_transaction:
+            with suppress(sqlite3.Error):  # a full disk may have ended the transaction
                 self._database.execute("ROLLBACK")
             raise
 
