@@ -89,6 +89,7 @@ class World:
             "--store",
             str(self.store),
         ]
+        options += ["--set", "idempotency_validity=30d"]  # the client repeats its requests after days
         command = [sys.executable, "-m", "paydouble", "serve", "--port", str(self.port), *options]
         self.process = subprocess.Popen(command)
         until = time.monotonic() + _PATIENCE_SECONDS

@@ -20,6 +20,6 @@ the original may have run by itself; here it stands still and is moved to the in
 recording, written as lines, must be the file's lines. The first that differs is where the run has diverged. The
 machine's time is part of the commands (`wall`), therefore signatures are the same as well.
 
-The commands alone rebuild a sandbox: a start state, a store (`store.py`) and a copy of a sandbox need no results. Personal data is
-replaced by applying changed commands and recording what follows (`redaction.py`).
+The commands alone rebuild a sandbox: a start state, a store (`store.py`) and a copy of a sandbox need no results.
+Personal data is replaced by applying changed commands and recording what follows (`redaction.py`).
 """
