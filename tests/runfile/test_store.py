@@ -76,6 +76,8 @@ async def test_a_killed_server_goes_on(tmp_path: Path) -> None:
         await gone.control("DELETE")
         await box.advance(by="3h")
         await other.advance(by="3h30m")
+        fork = (await box.control("POST", "/fork", {"id": "forked"})).document
+        await Box(client, fork).deposit(external_identifier="order-2")
         shown = await views(box), await views(other)
         path = killed(path)
 
@@ -85,6 +87,7 @@ async def test_a_killed_server_goes_on(tmp_path: Path) -> None:
             again = await client.call("POST", f"/api/v1{DEPOSITS}", deposit_body(), headers=headers)
             assert again.document == first.document
             assert (await views(box), await views(other)) == shown
+            assert len((await Box(client, fork).api("GET", "/pay-in")).document["data"]["items"]) == 2
             url = f"http://127.0.0.1:{client.server.port}/_paydouble/sandboxes/default/export"
             async with client.session.post(url) as response:
                 assert replay(unpack(await response.read())) is None

@@ -124,18 +124,18 @@ class Store:
         """
         try:
             rows = self._database.execute(
-                "SELECT number, header, clock_start, created_at, times FROM sandboxes JOIN ids USING (id)"
+                "SELECT number, id, header, clock_start, created_at, times FROM sandboxes JOIN ids USING (id)"
                 " ORDER BY number"
             ).fetchall()
-            return [self._load(*row) for row in rows]
+            return [self._load(row) for row in rows]
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: {_reason(error)}") from None
 
-    def _load(self, number: int, header: str, clock_start: int | None, created_at: int, times: int) -> Stored:
+    def _load(self, row: tuple[int, str, str, int | None, int, int]) -> Stored:
+        number, sandbox_id, header, clock_start, created_at, times = row
         found = None
         try:
             player = Player(load(header.encode()))
-            sandbox_id = player.sandbox.identity.id
             if player.start.paths != self._paths:
                 raise StoreError(
                     f"{self._path}: sandbox {sandbox_id} was made with other `paths` of operations; start with those"
@@ -147,6 +147,7 @@ class Store:
             where = f"sandbox {number}" if found is None else f"sandbox {number}, command {found % _MOST_ROWS}"
             raise StoreError(f"{self._path}: {where} cannot be read: {error}") from None
         box = player.sandbox
+        box.identity = box.identity._replace(id=sandbox_id)  # a start state may have had another
         box.tick()
         self._follow(box, number, 0 if found is None else found % _MOST_ROWS + 1)
         player.cut_off()
@@ -182,6 +183,12 @@ class Store:
             follower = self._follow(box, number or 0, 0)
             for entry in box.recording.entries:
                 follower.add(entry)
+
+    def clock_start(self, box: Sandbox) -> int | None:
+        """Return where the clocks that resets make begin in a stored sandbox; None for the machine's time."""
+        found = self._run("SELECT clock_start FROM sandboxes WHERE number = ?", self._followers[box].number).fetchone()
+        start: int | None = found[0]
+        return start
 
     def flush(self, box: Sandbox) -> None:
         """Write the request that has begun to wait in a sandbox."""

@@ -256,7 +256,7 @@ def _rule_of(kind: type) -> Callable[[_Copier, Any], Any]:
             _RULES[kind] = _Copier.of_record
             return _Copier.of_record
         names = [name for each in kind.__mro__ for name in getattr(each, "__slots__", ())]
-        _SLOTS[kind] = tuple(name for name in names if name != "__weakref__")
+        _SLOTS[kind] = tuple(name for name in names if name != "__weakref__" and (kind, name) not in _BEGINS_WITH)
         rule = _Copier.of_object
     else:
         message = f"nothing says how a {kind.__module__}.{kind.__qualname__} of a sandbox is copied"
