@@ -293,7 +293,7 @@ async def test_another_content_type_is_refused(client: Client) -> None:
     assert plain.status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "", "/nothing", "/sandboxes/default/nothing", "/sandboxes//clock", "/Health"])
+@pytest.mark.parametrize("path", ["/nothing", "/sandboxes/default/nothing", "/sandboxes//clock", "/Health"])
 async def test_a_call_that_does_not_exist_is_not_found(client: Client, path: str) -> None:
     """Any other path under the prefix is 404 in the control API's own words."""
     answer = await client.control("GET", path)

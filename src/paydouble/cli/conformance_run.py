@@ -13,8 +13,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import click
-
 from paydouble.cli.terminal import Terminal, count
 from paydouble.conformance.clauses import selected
 from paydouble.conformance.expected import read_expected
@@ -111,14 +109,14 @@ def _show_progress(terminal: Terminal, played: Iterator[Result], results: list[R
     for family, group in groupby(played, key=lambda each: each.clause.family):
         line = f"  {family:<3} {FAMILIES[family]:<{_LABEL}}"
         if live:
-            click.echo(line, nl=False)
+            terminal.begin(line)
         for result in group:
             results.append(result)
             line += signs[result.verdict]
             if live:
-                click.echo(signs[result.verdict], nl=False)
+                terminal.begin(signs[result.verdict])
         if live:
-            click.echo()
+            terminal.say()
         else:
             terminal.say(line)
 

@@ -51,6 +51,10 @@ class Terminal:
         """Print a line."""
         _echo(self.shown(text), color=self._colour)
 
+    def begin(self, text: str) -> None:
+        """Print the beginning of a line, or more of it; `say` ends it."""
+        _echo(self.shown(text), color=self._colour, nl=False)
+
     def say_prose(self, text: str, *, first: str = "", style: Callable[[str], str] | None = None) -> None:
         """Print a text in lines of 80 columns at most, the later ones indented like the text after `first`."""
         for line in self.prose(text, first=first):
@@ -131,9 +135,9 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _echo(text: str, *, err: bool = False, color: bool | None = None) -> None:
+def _echo(text: str, *, err: bool = False, color: bool | None = None, nl: bool = True) -> None:
     try:
-        click.echo(text, err=err, color=color)
+        click.echo(text, err=err, color=color, nl=nl)
     except BrokenPipeError:
         raise  # the reader has closed the pipe, which is no failure
     except OSError as error:
