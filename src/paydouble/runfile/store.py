@@ -157,16 +157,20 @@ class Store:
         """Return by id how many sandboxes have had it, deleted ones included."""
         return dict(self._database.execute("SELECT id, times FROM ids"))
 
-    def begin(self, box: Sandbox, *, times: int, clock_start: int | None, created_at: int) -> None:
-        """Store a sandbox with everything that it has recorded, and follow it.
-
-        `UsageError` when the beginning of its run is gone.
-        """
+    def check(self, box: Sandbox) -> None:
+        """Raise `UsageError` when the beginning of a sandbox's run is gone, so that it cannot be stored."""
         if not box.recording.look():
             raise UsageError(
                 f"sandbox {box.identity.id} has recorded more than its journals keep, so it cannot be stored; "
                 "raise the settings journal_limit and journal_bytes before the run"
             )
+
+    def begin(self, box: Sandbox, *, times: int, clock_start: int | None, created_at: int) -> None:
+        """Store a sandbox with everything that it has recorded, and follow it.
+
+        `UsageError` when the beginning of its run is gone.
+        """
+        self.check(box)
         with self._writing():
             sandbox_id = box.identity.id
             self._run(

@@ -226,9 +226,11 @@ class Host:
         from paydouble.sandbox.forking import fork  # noqa: PLC0415 - most servers never fork a sandbox
 
         made = fork(sandbox, spec, checkpoint_id, seed=self.options.seed, taken=self.registry)
+        store = self.options.store
+        if store is not None:
+            store.check(made)
         times, created_at = self._times_made.get(made.identity.id, 0) + 1, wall_ms()
         self._hold(made, times, created_at)
-        store = self.options.store
         if store is not None:
             store.begin(made, times=times, clock_start=store.clock_start(sandbox), created_at=created_at)
         self.everything.skip(made)
