@@ -160,12 +160,14 @@ def page(chosen: list[str], *, explore: bool) -> str:
     summary = "\n".join(_summary(shop, rows) for shop, rows in [*tables.items(), ("all", everything)])
     used = {name for *_, names in everything for name in names}
     idle = [name for name in CLAUSES if name not in used]
+    searched = "What no clause kills is given to `paydouble explore` for at most four minutes."
+    if not explore:
+        searched = "The search that follows, `paydouble explore`, was left out (`--no-explore`)."
     return f"""# Which clause finds which mistake
 
 Made by `python tools/kill_matrix.py --write` on our own shops in `conformance-shops`. They were written from the
 contract, without a look at [the clauses](reference/clauses.md), each with mistakes that are switched on one at a time.
-A clause kills a mistake when it is broken with it and kept without it. What no clause kills is given to `paydouble
-explore` for at most four minutes.
+A clause kills a mistake when it is broken with it and kept without it. {searched}
 
 | shop | mistakes | killed by clauses | of them by M or B | by clauses and explore |
 |---|---|---|---|---|
