@@ -26,7 +26,7 @@ from paydouble.guards.credentials import basic_header
 from paydouble.journal import Unclaimed
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import MOST_TIMERS
-from paydouble.sandbox.identity import Identity
+from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Attempt, AttemptError, Delivery, Outcome
 
@@ -95,7 +95,7 @@ class InProcess:
         another business of the same service: one base URL answers for both, and the credentials tell them apart.
         `UsageError` for a setting that cannot be, or an id or key that `beside` already has.
         """
-        self.identity = identity or Identity("default", seed, "sandbox_key", "sandbox_secret", "whsec_sandbox")
+        self.identity = identity or Identity("default", seed, *Secrets())
         self.receiver = receiver
         self._wall = wall
         self.sandbox = sandbox = Sandbox(

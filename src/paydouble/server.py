@@ -19,6 +19,7 @@ from paydouble.core.errors import UsageError
 from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 from paydouble.runtime.watching import watch
 from paydouble.sandbox import Sandbox
+from paydouble.sandbox.identity import Secrets
 from paydouble.web.addresses import Addresses
 from paydouble.web.control.access import Access
 from paydouble.web.http_server import HttpServer
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
     from paydouble.runfile.store import Stored
 
 DEFAULT_ID = "default"
-DEFAULT_SANDBOX = SandboxSpec(
-    id=DEFAULT_ID,
-    business_key="sandbox_key",
-    business_secret="sandbox_secret",  # noqa: S106 - a default that the documentation shows
-    webhook_secret="whsec_sandbox",  # noqa: S106 - as above
-)
+DEFAULT_SANDBOX = SandboxSpec(id=DEFAULT_ID, **Secrets()._asdict())
 # How long a server that stops waits for open connections to end.
 _GRACE_SECONDS = 0.5
 

@@ -168,6 +168,7 @@ def adapter_of(file: MerchantFile, folder: Path) -> type[FileMerchant]:
     members: dict[str, Any] = {
         "driver": driver,
         "service_port": file.service.port,
+        "secrets": file.service.secrets,
         "folder": folder,
         "receiver_url": file.webhook.url,
         "follows_time": _uses_clock(file),

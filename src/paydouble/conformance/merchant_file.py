@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from paydouble.config import Duration
 from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME, problems
 from paydouble.core.durations import parse_duration
+from paydouble.sandbox.identity import Secrets
 from paydouble.scenarios.model import NAME_PATTERN
 from paydouble.stateful.merchant import STATUSES
 from paydouble.yamlfile import schema as schemas
@@ -171,12 +172,17 @@ class Service(FileModel):
 
     port: int = Field(0, ge=0, le=65535)
     """The port on 127.0.0.1 at which the service listens; 0 takes a free one."""
-    business_key: str | None = Field(None, min_length=1, max_length=200)
+    business_key: str = Field(Secrets().business_key, min_length=1, max_length=200)
     """The name for HTTP Basic that the shop has."""
-    business_secret: str | None = Field(None, min_length=1, max_length=200)
+    business_secret: str = Field(Secrets().business_secret, min_length=1, max_length=200)
     """The password for HTTP Basic that the shop has."""
-    webhook_secret: str | None = Field(None, min_length=1, max_length=200)
+    webhook_secret: str = Field(Secrets().webhook_secret, min_length=1, max_length=200)
     """The secret with which the shop verifies webhooks."""
+
+    @property
+    def secrets(self) -> Secrets:
+        """Return the credentials."""
+        return Secrets(self.business_key, self.business_secret, self.webhook_secret)
 
 
 class Start(FileModel):

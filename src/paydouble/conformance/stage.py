@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from paydouble.testing.calls import Sync
     from paydouble.testing.sandboxes import SandboxHandle
 
-_SANDBOX: Final = "shop"
-_SECRETS: Final[Mapping[str, str]] = {
-    "business_key": "bk_shop",
-    "business_secret": "bs_shop_0123456789",
-    "webhook_secret": "whsec_shop_0123456789",
-}
+# The one that a server has from its start; it makes place for the case's own.
+_SANDBOX: Final = "default"
 Listener = Callable[[str, Outcome | None, str], None]
 
 
@@ -100,6 +96,7 @@ class Stage:
         if file.driver is not None:
             self._adapter = type("Shop", (Driver, adapter_of(file, folder)), {})
         self._made: Driver | None = None
+        server.find(_SANDBOX).delete()
         self.sandbox = self._new_sandbox()
 
     @property
@@ -180,14 +177,13 @@ class Stage:
 
     def _new_sandbox(self) -> SandboxHandle[Sync]:
         self._cases += 1
-        given = self.file.service.model_dump(exclude={"port"}, exclude_none=True)
         sign_with = "sandbox_clock" if self.follows_time else "wall_clock"
         return self._server.sandbox(
             id=_SANDBOX,
             seed=self.seed * 1000 + self._cases,
             clock={"mode": "manual", "start": write_instant(int(time.time()) * 1000)},
             settings={"webhooks": {"sign_with": sign_with}},
-            **{**_SECRETS, **given},
+            **self.file.service.secrets._asdict(),
         )
 
 

@@ -7,6 +7,14 @@ from typing import NamedTuple
 from paydouble.core.seeded_random import SeededRandom
 
 
+class Secrets(NamedTuple):
+    """The credentials of a business; those of the sandbox that a test has without asking for one."""
+
+    business_key: str = "sandbox_key"
+    business_secret: str = "sandbox_secret"  # noqa: S105 - known to everybody
+    webhook_secret: str = "whsec_sandbox"  # noqa: S105 - known to everybody
+
+
 class Identity(NamedTuple):
     """What a sandbox is created with and keeps."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.inprocess import InProcess, Unreachable, Webhook
+from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
 from paydouble.stateful.expected import Order
@@ -93,8 +94,14 @@ class Driver:
         # Whether the merchant knows the time of this computer only.
         is_apart = not follows_time and bool(served or getattr(make, "receiver_url", None))
         wall = _wall if is_apart else None
+        secrets: Secrets = getattr(make, "secrets", Merchant.secrets)
         self.double = InProcess(
-            settings, seed=seed, receiver=self.receive, wall=wall, shares_clock=not (served and is_apart)
+            settings,
+            seed=seed,
+            receiver=self.receive,
+            wall=wall,
+            shares_clock=not (served and is_apart),
+            identity=Identity("default", seed, *secrets),
         )
         self.now = wall or self.double.sandbox.tick
         self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
 
 from paydouble.inprocess import Webhook
+from paydouble.sandbox.identity import Secrets
 
 STATUSES: Final = (
     "unpaid",
@@ -126,6 +127,9 @@ class Merchant:
     """
     service_port: ClassVar[int] = 0
     """The port on 127.0.0.1 at which the service listens for a shop that is `served`; 0 takes a free one."""
+
+    secrets: ClassVar[Secrets] = Secrets()
+    """The credentials of the play's business: `Secrets(business_key, business_secret, webhook_secret)`."""
 
     def __init__(self, service: ServiceLike) -> None:
         """Keep the service."""
