@@ -2,18 +2,18 @@
 
 Plays all clauses against each shop of `conformance-shops`, once without a mistake and once with each of its mistakes
 switched on, and writes the page docs/kill-matrix.md. A clause kills a mistake when it is broken with it and kept
-without it. Results are kept in `.cache/kill-matrix`, so a run that was ended goes on where it was; `--again` forgets
-them. Mistakes that no clause kills are given to `paydouble explore`. `--correct 10` plays the correct shops ten times.
+without it. Results are kept in `.cache/kill-matrix` for as long as neither the clauses nor the shop change, so a run
+that was ended goes on where it was; `--again` forgets them. Mistakes that no clause kills are given to `paydouble
+explore`. `--correct 10` plays the correct shops ten times.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,11 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from paydouble.conformance.levels import Level
 from paydouble.conformance.run import BINDING, CLAUSES
 
 ROOT: Final = Path(__file__).parents[1]
-SHOPS: Final = ROOT / "conformance-shops"
-CACHE: Final = ROOT / ".cache" / "conformance-shops"
+sys.path.append(str(ROOT / "tests" / "support"))
+
+from language_shops import SHOPS, environment, placed  # noqa: E402 - from the folder that was just added
+
 RESULTS: Final = ROOT / ".cache" / "kill-matrix"
 PAGE: Final = ROOT / "docs" / "kill-matrix.md"
 _SECONDS: Final = 900
@@ -53,30 +56,6 @@ def shops() -> list[str]:
 def mistakes(shop: str) -> dict[str, str]:
     """Return the mistakes of a shop, and what each does."""
     return dict(_MISTAKE.findall((SHOPS / shop / "mistakes.md").read_text("utf-8")))
-
-
-def placed(shop: str, folder: Path) -> Path:
-    """Return the merchant file of a copy of a shop that has a port and books of its own, so that runs can overlap."""
-    copy = folder / "shop"
-    copy.mkdir()
-    for path in (SHOPS / shop).iterdir():
-        if path.name != "merchant.yaml":
-            (copy / path.name).symlink_to(path)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    text = (SHOPS / shop / "merchant.yaml").read_text("utf-8")
-    text = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{port}", text)
-    text = re.sub(r"PORT: .*", f'PORT: "{port}"', text)
-    text = re.sub(r"SHOP_DATA: .*", f"SHOP_DATA: {folder / 'books'}", text)
-    file = copy / "merchant.yaml"
-    file.write_text(text, "utf-8")
-    return file
-
-
-def environment(shop: str, mistake: str = "") -> dict[str, str]:
-    """Return the environment in which a copy of a shop runs; what it builds is kept in the repository's cache."""
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": programs, "SHOP_CACHE": str(CACHE / shop), "SHOP_MISTAKES": mistake}
 
 
 def _command(*arguments: str) -> list[str]:
@@ -109,9 +88,19 @@ def _clauses(shop: str, mistake: str, seed: int) -> tuple[dict[str, str], float]
     return broken, document["seconds"]
 
 
+def _state(shop: str) -> str:
+    """Return the name of a folder for results: those of other clauses, or of a changed shop, are not used."""
+    digest = hashlib.sha256()
+    for folder in (ROOT / "src" / "paydouble" / "conformance", SHOPS / shop):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(path.read_bytes())
+    return f"{shop}-{digest.hexdigest()[:12]}"
+
+
 def outcome(shop: str, mistake: str, *, explore: bool) -> Outcome:
     """Return what is found in a variant of a shop, from the results that are kept or by a run."""
-    kept = RESULTS / shop / f"{mistake or 'correct'}.json"
+    kept = RESULTS / _state(shop) / f"{mistake or 'correct'}.json"
     found = Outcome(**json.loads(kept.read_text("utf-8"))) if kept.exists() else None
     if found is None:
         broken, seconds = _clauses(shop, mistake, 1)
@@ -128,11 +117,11 @@ def outcome(shop: str, mistake: str, *, explore: bool) -> Outcome:
 
 def kills(found: Outcome, correct: dict[str, str]) -> list[str]:
     """Return the clauses that are broken by the mistake: kept without it, or broken at a milder level."""
-    order = "MBSI"
+    order = list(Level)
     return [
         each
         for each, level in found.broken.items()
-        if each not in correct or order.index(level) < order.index(correct[each])
+        if each not in correct or order.index(Level(level)) < order.index(Level(correct[each]))
     ]
 
 
@@ -223,7 +212,7 @@ def main() -> int:
     chosen = options.shop or shops()
     if options.again:
         for shop in chosen:
-            shutil.rmtree(RESULTS / shop, ignore_errors=True)
+            shutil.rmtree(RESULTS / _state(shop), ignore_errors=True)
     if options.correct:
         return 1 if correct_runs(chosen, options.correct) else 0
     started = time.monotonic()

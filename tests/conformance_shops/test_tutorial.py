@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from language_shops import ROOT, environment
 from pages import shape
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial" / "any-language.md"
-CACHE = ROOT / ".cache" / "conformance-shops" / "express"
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
@@ -23,13 +20,7 @@ def test_each_block_prints_what_the_page_says(tmp_path: Path) -> None:
     """Its commands are typed in a clone, one block after the other."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "SHOP_CACHE": str(CACHE),
-        "SHOP_DATA": str(tmp_path),
-        "NO_COLOR": "1",
-    }
+    own = {**environment("express"), "SHOP_DATA": str(tmp_path), "NO_COLOR": "1"}
     assert len(BLOCKS) == 3
     for block in BLOCKS:
         commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
@@ -37,7 +28,7 @@ def test_each_block_prints_what_the_page_says(tmp_path: Path) -> None:
         done = subprocess.run(
             ["/bin/sh", "-c", "\n".join(commands)],
             cwd=ROOT,
-            env=environment,
+            env=own,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
