@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree as ET
@@ -52,6 +53,38 @@ def test_a_correct_shop_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "python-shop: 7 clauses, seed 3" in out
     assert "  C2  idempotency keys          ✓✓" in out
     assert "7 kept, 0 broken, 0 not tested" in out
+
+
+def test_a_shop_may_leave_its_requests_to_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The jobs run after a click that has sent nothing, so the same clauses can be played."""
+    path = _file(tmp_path, change=lambda document: document["driver"]["reset"]["json"].update(by_job=True))
+
+    assert run(["conformance", "merchant", path, "--only", "W1.1,W6.1,C2.1,C2.2"]) == 0
+    assert "4 kept, 0 broken, 0 not tested" in capsys.readouterr().out
+
+
+def test_a_shop_that_is_running_has_credentials_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the file are the service's, for the clauses and for the doctor."""
+    own = {"business_key": "bk_own", "business_secret": "bs_own", "webhook_secret": "whsec_own"}
+
+    def change(document: dict[str, Any]) -> None:
+        document["service"] = own
+        document["driver"]["reset"]["json"] |= {"key": "bk_own", "secret": "bs_own", "webhook_secret": "whsec_own"}
+
+    path = _file(tmp_path, change=change)
+
+    assert run(["conformance", "merchant", path, "--only", "W1.1,C1.1"]) == 0
+    assert run(["conformance", "doctor", path]) == 0
+    assert "The shop can be driven and read" in capsys.readouterr().out
+
+
+def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is played."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path = _file(tmp_path, change=lambda document: document.update(service={"port": port}))
+        assert run(["conformance", "merchant", path]) == 2
+    assert f"{port}" in capsys.readouterr().err
 
 
 def test_a_broken_clause_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

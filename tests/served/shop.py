@@ -224,7 +224,9 @@ def pay(order: Order) -> None:
             return
         paying.add(order["id"])
     try:
-        if not (is_old(order) and look_up(order)):
+        if config.get("by_job") and not order["key"]:
+            begin(order)
+        elif not (is_old(order) and look_up(order)):
             send(order)
     finally:
         paying.discard(order["id"])

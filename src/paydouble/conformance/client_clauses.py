@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from paydouble.conformance.case import Books, Broken, Case, NotTested, Order
+from paydouble.conformance.case import Books, Case, NotTested, Order
 from paydouble.conformance.clauses import ClauseTable
 from paydouble.conformance.levels import Level
 from paydouble.records import Request, Resource
@@ -66,6 +66,11 @@ def _settle(case: Case, order: Order, holds: Callable[[Books], bool] | None = No
     return case.wait(order, reached) or case.books(order)
 
 
+def _must_be_paid(case: Case, books: Books, after: str) -> None:
+    """Report an order that is still open after all that a shop and its customer can do."""
+    case.check(books.status == "paid", f"after {after}: {books}", "the payment is found or made: paid", B)
+
+
 def _one_pay_in(case: Case, order: Order, after: str) -> None:
     """Report more pay-ins of an order than one that money can come from."""
     alive = [each for each in case.pay_ins(order) if each.status not in {"failed", "cancelled"}]
@@ -95,12 +100,7 @@ def _lost(case: Case, effect: str, after: str, *, times: int = 1, phase: str = "
     books = _settle(case, order)
     _one_pay_in(case, order, after)
     _same_bytes(case, order, after)
-    case.check(
-        books.status == "paid",
-        f"after {after}, the jobs, and two more clicks: {books}",
-        "the payment is found or made: paid",
-        B,
-    )
+    _must_be_paid(case, books, f"{after}, the jobs, and two more clicks")
     case.expect_once(order, after)
     return order
 
@@ -348,12 +348,7 @@ def killed(case: Case) -> None:
     case.restart()
     books = _settle(case, order)
     _one_pay_in(case, order, "a kill between the request and its reply")
-    case.check(
-        books.status == "paid",
-        f"after a kill, the jobs, and two more clicks: {books}",
-        "the payment is found or made: paid",
-        B,
-    )
+    _must_be_paid(case, books, "a kill, the jobs, and two more clicks")
     case.expect_once(order, "a kill between the request and its reply")
 
 
@@ -470,7 +465,7 @@ def error_after_commit(case: Case) -> None:
         books = _settle(case, order)
         _one_pay_in(case, order, after)
         _same_bytes(case, order, after)
-        case.check(books.status == "paid", f"after {after}: {books}", "the payment is found or made: paid", B)
+        _must_be_paid(case, books, f"{after}")
         case.sandbox.faults.clear()
 
 
@@ -526,12 +521,7 @@ def no_reply(case: Case) -> None:
     case.sandbox.faults.clear()
     books = _settle(case, order)
     _one_pay_in(case, order, "a timeout")
-    case.check(
-        books.status == "paid",
-        f"after a timeout, the jobs, and two more clicks: {books}",
-        "the payment is found or made: paid",
-        B,
-    )
+    _must_be_paid(case, books, "a timeout, the jobs, and two more clicks")
 
 
 @clause(
@@ -563,12 +553,7 @@ def unreadable(case: Case) -> None:
         case.check(case.books(order).status != "failed", f"after {what}: {case.books(order)}", "unknown, not failed")
         books = _settle(case, order)
         _one_pay_in(case, order, what)
-        case.check(
-            books.status == "paid",
-            f"after {what}, the jobs, and two more clicks: {books}",
-            "the payment is found or made: paid",
-            B,
-        )
+        _must_be_paid(case, books, f"{what}, the jobs, and two more clicks")
         case.sandbox.faults.clear()
 
 
@@ -852,11 +837,10 @@ def partial_refunds(case: Case) -> None:
         case.advance()
         total += Decimal(part)
         found = _refunded(case, pay_in)
-        if problem and found == total - Decimal(part):
-            if not number:
-                raise NotTested(f"the shop makes no partial refund: {problem}")
-            raise Broken
-        case.check(found == total, f"after refunds of {total} the service has refunded {found}", f"{total}")
+        if problem and not number and not found:
+            raise NotTested(f"the shop makes no partial refund: {problem}")
+        because = f" ({problem})" if problem else ""
+        case.check(found == total, f"after refunds of {total} the service has refunded {found}{because}", f"{total}")
     for wish in ("19.91", "49.90"):
         case.refund(order, wish, f"more-{wish}")
         case.advance()

@@ -10,7 +10,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from paydouble.conformance.expected import Expected, compare
-from paydouble.conformance.levels import LEVELS
+from paydouble.conformance.levels import LEVELS, Level
 from paydouble.conformance.run import BINDING, Result, Verdict, in_fix_order
 from paydouble.core.printable import printable
 
@@ -78,7 +78,7 @@ class Report:
     @property
     def binding(self) -> str:
         """Return the levels that fail the run, for a sentence."""
-        return ", ".join([*BINDING, *(["S"] if self.strict else [])])
+        return ", ".join([*BINDING, *([Level.SHOULD] if self.strict else [])])
 
 
 def as_json(report: Report) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from paydouble.conformance.levels import FAMILIES, LEVELS
+from paydouble.conformance.levels import LEVELS
 from paydouble.conformance.report import Report, text
+from paydouble.conformance.run import BINDING
 
 _TEMPLATE: Final = "report.html.j2"
 
@@ -20,4 +21,4 @@ def as_html(report: Report) -> str:
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["bytes"] = text
-    return environment.get_template(_TEMPLATE).render(report=report, levels=LEVELS, families=FAMILIES)
+    return environment.get_template(_TEMPLATE).render(report=report, levels=LEVELS, binding=BINDING)

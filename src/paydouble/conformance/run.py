@@ -112,7 +112,8 @@ def play_one(stage: Stage, clause: Clause, artifacts: Path | None = None) -> Res
     try:
         clause.play(case)
     except Broken:
-        pass
+        if not case.log.problems:
+            raise  # a mistake in the clause: it is broken, and nothing was reported
     except NotTested as not_tested:
         reason = str(not_tested)
     except CallFailed as failed:
