@@ -28,6 +28,7 @@ from paydouble.web.control.openapi import COMPONENTS
 from paydouble.web.control.routes import ROUTES
 from paydouble.yamlfile.schema import attribute_docs, written
 from reference_adapter import adapter_page
+from reference_answers import answers_text
 from reference_assumptions import assumptions_section, link
 from reference_cli import command_line_page
 from reference_conformance import clauses_page, merchant_file_page
@@ -38,6 +39,7 @@ from reference_scenarios import scenarios_page
 # Heading -> component; the members of nested components are in the same table.
 RECORDS = {"A request": "Request", "An event": "Event", "A delivery": "Delivery", "An attempt": "Attempt"}
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
+ANSWERS = Path(__file__).parents[1] / "clients" / "answers.json"
 
 
 def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -347,7 +349,7 @@ def _members(payload: type[BaseModel | dict[str, Any]] | None, name: str) -> str
 
 
 def main() -> int:
-    """Write the pages and the schema of scenarios, or with `--check` report which are out of date."""
+    """Write the pages, the schema of scenarios and the answers for clients, or with `--check` report which are out of date."""
     stale = []
     for path, text in {
         PAGES / "adapter.md": adapter_page(),
@@ -362,6 +364,7 @@ def main() -> int:
         PAGES / "scenarios.md": scenarios_page(),
         MERCHANT_SCHEMA: written(build_merchant()),
         SCHEMA: written(build()),
+        ANSWERS: answers_text(),
     }.items():
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text("utf-8") != text:

@@ -165,7 +165,7 @@ class RateLimit(Handle[M]):
     def set(
         self,
         limit: int,
-        window: Span = "60s",
+        window: Span = "1m",
         *,
         reset_unit: str | None = None,
         clock: str | None = None,
