@@ -122,7 +122,7 @@ class Case:
         self.stage = stage
         self.sandbox = stage.sandbox
         self._name = name.lower().replace(".", "-")
-        self._level = level
+        self.level = level
         self.log = Log()
         self._started = time.monotonic()
         self._orders = 0
@@ -132,7 +132,7 @@ class Case:
 
     def problem(self, seen: str, expected: str, level: Level | None = None) -> None:
         """Report a problem; its level is the clause's unless it is given."""
-        self.log.problems.append(Problem(level or self._level, seen, expected))
+        self.log.problems.append(Problem(level or self.level, seen, expected))
 
     def check(self, holds: bool, seen: str, expected: str, level: Level | None = None) -> None:  # noqa: FBT001 - a condition
         """Report a problem unless something holds."""

@@ -22,6 +22,7 @@ clause = CLIENT.clause
 M, B, S = Level.MUST, Level.BOOKS, Level.SHOULD
 
 _DEPOSIT: Final = "deposit-creation"
+_REFUND: Final = "refund-creation"
 _TWICE = "the customer is charged twice"
 _UNKNOWN = "the customer has paid, and the order stays open or is paid for again"
 _SAME_KEY = (
@@ -76,7 +77,10 @@ def _one_pay_in(case: Case, order: Order, after: str) -> None:
     alive = [each for each in case.pay_ins(order) if each.status not in {"failed", "cancelled"}]
     if len(alive) > 1:
         keys = len({_key(each).lower() for each in case.deposits(order)})
-        case.problem(f"after {after} there are {len(alive)} deposits of one order, under {keys} keys", "one deposit")
+        level = M if case.level is M else B
+        case.problem(
+            f"after {after} there are {len(alive)} deposits of one order, under {keys} keys", "one deposit", level
+        )
 
 
 def _same_bytes(case: Case, order: Order, after: str) -> None:
@@ -329,8 +333,14 @@ def double_click(case: Case) -> None:
     needs=("driver", "kill"),
 )
 def killed(case: Case) -> None:
-    """Kill the shop while it waits for the reply, start it, run its jobs, and click again."""
-    case.service_sends()
+    """Kill the shop while it waits for the reply, start it, and click again at once, or after its jobs."""
+    for clicks_at_once in (True, False):
+        _killed(case, clicks_at_once=clicks_at_once)
+
+
+def _killed(case: Case, *, clicks_at_once: bool) -> None:
+    # Neither an event nor a read tells the shop that there is a payment before it is clicked again.
+    case.sandbox.change(notification_url=None if clicks_at_once else case.stage.file.webhook.url)
     hold = case.sandbox.faults.add("no_response", operation=_DEPOSIT, phase="after_commit", times=1)
     order = case.order()
 
@@ -346,6 +356,11 @@ def killed(case: Case) -> None:
         raise NotTested("the shop sent no deposit before it was killed")
     case.sandbox.faults.remove(hold.id)
     case.restart()
+    if clicks_at_once:
+        hidden = case.sandbox.faults.add("not_found_yet")
+        case.click_again(order)
+        case.sandbox.faults.remove(hidden.id)
+        case.service_sends()
     books = _settle(case, order)
     _one_pay_in(case, order, "a kill between the request and its reply")
     _must_be_paid(case, books, "a kill, the jobs, and two more clicks")
@@ -389,7 +404,8 @@ def conflict(case: Case) -> None:
     """Carry the deposit out, and answer 409."""
     case.service_sends()
     case.fault("connection_reset", operation=_DEPOSIT, phase="after_commit", times=1)
-    case.fault("force_conflict", operation=_DEPOSIT, times=1)
+    # The request whose reply is lost is the first that matches.
+    case.fault("force_conflict", operation=_DEPOSIT, skip=1, times=1)
     order = case.order()
     case.pay(order)
     case.tick()
@@ -665,7 +681,21 @@ def units(case: Case) -> None:
             f"after {what} the deposit was sent {len(sent)} times",
             f"at most {_MOST_ATTEMPTS} times",
         )
+        _sent_in_the_end(case, order, what, "1s")
         _one_pay_in(case, order, what)
+
+
+def _sent_in_the_end(case: Case, order: Order, after: str, reset: str) -> None:
+    """Report a shop that sends nothing more although the reset is over, its jobs ran, and the customer clicked."""
+    if not case.stage.follows_time and reset not in after:
+        return  # how long it backs off is its own decision, and its clock is not ours
+    case.advance("1h")
+    end = time.monotonic() + _RETRY_WITHIN_SECONDS
+    while not case.pay_ins(order) and time.monotonic() < end:
+        case.tick()
+        case.click_again(order)
+        time.sleep(_SILENT_SECONDS / 2)
+    case.check(bool(case.pay_ins(order)), f"after {after} no deposit was made, although the reset is over", "a deposit")
 
 
 @clause(
@@ -845,10 +875,12 @@ def partial_refunds(case: Case) -> None:
         case.refund(order, wish, f"more-{wish}")
         case.advance()
         for each in case.refunds()[3:]:
+            # No sentence says that the service refuses it. When it does, no money has gone.
             case.check(
-                _decimal(each.json().get("amount")) != Decimal(wish) or each.status in {400, 422},
+                _decimal(each.json().get("amount")) != Decimal(wish),
                 f"the shop asked for a refund of {wish}, with {order.amount - total} left",
                 "a refusal, without a request",
+                S if each.status in {400, 422} else None,
             )
     found = _refunded(case, pay_in)
     case.check(
@@ -878,20 +910,39 @@ def refund_reply_lost(case: Case) -> None:
     if case.wait(order, lambda books: books.status == "paid") is None:
         raise NotTested(f"the order is not paid: {case.books(order)}")
     pay_in = case.pay_in(order)
-    case.fault("connection_reset", operation="refund-creation", phase="after_commit", times=1)
-    case.refund(order, "10.00", "1")
-    case.tick()
-    case.refund(order, "10.00", "1")
-    case.tick()
-    case.advance()
-    if not case.refunds():
-        raise NotTested("the shop sent no refund")
-    found = _refunded(case, pay_in)
-    case.check(
-        found == Decimal("10.00"),
-        f"one refund of 10.00, whose reply was lost and which was asked for again, gave back {found}",
-        "10.00",
-    )
+    total = Decimal(0)
+    for number, (lost, restarts, what) in enumerate(
+        (
+            ({"times": 1}, False, "whose first reply was lost"),
+            ({}, False, "whose replies were lost"),
+            ({}, True, "whose replies were lost before a restart"),
+        )
+    ):
+        if restarts and not case.stage.has("kill"):
+            return
+        # No event tells the shop that there is a refund before it is asked again.
+        case.sandbox.change(notification_url=None)
+        fault = case.sandbox.faults.add("connection_reset", operation=_REFUND, phase="after_commit", **lost)
+        case.refund(order, "10.00", f"{number}")
+        case.sandbox.faults.remove(fault.id)
+        if restarts:
+            case.restart()
+        hidden = case.sandbox.faults.add("not_found_yet")
+        case.refund(order, "10.00", f"{number}")
+        case.sandbox.faults.remove(hidden.id)
+        case.service_sends()
+        case.tick()
+        case.advance()
+        if not case.refunds():
+            raise NotTested("the shop sent no refund")
+        total += 10
+        found = _refunded(case, pay_in)
+        case.check(
+            found == total,
+            f"a refund of 10.00 {what}, and which was asked for again, gave back {found - total + 10}",
+            "10.00",
+        )
+        total = found
 
 
 # What is believed
@@ -907,7 +958,8 @@ def refund_reply_lost(case: Case) -> None:
     needs=("driver",),
 )
 def not_a_success(case: Case) -> None:
-    """Answer 200 with success false."""
+    """Answer 200 with success false, and let the customer click again."""
+    case.service_sends()
     error = {"code": "VALIDATION_ERROR", "message": "The payment was refused."}
     body = json.dumps({"success": False, "error": error, "request_id": "req_" + "0" * 24}).encode()
     case.fault(
@@ -920,6 +972,13 @@ def not_a_success(case: Case) -> None:
     books = case.books(order)
     case.check(not problem, f"the shop failed: {problem}", "an answer to the customer")
     case.check(books.status != "paid" and not books.shipments, f"after success: false: {books}", "not paid", B)
+    case.sandbox.faults.clear()
+    books = _settle(case, order, lambda books: books.status in {"paid", "failed"})
+    case.check(
+        books.status in {"paid", "failed", "review"},
+        f"after success: false, the jobs, and two more clicks: {books}",
+        "failed, or paid by the next deposit",
+    )
 
 
 @clause(
@@ -932,12 +991,27 @@ def not_a_success(case: Case) -> None:
     needs=("driver",),
 )
 def unknown_status(case: Case) -> None:
-    """Show an unknown status in replies and reads."""
+    """Show an unknown status in replies and reads, and the true one afterwards."""
+    what = "the unknown status on_hold in replies and reads"
     case.fault("unknown_status")
     order = case.order()
     case.pay(order)
+    pay_in = case.pay_in(order)
+    for _ in range(2):
+        case.tick()
+        if case.stage.has("customer_returns"):
+            case.customer_returns(order)
+        if not case.expect_unpaid(order, what):
+            return
+        case.advance("1h")
+    books = case.books(order)
+    case.check(books.status not in {"failed", "cancelled"}, f"after {what}: {books}", "open, since nobody knows", S)
+    case.click_again(order)
+    _one_pay_in(case, order, f"{what}, and another click")
+    case.sandbox.faults.clear()
+    case.deliver(case.event(pay_in, "pay-in.succeeded"))
     case.tick()
-    case.expect_unpaid(order, "a reply with the unknown status on_hold")
+    case.expect_paid(order, f"{what}, and a success")
 
 
 @clause(
@@ -950,13 +1024,29 @@ def unknown_status(case: Case) -> None:
     needs=("driver", "tick"),
 )
 def reads(case: Case) -> None:
-    """Send no event, show an older state and a missing object first, and run the jobs."""
+    """Send no event and run the jobs: after a plain payment, a lost reply, and a lost reply and a restart."""
     order = case.order()
     case.pay(order)
     case.pay_in(order)
     case.advance()
     case.fault("stale_read", times=1)
     case.fault("not_found_yet", times=1)
+    _found_by_jobs(case, order, "the payment")
+    for restarts in (False, True):
+        if restarts and not case.stage.has("kill"):
+            return
+        lost = case.sandbox.faults.add("connection_reset", operation=_DEPOSIT, phase="after_commit")
+        order = case.order()
+        case.pay(order)
+        _quiet(case, order)
+        case.sandbox.faults.remove(lost.id)
+        case.advance()
+        if restarts:
+            case.restart()
+        _found_by_jobs(case, order, f"a payment whose replies were lost{' and a restart' * restarts}")
+
+
+def _found_by_jobs(case: Case, order: Order, after: str) -> None:
     for _ in range(4):
         case.tick()
         case.advance("20h")
@@ -964,10 +1054,10 @@ def reads(case: Case) -> None:
     books = case.wait(order, lambda books: books.status in {"paid", "review"})
     case.check(
         books is not None,
-        f"80 h after the payment, without an event: {case.books(order)}",
+        f"80 h after {after}, without an event: {case.books(order)}",
         "paid by a read, or told to a person",
     )
-    case.expect_once(order, "reads of the payment")
+    case.expect_once(order, f"80 h after {after}")
 
 
 @clause(

@@ -1075,6 +1075,29 @@ def names(case: Case) -> None:
         case.expect_paid(order, f"a success for {name[:20]}")
 
 
+@clause(
+    "W6.7",
+    "3",
+    B,
+    "A payment that is under way is not taken for paid",
+    costs="goods are shipped, and the payment fails afterwards",
+    fix="ship on succeeded alone",
+    needs=("driver",),
+)
+def under_way(case: Case) -> None:
+    """Deliver each earlier event of a payment that fails in the end, as one that says so and as a read shows it."""
+    case.sandbox.scenarios.activate("payer-decides")
+    order, pay_in = case.pending()
+    for state in ("pending", "processing", "failed"):
+        if state != "pending":
+            case.sandbox.pay_ins.transition(pay_in.id, state, force=True)
+        case.deliver(case.event(pay_in, f"pay-in.{state}"))
+        if case.stage.has("customer_returns"):
+            case.customer_returns(order)
+        if not case.expect_unpaid(order, f"pay-in.{state}"):
+            return
+
+
 # The connection
 
 
