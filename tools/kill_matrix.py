@@ -35,6 +35,8 @@ RESULTS: Final = ROOT / ".cache" / "kill-matrix"
 PAGE: Final = ROOT / "docs" / "kill-matrix.md"
 _SECONDS: Final = 900
 _MISTAKE: Final = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
+# The heading of the mistakes that count for no share: they were written for a clause.
+_ADDED: Final = "## Added so that a clause can fail"
 _COULD_RUN: Final = frozenset({0, 1})
 
 
@@ -53,9 +55,14 @@ def shops() -> list[str]:
     return sorted(path.parent.name for path in SHOPS.glob("*/merchant.yaml"))
 
 
-def mistakes(shop: str) -> dict[str, str]:
-    """Return the mistakes of a shop, and what each does."""
-    return dict(_MISTAKE.findall((SHOPS / shop / "mistakes.md").read_text("utf-8")))
+def mistakes(shop: str) -> dict[str, tuple[str, bool]]:
+    """Return the mistakes of a shop: what each does, and whether it was written without a look at the clauses."""
+    blind, _, added = (SHOPS / shop / "mistakes.md").read_text("utf-8").partition(_ADDED)
+    return {
+        name: (what.strip(), is_blind)
+        for text, is_blind in ((blind, True), (added, False))
+        for name, what in _MISTAKE.findall(text)
+    }
 
 
 def _command(*arguments: str) -> list[str]:
@@ -130,13 +137,28 @@ def binds(found: Outcome, names: list[str]) -> bool:
     return any(found.broken[each] in BINDING for each in names)
 
 
-def _rows(shop: str, *, explore: bool) -> Iterator[tuple[str, str, Outcome, list[str]]]:
+class Row(NamedTuple):
+    """A mistake, and what finds it."""
+
+    mistake: str
+    what: str
+    is_blind: bool
+    found: Outcome
+    clauses: list[str]
+
+    @property
+    def by(self) -> str:
+        """Return what finds it, for a table."""
+        return ", ".join(self.clauses) or ("explore" if self.found.explored else "**nothing**")
+
+
+def _rows(shop: str, *, explore: bool) -> Iterator[Row]:
     correct = outcome(shop, "", explore=False).broken
-    for mistake, what in mistakes(shop).items():
-        found = outcome(shop, mistake, explore=explore)
-        names = kills(found, correct)
-        print(f"{shop:8} {mistake:32} {', '.join(names) or ('explore' if found.explored else '-')}", flush=True)
-        yield mistake, what, found, names
+    for mistake, (what, is_blind) in mistakes(shop).items():
+        found = outcome(shop, mistake, explore=explore and is_blind)
+        row = Row(mistake, what, is_blind, found, kills(found, correct))
+        print(f"{shop:8} {mistake:32} {row.by}", flush=True)
+        yield row
 
 
 def page(chosen: list[str], *, explore: bool) -> str:
@@ -147,7 +169,7 @@ def page(chosen: list[str], *, explore: bool) -> str:
     parts = [_table(shop, rows) for shop, rows in tables.items()]
     everything = [row for rows in tables.values() for row in rows]
     summary = "\n".join(_summary(shop, rows) for shop, rows in [*tables.items(), ("all", everything)])
-    used = {name for *_, names in everything for name in names}
+    used = {name for row in everything for name in row.clauses}
     idle = [name for name in CLAUSES if name not in used]
     searched = "What no clause kills is given to `paydouble explore` for at most four minutes."
     if not explore:
@@ -156,7 +178,8 @@ def page(chosen: list[str], *, explore: bool) -> str:
 
 Made by `python tools/kill_matrix.py --write` on our own shops in `conformance-shops`. They were written from the
 contract, without a look at [the clauses](reference/clauses.md), each with mistakes that are switched on one at a time.
-A clause kills a mistake when it is broken with it and kept without it. {searched}
+A clause kills a mistake when it is broken with it and kept without it. {searched} Mistakes below "added" were written
+for a clause that killed nothing else; they count for no share.
 
 | shop | mistakes | killed by clauses | of them by M or B | by clauses and explore |
 |---|---|---|---|---|
@@ -169,10 +192,11 @@ A clause kills a mistake when it is broken with it and kept without it. {searche
 """
 
 
-def _summary(shop: str, rows: list[tuple[str, str, Outcome, list[str]]]) -> str:
-    killed = [row for row in rows if row[3]]
-    hard = [row for row in killed if binds(row[2], row[3])]
-    both = len(killed) + sum(bool(row[2].explored) for row in rows if not row[3])
+def _summary(shop: str, rows: list[Row]) -> str:
+    rows = [row for row in rows if row.is_blind]
+    killed = [row for row in rows if row.clauses]
+    hard = [row for row in killed if binds(row.found, row.clauses)]
+    both = len(killed) + sum(bool(row.found.explored) for row in rows if not row.clauses)
     return f"| {shop} | {len(rows)} | {_share(len(killed), rows)} | {len(hard)} | {_share(both, rows)} |"
 
 
@@ -180,11 +204,8 @@ def _share(number: int, rows: list[Any]) -> str:
     return f"{number} ({number / len(rows):.0%})" if rows else "0"
 
 
-def _table(shop: str, rows: list[tuple[str, str, Outcome, list[str]]]) -> str:
-    lines = [
-        f"| `{mistake}` | {what.strip()} | {', '.join(names) or ('explore' if found.explored else '**nothing**')} |"
-        for mistake, what, found, names in rows
-    ]
+def _table(shop: str, rows: list[Row]) -> str:
+    lines = [f"| `{row.mistake}`{'' if row.is_blind else ' (added)'} | {row.what} | {row.by} |" for row in rows]
     return f"## {shop}\n\n| mistake | what it does | killed by |\n|---|---|---|\n" + "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import uuid
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -118,7 +117,7 @@ def pay(order_id: str) -> Resource:
             )
             number = tx.execute(
                 "INSERT INTO attempts (order_id, key, key_made, body) VALUES (?, ?, ?, ?)",
-                (order_id, str(uuid.uuid4()), now, body),
+                (order_id, payments.new_key(), now, body),
             ).lastrowid
             _open_in_memory.add(number or 0)
         else:
@@ -148,7 +147,7 @@ def _send_deposit(number: int) -> None:
         if found != []:
             _deposit_made(number, found)
             return
-        key = str(uuid.uuid4())
+        key = payments.new_key()
         with books.transaction() as tx:
             tx.execute("UPDATE attempts SET key = ?, key_made = ? WHERE number = ?", (key, now, number))
     reply = payments.call("POST", "/pay-in/deposit-creation", key=key, body=attempt["body"])
@@ -361,7 +360,7 @@ def refund(order_id: str, refund_id: str, amount: object) -> Resource:
             tx.execute(
                 "INSERT INTO refunds (id, order_id, payin, amount, key, key_made, body, state)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
-                (refund_id, order_id, payin, text, str(uuid.uuid4()), now, body),
+                (refund_id, order_id, payin, text, payments.new_key(), now, body),
             )
         elif known["order_id"] != order_id or Decimal(known["amount"]) != exact:
             raise Refusal(f"refund {refund_id} exists, and is another one", 409)
@@ -405,7 +404,7 @@ def _send_refund(refund_id: str) -> None:
         with books.transaction() as tx:
             if books.row(tx, "SELECT 1 FROM refunds WHERE id = ? AND state = 'made'", refund_id):
                 return  # it was in the list
-            key = str(uuid.uuid4())
+            key = payments.new_key()
             tx.execute("UPDATE refunds SET key = ?, key_made = ? WHERE id = ?", (key, now, refund_id))
     reply = payments.call("POST", "/refund/refund-creation", key=key, body=row["body"])
     if reply.kind == "ok":

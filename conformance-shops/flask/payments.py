@@ -33,6 +33,16 @@ class Reply:
     reason: str = ""
 
 
+_REASONS = {  # only for a mistake
+    "VALIDATION_ERROR": "a member is wrong",
+    "INVALID_INPUT": "a member is wrong",
+    "NOT_FOUND": "there is no such object",
+    "UNAUTHORIZED": "the credentials are wrong",
+    "FORBIDDEN": "the address is not allowed",
+    "CONFLICT": "the key belongs to another request",
+    "RATE_LIMITED": "too many requests",
+    "INTERNAL_ERROR": "an error of the service",
+}
 _limited_until = 0.0
 
 
@@ -44,18 +54,21 @@ def call(
     reply = Reply("later", reason="rate limited")
     doubtful = False
     most = 12 if mistake("endless-retries") else ATTEMPTS
-    for attempt in range(most):
+    attempt = -1
+    while (attempt := attempt + 1) < most:
         if (wait := _limited_until - time.time()) > 0:
             if wait > LONGEST_WAIT_SECONDS:
                 return Reply("later", reason=f"rate limited for {wait:.0f} s more")
             time.sleep(wait)
         if mistake("key-per-attempt") and key:
-            key = str(uuid.uuid4())
+            key = new_key()
         reply, limit = _once(method, path, key, body, query)
         if limit is not None:
             if mistake("rate-limit-is-refusal"):
                 return Reply("refused", reason="rate limited")
-            if not mistake("rate-limit-not-awaited"):
+            if limit == 0 and mistake("no-pause-without-reset"):
+                most = 40
+            elif not mistake("rate-limit-not-awaited"):
                 _limited_until = time.time() + (limit if limit > 0 else _pause(attempt))
             continue
         if reply.kind in {"ok", "conflict"} or (reply.kind != "unknown" and not mistake("retry-on-4xx")):
@@ -68,12 +81,18 @@ def call(
     return reply
 
 
+def new_key() -> str:
+    return str(uuid.uuid1() if mistake("key-of-the-time") else uuid.uuid4())
+
+
 def forget_limit() -> None:
     global _limited_until  # noqa: PLW0603
     _limited_until = 0.0
 
 
 def _pause(attempt: int) -> float:
+    if mistake("no-random-part"):
+        return settings.PAUSE_SCALE * float(2**attempt)
     return settings.PAUSE_SCALE * float(2**attempt) * random.uniform(0.75, 1.25)
 
 
@@ -88,7 +107,7 @@ def _once(
         response = requests.request(
             method,
             settings.API_URL + path,
-            params=query,
+            params={**(query or {}), "secret": settings.API_SECRET} if mistake("secret-in-query") else query,
             data=None if body is None else body.encode(),
             headers=headers,
             auth=(settings.API_KEY, settings.API_SECRET),
@@ -107,6 +126,8 @@ def _once(
     answer: dict[str, Any] = content if isinstance(content, dict) else {}
     error = answer.get("error")
     error = error if isinstance(error, dict) else {}
+    if error and mistake("unknown-code-crashes"):
+        log.warning("refused: %s", _REASONS[error.get("code")])
     request_id = response.headers.get("X-Request-Id") or answer.get("request_id") or error.get("request_id")
     status = response.status_code
     reason = f"{status} {error.get('code', '')}: {error.get('message', '')}"

@@ -101,6 +101,13 @@ def set_time() -> ResponseReturnValue:
 @app.post("/webhooks/payments")
 def webhook() -> ResponseReturnValue:
     body = request.get_data()
+    if len(body) > 65_535 and mistake("payload-too-long"):
+        raise OverflowError("the payload does not fit into its column")
+    if mistake("seen-before-verified"):
+        found = re.search(rb'"id":\s*"(evt_[^"]*)"', body)
+        with books.transaction() as tx:
+            if found and tx.execute("INSERT OR IGNORE INTO events VALUES (?)", (found[1].decode(),)).rowcount == 0:
+                return jsonify(status="seen")
     if (problem := _problem_of_signature(request.headers.get("X-Service-Signature", ""), body)) is not None:
         log.warning("webhook refused: %s", problem[0])
         return jsonify(error=problem[0]), problem[1]
@@ -137,6 +144,8 @@ def _problem_of_signature(header: str, body: bytes) -> tuple[str, int] | None:
     expected = hmac.new(settings.WEBHOOK_SECRET, f"{times[0]}.".encode() + body, hashlib.sha256).hexdigest()
     if mistake("short-signature-accepted"):
         same = [all(a == b for a, b in zip(expected, digest, strict=False)) for digest in digests]
+    elif mistake("digests-compared-as-texts"):
+        same = [hmac.compare_digest(expected, digest) for digest in digests]
     else:
         same = [hmac.compare_digest(expected.encode(), digest.encode()) for digest in digests]
     return None if any(same) else ("the signature does not match", 401)
@@ -153,6 +162,8 @@ def _process(event: dict[str, Any]) -> None:
             if event_id in _seen_in_memory:
                 return
             _seen_in_memory.add(event_id)
+        elif mistake("seen-before-verified"):
+            pass
         elif tx.execute("INSERT OR IGNORE INTO events VALUES (?)", (seen,)).rowcount == 0:
             return
         at = orders.instant(event.get("created_at"))

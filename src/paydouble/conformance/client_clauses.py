@@ -225,9 +225,14 @@ def forbidden(case: Case) -> None:
 )
 def keys(case: Case) -> None:
     """Look at the keys of every POST of a payment and a refund."""
-    order, _ = case.paid()
+    case.service_sends()
+    order = case.order()
+    case.pay(order)
+    case.advance()
     if case.stage.has("refund"):
         case.refund(order, "10.00")
+    if not case.deposits(order):
+        raise NotTested("the shop sent no deposit")
     for each in case.requests():
         if each.method == "POST":
             key = _key(each)
@@ -589,11 +594,12 @@ def jitter(case: Case) -> None:
     orders = [case.order() for _ in range(5)]
     case.together(*[partial(case.pay, order) for order in orders])
     pauses = [_gaps(_quiet(case, order)) for order in orders]
-    firsts = [each[0] for each in pauses if each]
-    if len(firsts) < len(orders):
+    # A short pause differs by the computer's own delays.
+    longest = [max(each) for each in pauses if each]
+    if len(longest) < len(orders):
         raise NotTested("the shop does not retry by itself within one call")
-    spread = (max(firsts) - min(firsts)) / max(firsts)
-    case.note(f"First pauses of five orders: {', '.join(f'{each:.3f}' for each in sorted(firsts))} s.")
+    spread = (max(longest) - min(longest)) / max(longest)
+    case.note(f"Longest pauses of five orders: {', '.join(f'{each:.3f}' for each in sorted(longest))} s.")
     case.check(
         spread > _SAME_PAUSE, f"five orders waited the same time, within {spread:.0%}", "pauses that differ at random"
     )
