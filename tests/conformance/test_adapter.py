@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from described_shop import described_shop
 
+from paydouble.conformance import CommandMerchant, HttpMerchant
 from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
 from paydouble.conformance.merchant_file import Call, MerchantFile, Start
@@ -97,6 +98,31 @@ def test_a_file_is_a_merchant(tmp_path: Path) -> None:
     path.write_text(json.dumps(described_shop(tmp_path)))  # JSON is YAML
 
     assert merchant_of(path).__name__ == "PythonShop"
+
+
+def test_an_adapter_adds_to_a_file(tmp_path: Path) -> None:
+    """A subclass that names a file drives its shop, and its own methods come before those of the file."""
+    path = tmp_path / "merchant.yaml"
+    path.write_text(json.dumps(described_shop(tmp_path)))
+
+    class Shop(HttpMerchant, file=path):
+        ticks = 0
+
+        def tick(self) -> None:
+            type(self).ticks += 1
+            super().tick()
+
+    try:
+        with Play(Shop) as play:
+            play.order()
+            play.pay(1)
+            play.wait("1h")
+            assert play.status() == "paid"
+            assert Shop.ticks
+    finally:
+        assert Shop.process is not None
+        Shop.process.kill()
+    assert CommandMerchant is HttpMerchant
 
 
 # The process

@@ -1,4 +1,8 @@
-"""A merchant file as an adapter: `merchant_of("merchant.yaml")` is a `Merchant` for `MerchantMachine` and `Play`."""
+"""A merchant file as an adapter: a `Merchant` for `MerchantMachine` and `Play`.
+
+`merchant_of("merchant.yaml")` returns its class; `class Shop(HttpMerchant, file="merchant.yaml")` is the same with
+methods of one's own, for what the file cannot say.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,25 @@ _REFUSALS: Final = range(400, 500)
 _CRASH: Final = 500
 
 
-class FileMerchant(Merchant):
-    """Base of the adapters of merchant files; `merchant_of` makes one."""
+class HttpMerchant(Merchant):
+    """An adapter that drives a shop as a merchant file says: by HTTP requests, commands, or both.
+
+    A subclass names its file: `class Shop(HttpMerchant, file="merchant.yaml")`. `UsageError` has the file's first
+    error with line and column. Commands run in the file's folder.
+    """
 
     served: ClassVar[bool] = True
     driver: ClassVar[Driver]
     folder: ClassVar[Path]
     process: ClassVar[ShopProcess | None] = None
     """The shop's process, one for all plays, where the file says how it is started."""
+
+    def __init_subclass__(cls, *, file: str | Path | None = None) -> None:
+        """Read the file, if one is given."""
+        super().__init_subclass__()
+        if file is not None:
+            path = Path(file)
+            _fill(cls, read_merchant(path), path.resolve().parent)
 
     def __init__(self, service: ServiceLike) -> None:
         """Start the shop if it is not running, or empty it. `CallFailed` when that is not possible."""
@@ -152,14 +167,24 @@ class FileMerchant(Merchant):
         }
 
 
-def merchant_of(path: str | Path) -> type[FileMerchant]:
+CommandMerchant = HttpMerchant
+"""The same adapter, under the name for files whose calls are commands: each call of a file is either."""
+
+
+def merchant_of(path: str | Path) -> type[HttpMerchant]:
     """Return the adapter of a merchant file; `UsageError` has the file's first error with line and column."""
     where = Path(path)
     return adapter_of(read_merchant(where), where.resolve().parent)
 
 
-def adapter_of(file: MerchantFile, folder: Path) -> type[FileMerchant]:
+def adapter_of(file: MerchantFile, folder: Path) -> type[HttpMerchant]:
     """Return the adapter of a merchant file that was read; commands run in `folder`."""
+    adapter = type("".join(part.title() for part in file.name.split("-")), (HttpMerchant,), {})
+    _fill(adapter, file, folder)
+    return adapter
+
+
+def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None:
     driver = file.driver
     if driver is None:
         raise UsageError(
@@ -182,7 +207,9 @@ def adapter_of(file: MerchantFile, folder: Path) -> type[FileMerchant]:
         "tick": driver.tick is not None,
     }
     members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}
-    return type("".join(part.title() for part in file.name.split("-")), (FileMerchant,), members)
+    for name, value in members.items():
+        if name not in vars(adapter):
+            setattr(adapter, name, value)
 
 
 def _uses_clock(file: MerchantFile) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
 
-from paydouble.conformance.adapter import FileMerchant, adapter_of
+from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.merchant_file import AnyCall, MerchantFile
 from paydouble.stateful.merchant import ServiceLike
@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
     problem: str
 
 
-class Recorder(FileMerchant):
+class Recorder(HttpMerchant):
     """An adapter that keeps what each call was answered."""
 
     asked: ClassVar[list[_Asked]]

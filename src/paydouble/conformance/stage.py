@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from paydouble.conformance.adapter import FileMerchant, adapter_of
+from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.levels import Need
 from paydouble.conformance.merchant_file import AnyCall, MerchantFile
@@ -38,7 +38,7 @@ class _Service:
     webhook_secret: str
 
 
-class Driver(FileMerchant):
+class Driver(HttpMerchant):
     """An adapter that reports its calls, and keeps the shop running from case to case."""
 
     listener: Listener | None = None
