@@ -1,6 +1,7 @@
 """`python tests/zoo` prints the table of the bug zoo; `--correct N` tries the correct merchant on N seeds.
 
 `--write` notes for the tests which play catches each variant.
+`--changed` changes each merchant at one place of its run, and compares the line that is named.
 `--runs` writes the run file of each variant, and replays it, tells it to the variant again, and shrinks it.
 """
 
@@ -12,6 +13,7 @@ import sys
 
 from bugzoo import catches as written
 from bugzoo.adapter import ZooMerchant
+from bugzoo.changing import try_changes
 from bugzoo.hunt import caught_by_story, hunt
 from bugzoo.runs import try_runs
 from bugzoo.table import VARIANTS
@@ -29,6 +31,7 @@ def main() -> int:
     )
     parser.add_argument("--each", type=int, default=20, help="examples a seed of the correct merchant (default 20)")
     parser.add_argument("--runs", action="store_true", help="write, replay, tell and shrink the run of each variant")
+    parser.add_argument("--changed", action="store_true", help="change each merchant at one place of its run")
     parser.add_argument("names", nargs="*", help="variants to hunt (default all)")
     parser.add_argument("--write", action="store_true", help=f"write {written.FILE.name}, which the tests read")
     options = parser.parse_args()
@@ -39,6 +42,8 @@ def main() -> int:
         return try_correct(options.correct, options.each)
     free = 0
     chosen = [each for each in VARIANTS if not options.names or each.name in options.names]
+    if options.changed:
+        return try_changes(chosen)
     if options.runs:
         return try_runs(chosen)
     print(f"{'row':>3}  {'variant':<26} {'caught by':<28} {'caught':>6} {'examples':>8} {'seconds':>7}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bugzoo.changing import actions, changed
 from bugzoo.runs import failing_run, replayed_elsewhere
 from bugzoo.table import VARIANTS
 
@@ -31,3 +32,16 @@ def test_failing_runs_are_repeated_in_a_fresh_process(tmp_path: Path) -> None:
             assert told.finding
 
     assert replayed_elsewhere(tmp_path) == []
+
+
+def test_a_change_is_named_by_its_line() -> None:
+    """A merchant that does one thing differently is found at the line of that request, or of that answer."""
+    for variant in SOME:
+        if variant.test is None and variant.name != COUNTS:
+            run = failing_run(variant)
+            lines = actions(run)
+            line = lines[len(lines) // 2][0]
+            found = tell(run, changed(variant.merchant, run, line)).difference
+
+            assert found is not None, variant.name
+            assert found.line == line, variant.name
