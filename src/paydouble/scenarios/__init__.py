@@ -1,1 +1,1 @@
-"""Lifecycles of payments as small YAML files."""
+"""Lives of payments as small YAML files."""

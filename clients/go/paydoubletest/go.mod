@@ -1,0 +1,3 @@
+module github.com/paydouble/paydouble/clients/go/paydoubletest
+
+go 1.22
