@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks import create, faults, inspector, kit, measures, memory, retries, sandboxes, start
+from benchmarks import create, faults, inspector, kit, measures, memory, retries, sandboxes, start, store
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
 
@@ -18,6 +18,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "create": create.BENCHMARK,
     "start": start.BENCHMARK,
     "sandboxes": sandboxes.BENCHMARK,
+    "store": store.BENCHMARK,
     "faults": faults.BENCHMARK,
     "kit": kit.BENCHMARK,
     "retries": retries.BENCHMARK,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
+import ssl
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree as ET
 
 import pytest
+import trustme
 from described_shop import described_shop
+from receivers import receiving
 
 from paydouble.cli.main import run
 from paydouble.conformance.levels import FAMILIES
@@ -127,6 +132,27 @@ def test_what_was_asked_for_and_not_tested_is_no_success(tmp_path: Path, capsys:
     assert "W7.1: the merchant file lacks a webhook.url that begins with https" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+@pytest.mark.parametrize(("least", "status"), [(ssl.TLSVersion.TLSv1_1, 1), (ssl.TLSVersion.TLSv1_2, 0)])
+async def test_a_receiver_that_speaks_old_tls_is_broken(
+    least: ssl.TLSVersion, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A handshake with TLS 1.1 has to fail; no driver is needed for it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = least
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    async with receiving(tls=context) as receiver:
+        path = tmp_path / "merchant.yaml"
+        path.write_text(json.dumps({"name": "tls-shop", "webhook": {"url": receiver.url}}))
+        done = await asyncio.to_thread(run, ["conformance", "merchant", str(path), "--only", "W7.1"])
+
+    out = capsys.readouterr().out
+    assert done == status, out
+    assert ("a handshake with TLSv1.1 succeeded" in " ".join(out.split())) == (status == 1)
 
 
 def test_known_failures_pass_until_they_are_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

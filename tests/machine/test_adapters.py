@@ -146,7 +146,7 @@ def test_an_adapter_that_raises_while_it_is_made_is_named(
 
 
 def test_an_endless_wait_is_cut_short() -> None:
-    """Whoever sleeps for years in one operation is told so."""
+    """A merchant that sleeps for years in one operation is reported."""
 
     class Sleeps(Silent):
         def pay(self, order_id: str) -> None:
@@ -212,7 +212,7 @@ def test_a_merchant_may_refuse() -> None:
     ],
 )
 def test_an_unknown_name_is_refused_with_the_known_ones(call: Any, match: str) -> None:  # noqa: ANN401 - a lambda
-    """So that a reproduction can be mended by hand."""
+    """So that a reproduction can be corrected by hand."""
     play = Play(ZooMerchant)
 
     with pytest.raises(UsageError, match=match):

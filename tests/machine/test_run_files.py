@@ -18,7 +18,7 @@ from paydouble.stateful.run_files import first_difference, shrunk, story_of, tel
 
 
 class Believes(SmallShop):
-    """Believes each webhook, whoever has signed it."""
+    """Believes each webhook, with any signature."""
 
     def receive(self, webhook: Webhook) -> int:
         status = super().receive(webhook)

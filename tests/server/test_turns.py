@@ -113,7 +113,7 @@ async def test_those_who_do_not_read_keep_nobody_waiting(client: Client, shop: C
         between = len(handled) - before
 
     assert answer.status == 200
-    # The client lives in the same event loop; the request itself takes about a dozen rounds.
+    # The client runs in the same event loop; the request itself takes about a dozen rounds.
     assert between <= 30 * PER_LOOP_TURN
     assert len(handled) < GREEDY * EACH / 2
 

@@ -45,7 +45,7 @@ async def test_a_page_has_its_type_and_may_load_nothing_from_elsewhere(path: str
 
 
 async def test_a_browser_at_the_front_door_is_led_to_the_documentation_without_the_inspector() -> None:
-    """Whoever types the address into a browser sees the docs page; a program gets the service's 404 as before."""
+    """A browser at the address shows the docs page; a program gets the service's 404 as before."""
     async with Server(ServerOptions(port=0, inspector=False)) as server, aiohttp.ClientSession() as session:
         browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         async with session.get(server.base_url, headers=browser) as page:

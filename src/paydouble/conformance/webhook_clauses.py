@@ -8,6 +8,7 @@ import hmac
 import json
 import ssl
 import time
+import warnings
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -1117,7 +1118,8 @@ def old_tls(case: Case) -> None:
     context.verify_mode = ssl.CERT_NONE
     try:
         context.set_ciphers("ALL:@SECLEVEL=0")
-        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # it is what is tried here
+            context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
     except (ValueError, ssl.SSLError) as error:
         raise NotTested(f"this computer's TLS library cannot speak TLS 1.1: {error}") from None
     try:

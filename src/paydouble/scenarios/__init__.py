@@ -1,1 +1,1 @@
-"""Lives of payments as small YAML files."""
+"""Lifecycles of payments as small YAML files."""

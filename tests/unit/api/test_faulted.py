@@ -198,7 +198,7 @@ def test_what_is_not_in_flight_is_kept_back() -> None:
 
 @pytest.mark.parametrize("phase", ["before_commit", "after_commit"])
 def test_a_stored_error_is_made_once(phase: str) -> None:
-    """Whoever joins, retries or conflicts gets what the key holds; the effect counts only what it stores."""
+    """A request that joins, retries or conflicts gets what the key holds; the effect counts only what it stores."""
     business = Business(processing_time="1s")
     armed = _arm(business, "sticky_5xx", phase=phase)
 
