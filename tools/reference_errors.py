@@ -23,6 +23,12 @@ _CONTROL: Final = (
     (409, "illegal_transition", "the object's status does not allow this transition; `force: true` makes it anyway"),
     (409, "no_run", "there is no run file, since the beginning of what happened in the sandbox is no longer kept"),
     (409, "validation_error", "a business rule forbids it, such as a dispute about more than was paid"),
+    (
+        410,
+        "reaped",
+        "nobody used the sandbox for its `ttl`, so it was deleted; the message says when, and what its `ttl` was",
+    ),
+    (429, "too_many_sandboxes", "the server has as many sandboxes as it may have (`--max-sandboxes`)"),
     (500, "internal", "an error in the double itself; see its log"),
 )
 # `error.kind` of an attempt without an answer.

@@ -40,8 +40,9 @@ from paydouble.core.documents import (
     several,
     written,
 )
+from paydouble.core.durations import format_duration
 from paydouble.core.health import Health as Health  # noqa: PLC0414 - one of the records, which a server's start needs alone
-from paydouble.core.json_schema import COUNT, FLAG, INTEGER, OBJECT, TEXT, choice, one_of, open_object
+from paydouble.core.json_schema import COUNT, FLAG, INTEGER, OBJECT, TEXT, Schema, choice, one_of, open_object
 
 if TYPE_CHECKING:  # the core is not loaded by a test that speaks to a server elsewhere
     from paydouble import journal
@@ -49,6 +50,7 @@ if TYPE_CHECKING:  # the core is not loaded by a test that speaks to a server el
     from paydouble.journal import Verdict
     from paydouble.payments import events
     from paydouble.sandbox import Sandbox
+    from paydouble.sandbox.tenancy import Tenancy
     from paydouble.webhooks import deliveries
     from paydouble.webhooks.deliveries import DeliveryStatus
 
@@ -83,6 +85,7 @@ ERROR_KINDS: Final[Mapping[str, str]] = {
 
 _FIRED: Final = member(TEXTS, "The faults that acted on it, by id.")
 _SENT: Final = member(PAIRS, "Names and values as they were sent, in their order.")
+_LABELS: Final[Schema] = {"type": "object", "additionalProperties": TEXT}
 _ORDER: Final = member(
     COUNT,
     "Its place in the order of what happened in the sandbox. Requests are numbered when they arrive, events when "
@@ -291,6 +294,13 @@ class SandboxState:
     scenario: str = field(metadata=member(TEXT))
     """The default scenario."""
     settings: Document = field(metadata=member(OBJECT))
+    ttl: str | None = field(
+        metadata=member(TEXT, "For how long nobody may use it before it is deleted, in real time.", optional=True)
+    )
+    expires_at: datetime | None = field(
+        metadata=member(INSTANT, "When it is deleted if nobody uses it from now on, in real time.", optional=True)
+    )
+    labels: Mapping[str, str] = field(metadata=member(_LABELS, "Names and values that say what it is for."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,8 +508,8 @@ def clock_of(box: Sandbox) -> ClockState:
     return ClockState(clock.mode, instant(box.now), clock.rate, due, len(box.timers), box.idle)
 
 
-def sandbox_of(box: Sandbox, base_url: str) -> SandboxState:
-    """Return a sandbox whose API is at `base_url`."""
+def sandbox_of(box: Sandbox, base_url: str, tenancy: Tenancy, expires_at: int | None = None) -> SandboxState:
+    """Return a sandbox whose API is at `base_url`, with its lease, which expires at a time of the machine."""
     identity = box.identity
     return SandboxState(
         id=identity.id,
@@ -512,6 +522,9 @@ def sandbox_of(box: Sandbox, base_url: str) -> SandboxState:
         clock=clock_of(box),
         scenario=box.settings.scenario,
         settings=box.settings.model_dump(mode="json"),
+        ttl=None if tenancy.ttl is None else format_duration(tenancy.ttl),
+        expires_at=maybe_instant(expires_at),
+        labels=dict(tenancy.labels),
     )
 
 

@@ -325,6 +325,22 @@ async def test_an_empty_file_changes_nothing(content: str, tmp_path: Path) -> No
     assert json.loads(json.dumps(health))["status"] == "ok"
 
 
+async def test_a_sandbox_that_nobody_uses_is_logged_when_it_is_deleted() -> None:
+    """With its ttl; `--max-sandboxes` limits how many there are until then."""
+    async with _serving("--port", "0", "--max-sandboxes", "2") as served, aiohttp.ClientSession() as session:
+        boxes = f"{served.url}/_paydouble/sandboxes"
+        async with session.post(boxes, json={"id": "job-7", "ttl": "1s"}) as response:
+            assert response.status == 201
+        async with session.post(boxes, json={}) as response:
+            assert (response.status, (await response.json())["error"]["code"]) == (429, "too_many_sandboxes")
+        assert served.process.stderr is not None
+        async with asyncio.timeout(AT_MOST_SECONDS):
+            while b"'job-7' was deleted" not in (line := await served.process.stderr.readline()):
+                assert line
+        assert b"its ttl of 1s" in line
+        assert [box["id"] for box in (await _get(boxes))["items"]] == ["default"]
+
+
 async def test_a_request_that_no_sandbox_claims_is_shown() -> None:
     """In the live log, with the business key that it came with."""
     headers = {"Authorization": basic_header("live_key", "live_secret")}

@@ -34,6 +34,8 @@ def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str,
             case.body["timeout"] = "0s"
         if case.body.get("notification_url"):
             case.body["notification_url"] = "http://127.0.0.1:9/"
+        if case.body.get("ttl"):
+            case.body["ttl"] = "1h"  # the sandbox is needed until the end
         if "object_id" in case.body:
             case.body["object_id"] = LIVING["pay-ins"]
 

@@ -165,6 +165,9 @@ _STATE = SandboxState(
     clock=ClockState("manual", _NOW, 1.0, None, 0, idle=True),
     scenario="happy-path",
     settings={},
+    ttl=None,
+    expires_at=None,
+    labels={},
 )
 _NAMES = {f"{name}_id": "{id}" for name in ("pay_in", "refund", "dispute", "payout", "delivery")}
 

@@ -47,6 +47,20 @@ async def test_the_newest_sandbox_is_first(browser: Browser) -> None:
     assert f"{LIST}/newer" in seen.html.links
 
 
+async def test_labels_and_leases_are_shown(browser: Browser) -> None:
+    """On the list, where labels are searched too, and on the page of a sandbox."""
+    await browser.client.sandbox(id="leased", ttl="1h", labels={"job": "1234", "shard": "<7>"})
+    seen = await browser.open(LIST)
+    found = await browser.open(f"{LIST}?q=job:12")
+    page = await browser.open(f"{LIST}/leased")
+
+    assert "job:1234 shard:<7>" in seen.text
+    assert "if unused" in seen.text
+    assert "1 to 1 of 1, out of 2" in found.text
+    assert "job:1234 shard:<7>" in page.text
+    assert "after 1h without use" in page.text
+
+
 async def test_a_list_of_many_is_cut_and_searched(browser: Browser) -> None:
     """Each page has fifty; a search looks at ids, keys and targets."""
     for number in range(120):

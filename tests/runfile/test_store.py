@@ -153,6 +153,43 @@ async def test_a_request_that_waits_is_cut_off(tmp_path: Path) -> None:
         assert len(store.load()) == 1
 
 
+async def test_leases_and_labels_are_stored(tmp_path: Path) -> None:
+    """A restarted server has them, also those that were changed; a lease begins again."""
+    path = tmp_path / "a.store"
+    async with serving(path) as client:
+        box = await client.sandbox(ttl="10m", labels={"job": "1"})
+        other = await client.sandbox(labels={"job": "2"})
+        fork = (await box.control("POST", "/fork", {})).document
+        await other.control("PATCH", "", {"ttl": "1h", "labels": {"job": "3"}})
+    async with serving(path) as client:
+        shown = [
+            (await client.control("GET", f"/sandboxes/{name}")).document for name in (box.id, other.id, fork["id"])
+        ]
+
+    assert [(each["ttl"], each["labels"]) for each in shown] == [
+        ("10m", {"job": "1"}),
+        ("1h", {"job": "3"}),
+        ("10m", {"job": "1"}),
+    ]
+
+
+async def test_a_store_of_the_first_version_is_read(tmp_path: Path) -> None:
+    """Its sandboxes have neither lease nor labels, and it can have them from then on."""
+    path = tmp_path / "a.store"
+    async with serving(path) as client:
+        await (await default(client)).deposit()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("ALTER TABLE sandboxes DROP COLUMN ttl")
+        database.execute("ALTER TABLE sandboxes DROP COLUMN labels")
+        database.execute("PRAGMA user_version = 1")
+    for ttl in (None, "1h"):
+        async with serving(path) as client:
+            box = await default(client)
+            assert ((await box.get())["ttl"], (await box.get())["labels"]) == (ttl, {})
+            assert len((await box.get("/requests"))["items"]) == 1
+            await box.control("PATCH", "", {"ttl": "1h"})
+
+
 def test_a_store_that_cannot_be_used(tmp_path: Path) -> None:
     """One sentence says which file, what is wrong, and what to do."""
     text, foreign, newer = tmp_path / "text", tmp_path / "foreign", tmp_path / "newer"

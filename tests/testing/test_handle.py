@@ -55,6 +55,34 @@ async def test_a_sandbox_is_what_was_asked_for(either: Either) -> None:
     assert either.url in repr(either)
 
 
+async def test_a_sandbox_has_a_lease_and_labels(either: Either) -> None:
+    """They are given, changed, taken away and searched for."""
+    box = await _sandbox(either, ttl=timedelta(minutes=10), labels={"job": "1234", "shard": "7"})
+    await _sandbox(either, ttl=90, labels={"job": "1234"})
+    state = await settle(box.read())
+    assert (state.ttl, state.labels) == ("10m", {"job": "1234", "shard": "7"})
+    assert state.expires_at > datetime.now(UTC)
+
+    assert len(await settle(either.sandboxes(labels={"job": "1234"}))) == 2
+    assert [each.id for each in await settle(either.sandboxes({"job": "1234", "shard": "7"}))] == [box.id]
+    fork = await settle(box.fork(ttl="1h", labels={}))
+    assert ((await settle(fork.read())).ttl, (await settle(fork.read())).labels) == ("1h", {})
+
+    changed = await settle(box.change(ttl=None, labels={"job": "1235"}))
+    assert (changed.ttl, changed.expires_at, changed.labels) == (None, None, {"job": "1235"})
+    assert (await settle(box.change(ttl="2m"))).ttl == "2m"
+    with pytest.raises(UsageError, match=r"^ttl: "):
+        await settle(either.sandbox(ttl="soon"))
+
+
+def test_a_server_has_room_for_so_many_sandboxes() -> None:
+    """One too many is refused with 429."""
+    with Paydouble.start(max_sandboxes=2) as server, server.sandbox():
+        with pytest.raises(ControlRefused, match="--max-sandboxes") as refused:
+            server.sandbox()
+        assert (refused.value.status, refused.value.code) == (429, "too_many_sandboxes")
+
+
 async def test_the_newest_of_a_kind(either: Either) -> None:
     """By one short name; when there is none, the test's own expectation does not hold."""
     box = await _sandbox(either)

@@ -300,6 +300,17 @@ def missing_calls(handle: type[Any], box: object) -> list[str]:
     return missing
 
 
+def test_a_lease_has_no_effect_here() -> None:
+    """A test that gives one moves here without a change; nothing is deleted, and nothing lists the labels."""
+    with Sandbox() as box:
+        box.change(ttl="10m", labels={"job": "1"})
+        fork = box.fork(ttl="10m", labels={"job": "1"})
+
+        assert [(each.read().ttl, each.read().expires_at, each.read().labels) for each in (box, fork)] == [
+            (None, None, {})
+        ] * 2
+
+
 def test_a_wait_here_sees_what_an_auto_clock_brings() -> None:
     """It jumps while the test waits, as it does on a server."""
     box = Sandbox(receiver=lambda _: 200)

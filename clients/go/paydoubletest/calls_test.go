@@ -317,6 +317,14 @@ func (g given) attributes() []pd.FaultOption {
 	return found
 }
 
+func (g given) labels() map[string]string {
+	found := map[string]string{}
+	for name, value := range g.document("labels") {
+		found[name] = value.(string)
+	}
+	return found
+}
+
 // options returns what is given for a sandbox, a change, a fork or a webhook.
 func (g given) options() []pd.Option {
 	var found []pd.Option
@@ -350,6 +358,14 @@ func (g given) options() []pd.Option {
 			found = append(found, pd.WithWebhookSecret(text))
 		case "checkpoint":
 			found = append(found, pd.FromCheckpoint(text))
+		case "ttl":
+			if value == nil {
+				found = append(found, pd.WithoutTTL())
+			} else {
+				found = append(found, pd.WithTTL(g.duration(name)))
+			}
+		case "labels":
+			found = append(found, pd.WithLabels(g.labels()))
 		default:
 			panic("no option is named " + name)
 		}
@@ -389,7 +405,7 @@ func (g given) objectOptions() []pd.ObjectOption {
 var mapped = map[string]func(*testing.T, target){
 	"server.health":             func(_ *testing.T, c target) { c.server.Health() },
 	"server.find":               func(_ *testing.T, c target) { c.server.Find(c.given.text("sandbox_id")) },
-	"server.sandboxes":          func(_ *testing.T, c target) { c.server.Sandboxes() },
+	"server.sandboxes":          func(_ *testing.T, c target) { c.server.Sandboxes(c.given.labels()) },
 	"server.unclaimed_requests": func(_ *testing.T, c target) { c.server.UnclaimedRequests() },
 	"server.sandbox": func(t *testing.T, c target) {
 		opts := []pd.Option{c.at, pd.WithServerClock()}

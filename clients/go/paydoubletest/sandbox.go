@@ -53,6 +53,11 @@ type State struct {
 	Clock           ClockState `json:"clock"`
 	Scenario        string     `json:"scenario"`
 	Settings        Document   `json:"settings"`
+	// TTL is for how long nobody may use it before the server deletes it, such as 10m; empty without a lease.
+	TTL string `json:"ttl"`
+	// ExpiresAt is when the server deletes it if nobody uses it from now on; zero without a lease.
+	ExpiresAt time.Time         `json:"expires_at"`
+	Labels    map[string]string `json:"labels"`
 }
 
 // An Option configures a sandbox: a new one, a changed one or a fork.
@@ -120,6 +125,16 @@ func WithCredentials(key, secret string) Option {
 
 // WithWebhookSecret chooses what webhooks are signed with.
 func WithWebhookSecret(secret string) Option { return with("webhook_secret", secret) }
+
+// WithTTL makes the server delete the sandbox when nobody has used it for so long in real time, at least a second. It is
+// for jobs that may be cancelled: [New] deletes the sandbox at the end of the test.
+func WithTTL(ttl time.Duration) Option { return with("ttl", formatDuration(ttl)) }
+
+// WithoutTTL takes the ttl away: the sandbox stays until it is deleted.
+func WithoutTTL() Option { return with("ttl", nil) }
+
+// WithLabels says what the sandbox is for, so that [Server.Sandboxes] finds it.
+func WithLabels(labels map[string]string) Option { return with("labels", labels) }
 
 // FromCheckpoint makes [Sandbox.Fork] start from a checkpoint instead of from now.
 func FromCheckpoint(id string) Option { return with("checkpoint", id) }
@@ -192,7 +207,7 @@ func (b *Sandbox) Read() State {
 	return ask[State](b.control, "GET", b.path, nil)
 }
 
-// Change changes the target of events ([WithNotificationURL]), the scenario or settings.
+// Change changes the target of events ([WithNotificationURL]), the scenario, settings, the ttl or the labels.
 func (b *Sandbox) Change(opts ...Option) State {
 	b.t.Helper()
 	return ask[State](b.control, "PATCH", b.path, newOptions(opts).members)

@@ -220,7 +220,7 @@ func TestAForkGoesOnByItself(t *testing.T) {
 		})
 	}
 
-	for _, each := range pd.Connect(t).Sandboxes() {
+	for _, each := range pd.Connect(t).Sandboxes(nil) {
 		if slices.Contains(ids, each.ID) {
 			t.Errorf("%s was not deleted", each.ID)
 		}

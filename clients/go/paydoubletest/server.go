@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
+	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -81,11 +83,21 @@ func (s *Server) Find(id string) *Sandbox {
 	return newSandbox(s.control, ask[State](s.control, "GET", "/sandboxes/"+segment(id), nil))
 }
 
-// Sandboxes returns all sandboxes of the server, those of other tests included.
-func (s *Server) Sandboxes() []*Sandbox {
+// Sandboxes returns the sandboxes of the server that have all of the labels, those of other tests included; with nil it
+// returns all.
+func (s *Server) Sandboxes(labels map[string]string) []*Sandbox {
 	s.t.Helper()
+	filter := url.Values{}
+	if len(labels) > 0 {
+		wanted := make([]string, 0, len(labels))
+		for name, value := range labels {
+			wanted = append(wanted, name+":"+value)
+		}
+		sort.Strings(wanted)
+		filter.Set("label", strings.Join(wanted, ","))
+	}
 	var boxes []*Sandbox
-	for _, state := range list[State](s.control, "/sandboxes", nil) {
+	for _, state := range list[State](s.control, "/sandboxes", filter) {
 		boxes = append(boxes, newSandbox(s.control, state))
 	}
 	return boxes

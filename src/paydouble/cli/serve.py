@@ -97,6 +97,14 @@ if TYPE_CHECKING:
     help="Most bytes for the bodies of all requests in progress together.",
 )
 @option(
+    "--max-sandboxes",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Most sandboxes at the same time.",
+)
+@option(
     "--fast-path/--no-fast-path",
     default=True,
     show_default=True,
@@ -278,9 +286,11 @@ def make_options(
             ca_file=values["ca_file"],
             insecure_targets=values["insecure_targets"],
             bodies_in_flight=values["bodies_in_flight"],
+            max_sandboxes=values["max_sandboxes"],
             library=library,
             on_sandbox=log.follow if log is not None else None,
             on_unclaimed=log.unclaimed if log is not None else None,
+            on_reaped=None if log is None else lambda reaped: log.say(reaped.explain()),
         ),
     )
 

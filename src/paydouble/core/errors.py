@@ -6,6 +6,8 @@
     ├── ApiError                an error answer of `/api/v1` (contract section 7)
     ├── UsageError              a bad control call, option, file or environment variable
     ├── UnknownThing            a control call named something that does not exist
+    │   └── ReapedSandbox       … a sandbox that was deleted because nobody used it
+    ├── TooManySandboxes        the server has as many as it may have
     └── IllegalTransition       a transition that is not in the lifecycle table
 
 `STATUS` is the complete status table of the contract. Only faults send other statuses.
@@ -73,6 +75,14 @@ class UsageError(PaydoubleError):
 
 class UnknownThing(PaydoubleError):
     """A control call named a sandbox, an object or an event that does not exist."""
+
+
+class ReapedSandbox(UnknownThing):
+    """A control call named a sandbox that was deleted because nobody used it for its ttl."""
+
+
+class TooManySandboxes(PaydoubleError):
+    """The server has as many sandboxes as it may have, so it makes no more."""
 
 
 class IllegalTransition(PaydoubleError):

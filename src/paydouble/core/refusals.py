@@ -55,6 +55,7 @@ FITTING: Final = MappingProxyType(
         r"^[A-Z][A-Z0-9_]{0,63}$": "capital letters, digits and underscores, such as ADJUSTMENT",
         r"^[^@\u0000-\u0020]+@[^@\u0000-\u0020]+$": "an e-mail address such as ada@example.test",
         r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$": "1 to 64 letters, digits, dots, hyphens and underscores",
+        r"^[^,]*$": "a text without commas",
         r"^[\x21-\x39\x3b-\x7e]+$": "characters of ASCII without spaces and colons",
         r"\S": "a text that is not blank",
         r"^https?://[\x21-\x7e]+$": "a URL that begins with http:// or https://",

@@ -20,6 +20,7 @@ earlier releases.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,19 +36,28 @@ from paydouble.runfile.lines import Line, RunFileError, dump, load
 from paydouble.runfile.player import Player
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Answered, Beginning, Came, Entry, Remark
+from paydouble.sandbox.tenancy import NO_TENANCY, Tenancy
 
-VERSION: Final = 1
+VERSION: Final = 2
 _APPLICATION: Final = 0x70646273  # "pdbs"
 # The key of a row is the number of its sandbox, and then its place among the sandbox's rows.
 _MOST_ROWS: Final = 1 << 32
 _TABLES: Final = (
     "CREATE TABLE ids (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID",
     """CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, header TEXT NOT NULL,
-        clock_start INTEGER, created_at INTEGER NOT NULL)""",
+        clock_start INTEGER, created_at INTEGER NOT NULL, ttl INTEGER, labels TEXT NOT NULL DEFAULT '{}')""",
     "CREATE TABLE commands (number INTEGER PRIMARY KEY, line TEXT NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
+# By version: the statements that make the tables of the next version.
+_UPGRADES: Final = {
+    1: (
+        "ALTER TABLE sandboxes ADD COLUMN ttl INTEGER",
+        "ALTER TABLE sandboxes ADD COLUMN labels TEXT NOT NULL DEFAULT '{}'",
+        "PRAGMA user_version = 2",
+    )
+}
 _INSERT: Final = "INSERT INTO commands VALUES (?, ?)"
 _SELECT: Final = "SELECT number, line FROM commands WHERE number >= ? AND number < ? ORDER BY number"
 _DELETE: Final = "DELETE FROM commands WHERE number >= ? AND number < ?"
@@ -69,6 +79,7 @@ class Stored(NamedTuple):
     rate: float
     clock_start: int | None
     """Where these clocks begin; None for the machine's time."""
+    tenancy: Tenancy
 
 
 class Store:
@@ -104,9 +115,9 @@ class Store:
         (tables,) = run("SELECT count(*) FROM sqlite_master").fetchone()
         if application != _APPLICATION and (application or version or tables):
             raise StoreError(f"{self._path}: this is a database of another program, and no store of paydouble")
-        if application == _APPLICATION and version != VERSION:
+        if application == _APPLICATION and version > VERSION:
             raise StoreError(
-                f"{self._path}: the version of the store is {version}; this paydouble reads version {VERSION}; "
+                f"{self._path}: the version of the store is {version}; this paydouble reads versions up to {VERSION}; "
                 "install a newer paydouble"
             )
         run("PRAGMA journal_mode = WAL")
@@ -115,6 +126,10 @@ class Store:
         if application != _APPLICATION:
             for statement in _TABLES:
                 run(statement)
+        else:
+            for old in range(version, VERSION):
+                for statement in _UPGRADES[old]:
+                    run(statement)
         run("COMMIT")
 
     def load(self) -> list[Stored]:
@@ -124,15 +139,15 @@ class Store:
         """
         try:
             rows = self._database.execute(
-                "SELECT number, id, header, clock_start, created_at, times FROM sandboxes JOIN ids USING (id)"
-                " ORDER BY number"
+                "SELECT number, id, header, clock_start, created_at, times, ttl, labels"
+                " FROM sandboxes JOIN ids USING (id) ORDER BY number"
             ).fetchall()
             return [self._load(row) for row in rows]
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: {_reason(error)}") from None
 
-    def _load(self, row: tuple[int, str, str, int | None, int, int]) -> Stored:
-        number, sandbox_id, header, clock_start, created_at, times = row
+    def _load(self, row: tuple[int, str, str, int | None, int, int, int | None, str]) -> Stored:
+        number, sandbox_id, header, clock_start, created_at, times, ttl, labels = row
         found = None
         try:
             player = Player(load(header.encode()))
@@ -151,7 +166,8 @@ class Store:
         box.tick()
         self._follow(box, number, 0 if found is None else found % _MOST_ROWS + 1)
         player.cut_off()
-        return Stored(box, times, created_at, player.start.mode, player.start.rate, clock_start)
+        tenancy = Tenancy(ttl, json.loads(labels))
+        return Stored(box, times, created_at, player.start.mode, player.start.rate, clock_start, tenancy)
 
     def times(self) -> dict[str, int]:
         """Return by id how many sandboxes have had it, deleted ones included."""
@@ -165,7 +181,9 @@ class Store:
                 "raise the settings journal_limit and journal_bytes before the run"
             )
 
-    def begin(self, box: Sandbox, *, times: int, clock_start: int | None, created_at: int) -> None:
+    def begin(
+        self, box: Sandbox, *, times: int, clock_start: int | None, created_at: int, tenancy: Tenancy = NO_TENANCY
+    ) -> None:
         """Store a sandbox with everything that it has recorded, and follow it.
 
         `UsageError` when the beginning of its run is gone.
@@ -177,16 +195,24 @@ class Store:
                 "INSERT INTO ids VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET times = excluded.times", sandbox_id, times
             )
             number = self._run(
-                "INSERT INTO sandboxes (number, id, header, clock_start, created_at) VALUES"
-                " ((SELECT coalesce(max(number), 0) + 1 FROM sandboxes), ?, ?, ?, ?)",
+                "INSERT INTO sandboxes (number, id, header, clock_start, created_at, ttl, labels) VALUES"
+                " ((SELECT coalesce(max(number), 0) + 1 FROM sandboxes), ?, ?, ?, ?, ?, ?)",
                 sandbox_id,
                 self._header(box),
                 clock_start,
                 created_at,
+                tenancy.ttl,
+                json.dumps(dict(tenancy.labels)),
             ).lastrowid
             follower = self._follow(box, number or 0, 0)
             for entry in box.recording.entries:
                 follower.add(entry)
+
+    def change_tenancy(self, box: Sandbox, tenancy: Tenancy) -> None:
+        """Store another lease and other labels of a stored sandbox."""
+        number = self._followers[box].number
+        labels = json.dumps(dict(tenancy.labels))
+        self._run("UPDATE sandboxes SET ttl = ?, labels = ? WHERE number = ?", tenancy.ttl, labels, number)
 
     def clock_start(self, box: Sandbox) -> int | None:
         """Return where the clocks that resets make begin in a stored sandbox; None for the machine's time."""

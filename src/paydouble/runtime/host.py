@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,12 +37,13 @@ from paydouble.api.execution import Delayed, Joined, Step
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
-from paydouble.core.errors import UnknownThing
+from paydouble.core.errors import PaydoubleError, ReapedSandbox, TooManySandboxes, UnknownThing
 from paydouble.core.seeded_random import MADE_UP_BELOW, SeededRandom, check_seed
 from paydouble.guards.idempotency import Claim
 from paydouble.journal import Unclaimed, UnclaimedEntry
 from paydouble.runtime.bodies import DEFAULT_MOST, Bodies
 from paydouble.runtime.everything import Everything
+from paydouble.runtime.leases import LOOK_MS, Leases, RealTime, Reaped
 from paydouble.runtime.pump import Pump
 from paydouble.runtime.sender import Sender
 from paydouble.runtime.signals import Signal
@@ -49,6 +51,7 @@ from paydouble.runtime.wall import elapsed_ms, wall_ms
 from paydouble.sandbox import Registry, Sandbox
 from paydouble.sandbox.business import check_scope
 from paydouble.sandbox.identity import Identity
+from paydouble.sandbox.tenancy import NO_TENANCY, Tenancy
 from paydouble.scenarios.library import Library
 from paydouble.webhooks.deliveries import Delivery
 
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
     from paydouble.sandbox.forking import ForkSpec
 
 T = TypeVar("T")
+_LOG = logging.getLogger("paydouble.runtime")
+MOST_SANDBOXES: Final = 10_000
+"""The number of sandboxes that a server has at most, unless its options say otherwise."""
 # For how many ids, those of deleted sandboxes included, the host remembers how many sandboxes have had the id.
 _REMEMBERED_IDS: Final = 10_000
 
@@ -102,6 +108,7 @@ class SandboxSpec(NamedTuple):
     business_key: str | None = None
     business_secret: str | None = None
     webhook_secret: str | None = None
+    tenancy: Tenancy = NO_TENANCY
 
 
 @dataclass(slots=True, frozen=True)
@@ -116,11 +123,16 @@ class HostOptions:
     insecure_targets: bool = False
     bodies_in_flight: int = DEFAULT_MOST
     """Limit in bytes for the bodies of all requests that are arriving or being answered."""
+    max_sandboxes: int = MOST_SANDBOXES
     library: Library = field(default_factory=Library)
     on_sandbox: Callable[[Sandbox], None] | None = None
     """Called with each new sandbox."""
     on_unclaimed: Callable[[UnclaimedEntry], object] | None = None
     """Called with each request that belongs to no sandbox."""
+    on_reaped: Callable[[Reaped], object] | None = None
+    """Called with each sandbox that is deleted because nobody uses it."""
+    real_time: RealTime = field(default_factory=RealTime)
+    """The time that leases count."""
     store: Store | None = None
     """Where sandboxes are kept, so that another process can go on with them."""
 
@@ -151,6 +163,9 @@ class Host:
         self._pumps: dict[Sandbox, Pump] = {}
         self._signals: dict[Sandbox, Signal] = {}
         self._created: dict[Sandbox, int] = {}
+        self._labels: dict[Sandbox, Mapping[str, str]] = {}
+        self.leases = Leases(options.real_time)
+        self._reaper: asyncio.Task[None] | None = None
         self._made = 0
         self._times_made: dict[str, int] = {} if options.store is None else options.store.times()
         """How many sandboxes have had each id; the id that was used last is at the end."""
@@ -180,7 +195,11 @@ class Host:
         )
 
     def create(self, spec: SandboxSpec) -> Sandbox:
-        """Create a sandbox; `UsageError` when its id or key is taken or its scenario is unknown."""
+        """Create a sandbox; `UsageError` when its id or key is taken or its scenario is unknown.
+
+        `TooManySandboxes` when there are as many as the server may have.
+        """
+        self._check_room()
         sandbox_id = spec.id or self._free_id()
         before = self._times_made.get(sandbox_id, 0)
         seed = SeededRandom(self.options.seed).made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed
@@ -200,8 +219,8 @@ class Host:
             library=self.options.library,
         )
         created_at = wall_ms()
-        self._hold(sandbox, before + 1, created_at)
-        self._begin_to_store(sandbox, before + 1, created_at, clock)
+        self._hold(sandbox, before + 1, created_at, spec.tenancy)
+        self._begin_to_store(sandbox, before + 1, created_at, clock, spec.tenancy)
         return sandbox
 
     def adopt(self, sandbox: Sandbox, sandbox_id: str) -> Sandbox:
@@ -221,28 +240,34 @@ class Host:
     def fork(self, sandbox: Sandbox, spec: ForkSpec, checkpoint_id: str | None) -> Sandbox:
         """Fork a sandbox as it is now, or as it was at a checkpoint; what was pending goes on in both.
 
-        `UsageError` when the id or the key of the fork is taken, `UnknownThing` when there is no such checkpoint.
+        The fork has labels and ttl of its original. `UsageError` when the id or the key of the fork is taken,
+        `UnknownThing` when there is no such checkpoint, `TooManySandboxes` as for `create`.
         """
         from paydouble.sandbox.forking import fork  # noqa: PLC0415 - most servers never fork a sandbox
 
+        self._check_room()
         made = fork(sandbox, spec, checkpoint_id, seed=self.options.seed, taken=self.registry)
         store = self.options.store
         if store is not None:
             store.check(made)
         times, created_at = self._times_made.get(made.identity.id, 0) + 1, wall_ms()
-        self._hold(made, times, created_at)
+        self._hold(made, times, created_at, self.tenancy(sandbox))
         if store is not None:
-            store.begin(made, times=times, clock_start=store.clock_start(sandbox), created_at=created_at)
+            start = store.clock_start(sandbox)
+            store.begin(made, times=times, clock_start=start, created_at=created_at, tenancy=self.tenancy(made))
         self.everything.skip(made)
         self._pumps[made].wake()
         return made
 
     def resume(self, stored: Stored) -> Sandbox:
-        """Go on with a sandbox from the store, with its own clock; `UsageError` when its id or key is taken."""
+        """Go on with a sandbox from the store, with its own clock; `UsageError` when its id or key is taken.
+
+        Its lease begins again: the time in which no server ran does not count.
+        """
         sandbox = stored.sandbox
         clock = ClockSpec(sandbox.clock.mode, None, sandbox.clock.rate)
         self._go_on(sandbox, clock, ClockSpec(stored.mode, stored.clock_start, stored.rate))
-        self._hold(sandbox, stored.times, stored.created_at)
+        self._hold(sandbox, stored.times, stored.created_at, stored.tenancy)
         self._pumps[sandbox].wake()
         return sandbox
 
@@ -253,13 +278,26 @@ class Host:
         sandbox.note_restart(resets.mode, resets.rate, self.checkout_base)
         sandbox.go_on(ClockSpec(clock.mode, now, clock.rate).make(), resets.make)
 
-    def _begin_to_store(self, sandbox: Sandbox, times: int, created_at: int, clock: ClockSpec) -> None:
+    def _begin_to_store(
+        self, sandbox: Sandbox, times: int, created_at: int, clock: ClockSpec, tenancy: Tenancy = NO_TENANCY
+    ) -> None:
         store = self.options.store
         if store is not None:
-            store.begin(sandbox, times=times, clock_start=clock.start, created_at=created_at)
+            store.begin(sandbox, times=times, clock_start=clock.start, created_at=created_at, tenancy=tenancy)
 
-    def _hold(self, sandbox: Sandbox, times: int, created_at: int) -> None:
+    def _check_room(self) -> None:
+        most = self.options.max_sandboxes
+        if len(self.registry) >= most:
+            raise TooManySandboxes(
+                f"This server has {len(self.registry)} sandboxes, and makes no more than {most}. Delete those that are "
+                'no longer needed, make them with a lease ("ttl": "10m") so that unused ones are deleted, or start the '
+                "server with a higher --max-sandboxes."
+            )
+
+    def _hold(self, sandbox: Sandbox, times: int, created_at: int, tenancy: Tenancy = NO_TENANCY) -> None:
         self.registry.add(sandbox)
+        self.leases.begin(sandbox.identity.id)
+        self._let(sandbox, tenancy)
         self._count(sandbox.identity.id, times)
         self._pumps[sandbox] = Pump(sandbox, self._sender)
         self._signals[sandbox] = Signal(sandbox.feed)
@@ -279,9 +317,68 @@ class Host:
         """Return when a sandbox was created, in milliseconds of real time."""
         return self._created[sandbox]
 
+    # Leases and labels
+
+    def find(self, sandbox_id: str) -> Sandbox:
+        """Return a sandbox by id, and renew its lease.
+
+        `ReapedSandbox` when it was deleted because nobody used it, `UnknownThing` when there is none.
+        """
+        if sandbox_id not in self.registry:
+            reaped = self.leases.reaped(sandbox_id)
+            if reaped is not None:
+                raise ReapedSandbox(reaped.explain())
+        sandbox = self.registry.get(sandbox_id)
+        self.leases.renew(sandbox)
+        return sandbox
+
+    def tenancy(self, sandbox: Sandbox) -> Tenancy:
+        """Return the lease and the labels of a sandbox."""
+        return Tenancy(self.leases.ttl(sandbox), self._labels[sandbox])
+
+    def expires_at(self, sandbox: Sandbox) -> int | None:
+        """Return when a sandbox is deleted if nobody uses it from now on, in milliseconds of real time."""
+        return self.leases.expires_at(sandbox)
+
+    def in_use(self, sandbox: Sandbox | None) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the lease of a sandbox does not run."""
+        return self.leases.in_use(sandbox)
+
+    def change_tenancy(self, sandbox: Sandbox, tenancy: Tenancy) -> None:
+        """Give a sandbox a lease, which begins now, and labels."""
+        if self.options.store is not None:
+            self.options.store.change_tenancy(sandbox, tenancy)
+        self._let(sandbox, tenancy)
+
+    def _let(self, sandbox: Sandbox, tenancy: Tenancy) -> None:
+        self._labels[sandbox] = tenancy.labels
+        self.leases.set(sandbox, tenancy.ttl)
+        if len(self.leases) and self._reaper is None:
+            self._reaper = asyncio.get_running_loop().create_task(self._reap())
+
+    async def _reap(self) -> None:
+        """Look for expired leases while there are leases."""
+        while len(self.leases):
+            await self.options.real_time.sleep(LOOK_MS)
+            for sandbox in self.leases.all_expired():
+                if self.leases.expired(sandbox):  # not used while others were deleted
+                    await self._reap_one(sandbox)
+        self._reaper = None
+
+    async def _reap_one(self, sandbox: Sandbox) -> None:
+        reaped = self.leases.reap(sandbox)
+        if self.options.on_reaped is not None:
+            self.options.on_reaped(reaped)
+        try:
+            await self.delete(sandbox)
+        except PaydoubleError:  # such as a full disk; the others are reaped all the same
+            _LOG.exception("sandbox %s could not be deleted", reaped.id)
+
     async def delete(self, sandbox: Sandbox) -> None:
         """Delete a sandbox and cancel what it has in flight."""
         self.registry.remove(sandbox)
+        self.leases.set(sandbox, None)
+        del self._labels[sandbox]
         if self.options.store is not None:
             self.options.store.remove(sandbox)
         self.everything.note_deletion(sandbox)
@@ -336,10 +433,16 @@ class Host:
         pump = self._pumps.get(reply.sandbox) if reply.sandbox is not None else None
         if pump is not None:
             pump.wake()
+            if len(self.leases):
+                self.leases.renew(reply.sandbox)
         return True
 
     async def finish(self, step: Step) -> Reply:
         """Return the reply to a request, from any step on; waits where a real service would keep it in flight."""
+        with self.leases.in_use(step.sandbox if isinstance(step, Reply) else step.call.sandbox):
+            return await self._finish(step)
+
+    async def _finish(self, step: Step) -> Reply:
         while not isinstance(step, Reply):
             pump = self._pumps.get(step.call.sandbox)
             if pump is not None:
@@ -389,6 +492,9 @@ class Host:
     async def close(self) -> None:
         """Cancel everything that is in flight, and close the connections."""
         self.everything.closed = True
+        if self._reaper is not None:
+            self._reaper.cancel()
+            await asyncio.wait([self._reaper])
         for signal in self._signals.values():
             signal.close()
         for pump in tuple(self._pumps.values()):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from paydouble.inprocess import InProcess
     from paydouble.sandbox import Sandbox
     from paydouble.sandbox.forking import ForkSpec
+    from paydouble.sandbox.tenancy import Tenancy
 
 T = TypeVar("T")
 # Bounds of a body that is passed without JSON text: less than 50 000 values, which the control API always takes.
@@ -179,6 +181,26 @@ class _Shell:
         """Fork the sandbox; the fork is not found by its id here, since it belongs to a service of its own."""
         self.forked = self._core.fork(spec, checkpoint_id)
         return self.forked.sandbox
+
+    def find(self, sandbox_id: str) -> Sandbox:
+        """Return the sandbox; `UnknownThing` for another id, or when it was deleted."""
+        return self.registry.get(sandbox_id)
+
+    def tenancy(self, sandbox: Sandbox) -> Tenancy:  # noqa: ARG002 - see `act`
+        """Return neither a lease nor labels: only a server deletes sandboxes and lists them."""
+        from paydouble.sandbox.tenancy import Tenancy
+
+        return Tenancy()
+
+    def expires_at(self, sandbox: Sandbox) -> None:
+        """Return no instant: there is no lease."""
+
+    def in_use(self, sandbox: Sandbox | None) -> AbstractContextManager[None]:  # noqa: ARG002 - see `act`
+        """Return a context in which nothing else happens: there is no lease to renew."""
+        return nullcontext()
+
+    def change_tenancy(self, sandbox: Sandbox, tenancy: Tenancy) -> None:
+        """Do nothing: a sandbox of this process ends with the object that holds it, and nothing lists it."""
 
     def act(self, sandbox: Sandbox, action: Callable[[], T]) -> T:  # noqa: ARG002 - the shell of a server has many
         """Run a command; the deliveries that it causes are sent when the test says so."""

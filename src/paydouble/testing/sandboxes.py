@@ -27,7 +27,7 @@ from paydouble.testing.calls import (
 from paydouble.testing.errors import ServerGone
 from paydouble.testing.executors import Address, AsyncExecutor, SyncExecutor
 from paydouble.testing.handles import Clock, Faults, Objects, Payer, PayIns, RateLimit, Scenarios, Webhook
-from paydouble.testing.journals import Deliveries, Events, Requests
+from paydouble.testing.journals import Deliveries, Events, Requests, Span, duration
 
 
 class Credentials(NamedTuple):
@@ -97,9 +97,14 @@ class SandboxHandle(Handle[M]):
         notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
         scenario: Any = ...,  # noqa: ANN401 - see above
         settings: Any = ...,  # noqa: ANN401 - see above
+        ttl: Any = ...,  # noqa: ANN401 - a length of time, None, or `...` for left out
+        labels: Any = ...,  # noqa: ANN401 - a mapping, or `...` for left out
     ) -> Steps[SandboxState]:
-        """Change it: where events go (None: nowhere), the default scenario, settings laid over the present ones."""
-        body = given(notification_url=notification_url, scenario=scenario, settings=settings)
+        """Change it: where events go (None: nowhere), the default scenario, settings laid over the present ones.
+
+        A `ttl` begins now (None: it is not deleted when nobody uses it); labels replace the present ones.
+        """
+        body = given(notification_url=notification_url, scenario=scenario, settings=settings, **leased(ttl, labels))
         return load(SandboxState, (yield from ask("PATCH", self._path, body)))
 
     @Call
@@ -134,22 +139,26 @@ class SandboxHandle(Handle[M]):
         business_secret: str | None = None,
         webhook_secret: str | None = None,
         notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
+        ttl: Any = ...,  # noqa: ANN401 - a length of time, None, or `...` for left out
+        labels: Any = ...,  # noqa: ANN401 - a mapping, or `...` for left out
     ) -> Steps[SandboxHandle[M]]:
         """Return a sandbox that goes on from where this one is now, or was at a checkpoint.
 
         It has the same data, seed, clock, pending timers and deliveries; the same calls have the same answers, ids and
-        events in both. It has its own id, key and secret, derived unless given. The webhook secret and the target of
-        events stay the same unless given. `with` deletes it at the end. `ControlRefused` when the id or the key is
-        taken, or when there is no such checkpoint.
+        events in both. It has its own id, key and secret, derived unless given. The webhook secret, the target of
+        events, the `ttl` and the labels stay the same unless given. `with` deletes it at the end. `ControlRefused` when
+        the id or the key is taken, when there is no such checkpoint, or when the server has too many sandboxes.
         """
         shown = yield from forked(
             self._path,
-            checkpoint=checkpoint,
-            id=id,
-            business_key=business_key,
-            business_secret=business_secret,
-            webhook_secret=webhook_secret,
-            notification_url=notification_url,
+            {
+                "checkpoint": checkpoint,
+                "id": id,
+                "business_key": business_key,
+                "business_secret": business_secret,
+                "webhook_secret": webhook_secret,
+            },
+            **given(notification_url=notification_url, **leased(ttl, labels)),
         )
         return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
 
@@ -212,10 +221,15 @@ class SandboxHandle(Handle[M]):
                 raise
 
 
-def forked(path: str, *, notification_url: Any, **members: str | None) -> Steps[Any]:  # noqa: ANN401 - as in `fork`
-    """Fork the sandbox at a path, and return the document of the fork."""
-    body = {name: value for name, value in members.items() if value is not None}
-    return (yield from ask("POST", f"{path}/fork", {**body, **given(notification_url=notification_url)}))
+def leased(ttl: Any, labels: Any) -> dict[str, Any]:  # noqa: ANN401 - as in `change`
+    """Return the members of a lease and of labels; `...` marks those that were left out."""
+    return {"ttl": ttl if ttl is None or ttl is ... else duration(ttl, "ttl"), "labels": labels}
+
+
+def forked(path: str, named: Mapping[str, str | None], **members: Any) -> Steps[Any]:  # noqa: ANN401 - as in `fork`
+    """Fork the sandbox at a path, and return the document of the fork. In `named` None is for what is left out."""
+    body = {name: value for name, value in named.items() if value is not None}
+    return (yield from ask("POST", f"{path}/fork", {**body, **members}))
 
 
 def _exported(path: str, *, raw: bool) -> Steps[str]:
@@ -255,8 +269,15 @@ class ServerHandle(Handle[M]):
         business_key: str | None = None,
         business_secret: str | None = None,
         webhook_secret: str | None = None,
+        ttl: Span | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> Steps[SandboxHandle[M]]:
-        """Make an isolated business; the server chooses what is left out. `with` deletes it at the end."""
+        """Make an isolated business; the server chooses what is left out. `with` deletes it at the end.
+
+        With a `ttl` (`10m`, seconds, at least one) the server deletes it when nobody has used it for so long in real
+        time: no request, no control call. Labels are found by `sandboxes`. `ControlRefused` with status 429 when the
+        server has as many sandboxes as it may have.
+        """
         members = {
             "id": id,
             "seed": seed,
@@ -267,6 +288,8 @@ class ServerHandle(Handle[M]):
             "business_key": business_key,
             "business_secret": business_secret,
             "webhook_secret": webhook_secret,
+            "ttl": None if ttl is None else duration(ttl, "ttl"),
+            "labels": labels,
         }
         body = {name: value for name, value in members.items() if value is not None}
         shown = yield from ask("POST", "/sandboxes", body)
@@ -285,9 +308,10 @@ class ServerHandle(Handle[M]):
         return SandboxHandle(self._executor, self._address, load(SandboxState, shown))
 
     @Call
-    def sandboxes(self) -> Steps[list[SandboxHandle[M]]]:
-        """Return all sandboxes."""
-        items = yield from ask_all("/sandboxes")
+    def sandboxes(self, labels: Mapping[str, str] | None = None) -> Steps[list[SandboxHandle[M]]]:
+        """Return all sandboxes, or those that have all of some labels, in the order in which they were made."""
+        label = ",".join(f"{name}:{value}" for name, value in (labels or {}).items())
+        items = yield from ask_all("/sandboxes", {"label": label or None})
         return [SandboxHandle(self._executor, self._address, load(SandboxState, each)) for each in items]
 
     def __repr__(self) -> str:

@@ -34,11 +34,12 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
     notification_url: str | None = None,
     ca_file: str | Path | None = None,
     insecure_targets: bool = False,
+    max_sandboxes: int | None = None,
 ) -> ServerOptions:
 
     from paydouble.config import Settings, load_settings
     from paydouble.core.instants import parse_instant
-    from paydouble.runtime.host import ClockSpec, HostOptions, server_seed
+    from paydouble.runtime.host import MOST_SANDBOXES, ClockSpec, HostOptions, server_seed
     from paydouble.server import DEFAULT_SANDBOX, ServerOptions
 
     if clock not in {"real", "manual", "auto"}:
@@ -66,6 +67,7 @@ def _options(  # noqa: PLR0913 - the options of `paydouble serve` that matter to
             paths=paths or {},
             ca_file=None if ca_file is None else Path(ca_file),
             insecure_targets=insecure_targets,
+            max_sandboxes=MOST_SANDBOXES if max_sandboxes is None else max_sandboxes,
         ),
     )
 
@@ -96,7 +98,8 @@ class Paydouble(ServerHandle[Sync]):
         """Start a server at a free port, in a daemon thread; options are those of `paydouble serve`.
 
         They are `host`, `port`, `token`, `allowed_hosts`, `seed`, `clock`, `rate`, `start`, `scenario`, `settings`,
-        `paths`, `notification_url`, `ca_file` and `insecure_targets`. `UsageError` says which one cannot be.
+        `paths`, `notification_url`, `ca_file`, `insecure_targets` and `max_sandboxes`. `UsageError` says which one
+        cannot be.
         """
         from paydouble.server import Server
 

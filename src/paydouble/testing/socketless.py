@@ -33,7 +33,7 @@ from paydouble.testing.handles import Webhook as WebhookHandle
 from paydouble.testing.in_process import LocalExecutor
 from paydouble.testing.journals import Records
 from paydouble.testing.local import LocalClock, LocalDeliveries, LocalEvents, LocalRequests, milliseconds
-from paydouble.testing.sandboxes import Credentials, SandboxHandle, forked
+from paydouble.testing.sandboxes import Credentials, SandboxHandle, forked, leased
 
 __all__ = ["Response", "Sandbox", "Unreachable", "Webhook"]
 Taker = Callable[[Webhook], int | None]
@@ -186,21 +186,25 @@ class Sandbox(Handle[Sync]):
         business_secret: str | None = None,
         webhook_secret: str | None = None,
         notification_url: Any = ...,  # noqa: ANN401 - a text, None, or `...` for left out
+        ttl: Any = ...,  # noqa: ANN401 - see above
+        labels: Any = ...,  # noqa: ANN401 - see above
     ) -> Sandbox:
         """Return a sandbox that goes on from where this one is now, or was at a checkpoint.
 
         As that of a server's handle, and with the same receiver until another is set. Nothing but this object refers to
-        the fork, so it needs no deleting.
+        the fork, so it needs no deleting; `ttl` and `labels` have no effect.
         """
         self._executor.run(
             forked(
                 self._path,
-                checkpoint=checkpoint,
-                id=id,
-                business_key=business_key,
-                business_secret=business_secret,
-                webhook_secret=webhook_secret,
-                notification_url=notification_url,
+                {
+                    "checkpoint": checkpoint,
+                    "id": id,
+                    "business_key": business_key,
+                    "business_secret": business_secret,
+                    "webhook_secret": webhook_secret,
+                },
+                **given(notification_url=notification_url, **leased(ttl, labels)),
             )
         )
         made = Sandbox.__new__(Sandbox)
@@ -226,9 +230,14 @@ class Sandbox(Handle[Sync]):
         *,
         notification_url: Any = ...,  # noqa: ANN401 - see above
         scenario: Any = ...,  # noqa: ANN401 - see above
+        ttl: Any = ...,  # noqa: ANN401 - see above
+        labels: Any = ...,  # noqa: ANN401 - see above
     ) -> Steps[SandboxState]:
-        """Change some settings, the target of events (None for none), or the default scenario."""
-        body = given(notification_url=notification_url, scenario=scenario, settings=settings)
+        """Change some settings, the target of events (None for none), or the default scenario.
+
+        `ttl` and `labels` have no effect: they are for a server, which deletes and lists its sandboxes.
+        """
+        body = given(notification_url=notification_url, scenario=scenario, settings=settings, **leased(ttl, labels))
         return load(SandboxState, (yield from ask("PATCH", self._path, body)))
 
     @cached_property

@@ -83,6 +83,7 @@ class PayerPages:
         if len(boxes) > 1:
             return _choice(boxes)
         box = boxes[0]
+        self._host.leases.renew(box)
         box.tick()
         pay_in = box.ledger.get(PayIn, pay_in_id)
         if request.method == "POST":

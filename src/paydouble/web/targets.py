@@ -12,6 +12,11 @@ def origin_form(request: web.BaseRequest) -> str:
     return target if target.startswith("/") else request.rel_url.raw_path_qs
 
 
+def query_names(query: str) -> list[str]:
+    """Return the decoded names of a query string's members; a repeated one is in it more than once."""
+    return [name for name, _ in URL.build(path="/", query_string=query, encoded=True).query.items()] if query else []
+
+
 def parse_query(query: str) -> dict[str, str]:
     """Return the decoded members of a query string."""
     return dict(URL.build(path="/", query_string=query, encoded=True).query) if query else {}

@@ -73,6 +73,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     "float": st.floats(0, 10**9).map(lambda number: round(number, 3)),
     "datetime": INSTANT,
     "Document": st.dictionaries(TEXT, COUNT | TEXT, max_size=3),
+    "Mapping[str, str]": st.dictionaries(TEXT, TEXT, max_size=3),
     "Headers": st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
     "tuple[str, ...]": st.lists(TEXT, max_size=3).map(tuple),
 }

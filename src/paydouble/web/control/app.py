@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -14,7 +15,14 @@ from paydouble.api.routes import Routes
 from paydouble.config import explain
 from paydouble.core import json_text
 from paydouble.core.documents import Document
-from paydouble.core.errors import ApiError, IllegalTransition, UnknownThing, UsageError
+from paydouble.core.errors import (
+    ApiError,
+    IllegalTransition,
+    ReapedSandbox,
+    TooManySandboxes,
+    UnknownThing,
+    UsageError,
+)
 from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX, Addresses, Reached
 from paydouble.web.bodies import read_body
@@ -22,7 +30,7 @@ from paydouble.web.control.access import Access
 from paydouble.web.control.calls import Answer, ControlCall, ControlRoute, TimelineOf
 from paydouble.web.control.replies import ControlError, reply
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.targets import origin_form, parse_query
+from paydouble.web.targets import origin_form, parse_query, query_names
 
 FindPage = Callable[[str, str, str | None, str], web.Response | None]
 """Returns the page for a method, a target, an `Authorization` and the URL of the API, or None."""
@@ -147,10 +155,17 @@ async def answer_call(  # noqa: PLR0913 - what a call is made of
     route, params = found
     queries = _queries(route, query)
     try:
-        named = host.registry.get(params["s"]) if "s" in params else None
+        named = host.find(params["s"]) if "s" in params else None
         call = ControlCall(host, params, queries, _payload(route, content_type, body), request, reached, named)
         answer = route.handler(call)
-        return await answer if inspect.isawaitable(answer) else answer
+        if not inspect.isawaitable(answer):
+            return answer
+        with host.in_use(named):
+            return await answer
+    except ReapedSandbox as error:
+        raise ControlError(410, "reaped", str(error)) from None
+    except TooManySandboxes as error:
+        raise ControlError(429, "too_many_sandboxes", str(error)) from None
     except UnknownThing as error:
         raise ControlError(404, "not_found", str(error)) from None
     except UsageError as error:
@@ -182,6 +197,9 @@ def _found(routes: Routes[ControlRoute], method: str, target: str) -> tuple[Cont
 
 def _queries(route: ControlRoute, query: str) -> dict[str, str]:
     queries = parse_query(query)
+    twice = next((name for name, count in Counter(query_names(query)).items() if count > 1), None)
+    if twice is not None:
+        raise ControlError(400, "invalid", f"{twice[:64]}: this query parameter is given more than once.", twice[:64])
     unknown = next((name for name in queries if name not in route.queries), None)
     if unknown is not None:
         known = f"; there are: {', '.join(route.queries)}" if route.queries else ""

@@ -40,6 +40,7 @@ _PARAMETERS: Final = {
     "object_id": "Only those about this object.",
     "external_identifier": "Only those of this order: its pay-in, and the pay-in's refunds and disputes.",
     "status": "Only deliveries in this state.",
+    "label": "Only sandboxes with this label, `name:value`, or `name` for any value; commas separate several labels.",
 }
 _TAGS: Final = {**{tag: text for noun in NOUNS for tag, text in noun.tags.items()}, _SERVER: "The server itself."}
 COMPONENTS: Final[Mapping[str, Schema]] = {
@@ -99,6 +100,10 @@ def _operation(route: ControlRoute) -> Document:
     }
     if variables:
         described["responses"]["404"] = _refusal("No such sandbox or object.")
+    if "s" in variables:
+        described["responses"]["410"] = _refusal("The sandbox was deleted because nobody used it for its `ttl`.")
+    if route.name in {"sandbox-create", "sandbox-fork"}:
+        described["responses"]["429"] = _refusal("The server has as many sandboxes as it may have.")
     if route.method == "POST" and variables[-1:] not in ([], ["s"]):
         described["responses"]["409"] = _refusal("The object cannot do that now.")
     if route.name == "metrics":

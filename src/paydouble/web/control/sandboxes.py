@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from aiohttp import web
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from paydouble.api.schemas import WebUrl
 from paydouble.config import Duration, Flag, Real, Whole, load_settings
 from paydouble.core.clock import ClockMode
 from paydouble.core.documents import Document, components_of, dump, instant, schema
+from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
 from paydouble.core.json_schema import COUNT, TEXT, list_of, object_of
 from paydouble.core.seeded_random import SEEDS
 from paydouble.records import Advanced, ClockState, SandboxState, clock_of, sandbox_of
 from paydouble.runtime.host import ClockSpec, SandboxSpec
+from paydouble.runtime.leases import LOOK_MS
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.business import RESET_SCOPES
+from paydouble.sandbox.tenancy import Tenancy
 from paydouble.web.control.calls import PAGE, SANDBOX, Body, ControlCall, Instant, Noun, Secret, listed, listing, shown
 from paydouble.web.control.calls import ControlRoute as Row
 from paydouble.web.control.replies import ControlError
@@ -41,6 +45,39 @@ SandboxId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Credential = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x39\x3b-\x7e]+$")]
 
 
+_LABEL_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+# No comma: it separates the labels of a query.
+_LABEL_VALUE: Final = r"^[^,]*$"
+_LONGEST_VALUE: Final = 256
+_MOST_LABELS: Final = 32
+Labels = Annotated[
+    dict[
+        Annotated[str, Field(pattern=_LABEL_NAME)],
+        Annotated[str, Field(pattern=_LABEL_VALUE, max_length=_LONGEST_VALUE)],
+    ],
+    Field(max_length=_MOST_LABELS),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": _LABEL_NAME},
+            "additionalProperties": {"type": "string", "pattern": _LABEL_VALUE, "maxLength": _LONGEST_VALUE},
+            "maxProperties": _MOST_LABELS,
+        }
+    ),
+]
+
+
+def _not_short(milliseconds: int) -> int:
+    if milliseconds < LOOK_MS:
+        message = f"must be at least {format_duration(LOOK_MS)}, since expired leases are looked for so often"
+        raise ValueError(message)
+    return milliseconds
+
+
+Ttl = Annotated[Duration, AfterValidator(_not_short)]
+"""For how long a sandbox may be unused."""
+
+
 class CreateSandbox(Body):
     """A new, isolated business."""
 
@@ -53,14 +90,18 @@ class CreateSandbox(Body):
     business_key: Credential | None = None
     business_secret: Credential | None = None
     webhook_secret: Secret | None = None
+    ttl: Ttl | None = None
+    labels: Labels | None = None
 
 
 class ChangeSandbox(Body):
-    """Changes to a sandbox; settings are merged into the present ones, member by member."""
+    """Changes to a sandbox; settings are merged into the present ones, member by member, and labels are replaced."""
 
     notification_url: WebUrl | None = None
     scenario: str | None = None
     settings: dict[str, Any] | None = None
+    ttl: Ttl | None = None
+    labels: Labels | None = None
 
 
 class Reset(Body):
@@ -84,6 +125,8 @@ class Fork(Body):
     business_secret: Credential | None = None
     webhook_secret: Secret | None = None
     notification_url: WebUrl | None = None
+    ttl: Ttl | None = None
+    labels: Labels | None = None
 
 
 class Export(Body):
@@ -117,13 +160,27 @@ def create(call: ControlCall) -> Document:
         business_key=wanted.business_key,
         business_secret=wanted.business_secret,
         webhook_secret=wanted.webhook_secret,
+        tenancy=Tenancy(wanted.ttl, wanted.labels or {}),
     )
     return _show(call, call.host.create(spec))
 
 
 def list_all(call: ControlCall) -> Document:
-    """List the sandboxes."""
-    return listing(call.host.registry, lambda box: _show(call, box), call.queries)
+    """List the sandboxes, all or those with some labels."""
+    wanted = (
+        [each.partition(":") for each in call.queries.get("label", "").split(",")] if "label" in call.queries else []
+    )
+    if any(not name for name, _, _ in wanted):
+        raise ControlError(
+            400, "invalid", "label: write it as name:value, or as a name; commas separate several.", "label"
+        )
+    found = [box for box in call.host.registry if _has(call.host.tenancy(box).labels, wanted)]
+    return listing(found, lambda box: _show(call, box), call.queries)
+
+
+def _has(labels: Mapping[str, str], wanted: list[tuple[str, str, str]]) -> bool:
+    """Return whether there are all the wanted labels; one without a colon may have any value."""
+    return all(name in labels and (not colon or labels[name] == value) for name, colon, value in wanted)
 
 
 def read(call: ControlCall) -> Document:
@@ -142,7 +199,18 @@ def change(call: ControlCall) -> Document:
         call.host.act(box, lambda: box.apply(load_settings(settings, box.settings)))
     if "notification_url" in wanted.model_fields_set:
         call.host.act(box, lambda: box.set_notification_url(wanted.notification_url))
+    _change_tenancy(call, box, wanted)
     return _show(call, box)
+
+
+def _change_tenancy(call: ControlCall, box: Sandbox, wanted: ChangeSandbox | Fork) -> None:
+    """Give a sandbox the lease and the labels that were sent; null takes them away."""
+    sent = wanted.model_fields_set & {"ttl", "labels"}
+    if sent:
+        present = call.host.tenancy(box)
+        ttl = wanted.ttl if "ttl" in sent else present.ttl
+        labels = wanted.labels or {} if "labels" in sent else present.labels
+        call.host.change_tenancy(box, Tenancy(ttl, labels))
 
 
 async def delete(call: ControlCall) -> Document:
@@ -177,6 +245,7 @@ def fork(call: ControlCall) -> Document:
     made = call.host.act(box, lambda: call.host.fork(box, spec, wanted.checkpoint))
     if "notification_url" in wanted.model_fields_set:
         call.host.act(made, lambda: made.set_notification_url(wanted.notification_url))
+    _change_tenancy(call, made, wanted)
     return _show(call, made)
 
 
@@ -228,7 +297,8 @@ async def advance(call: ControlCall) -> Document:
 
 
 def _show(call: ControlCall, box: Sandbox) -> Document:
-    return dump(sandbox_of(box, f"{call.reached.api}/api/v1"))
+    host = call.host
+    return dump(sandbox_of(box, f"{call.reached.api}/api/v1", host.tenancy(box), host.expires_at(box)))
 
 
 def _clock_spec(choice: ClockChoice, rate_member: str = "clock.rate", start: int | None = None) -> ClockSpec:
@@ -251,6 +321,11 @@ NOUN: Final = Noun(
             shown(SandboxState),
             CreateSandbox,
             status=201,
+            advice=(
+                "With a `ttl` it is deleted when nobody has used it for so long in real time: each request to the API "
+                "and each control call of the sandbox starts the time again. 429 when the server has as many sandboxes "
+                "as it may have (`--max-sandboxes`)."
+            ),
         ),
         Row(
             "sandbox-list",
@@ -259,7 +334,8 @@ NOUN: Final = Noun(
             "List the sandboxes.",
             list_all,
             listed(shown(SandboxState)),
-            queries=PAGE,
+            queries=("label", *PAGE),
+            advice="`label=job:1234` is for those with this label, `label=job:1234,shard:7` for those with both.",
         ),
         Row("sandbox-read", "GET", SANDBOX, "Show a sandbox.", read, shown(SandboxState)),
         Row("sandbox-change", "PATCH", SANDBOX, "Change a sandbox.", change, shown(SandboxState), ChangeSandbox),

@@ -94,7 +94,9 @@ def page(visit: Visit, problem: str = "", status: int = 200) -> Page:
             "url": sandbox_url(name),
             "list": sandboxes_url(),
             "inbox": home(sandbox=name),
-            "state": sandbox_of(box, f"{visit.reached.api}/api/v1"),
+            "state": sandbox_of(
+                box, f"{visit.reached.api}/api/v1", visit.host.tenancy(box), visit.host.expires_at(box)
+            ),
             "created": visit.host.created_at(box),
             "requests": box.journal.requests.total,
             "payments": box.ledger.count(PayIn),

@@ -40,6 +40,10 @@ class Row:
     """How often its faults have fired."""
     scenario: str
     target: str
+    labels: tuple[str, ...]
+    """As `name:value`."""
+    expires: int | None
+    """When it is deleted if nobody uses it, in milliseconds of real time; None without a lease."""
 
 
 def show(visit: Visit) -> Page:
@@ -73,15 +77,25 @@ def _page(visit: Visit, problem: str = "", status: int = 200) -> Page:
 
 
 def _found(host: Host, wanted: str) -> list[Sandbox]:
-    """Return the sandboxes with a text in their id, business key or target, the newest first."""
+    """Return the sandboxes with a text in their id, business key, target or a label, the newest first."""
     text = wanted.casefold()
     return [
         box
         for box in reversed(list(host.registry))
         if any(
-            text in each.casefold() for each in (box.identity.id, box.identity.business_key, box.notification_url or "")
+            text in each.casefold()
+            for each in (
+                box.identity.id,
+                box.identity.business_key,
+                box.notification_url or "",
+                *_labels(host, box),
+            )
         )
     ]
+
+
+def _labels(host: Host, box: Sandbox) -> tuple[str, ...]:
+    return tuple(f"{name}:{value}" for name, value in host.tenancy(box).labels.items())
 
 
 def _number(text: str, pages: int) -> int:
@@ -102,6 +116,8 @@ def _row(host: Host, box: Sandbox) -> Row:
         fired=sum(each.fired for each in box.faults),
         scenario=box.active_scenario or "",
         target=box.notification_url or "",
+        labels=_labels(host, box),
+        expires=host.expires_at(box),
     )
 
 

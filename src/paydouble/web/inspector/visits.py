@@ -46,7 +46,7 @@ class Visit:
     @property
     def sandbox(self) -> Sandbox:
         """Return the sandbox that the path names as `{s}`; `UnknownThing` when there is none."""
-        return self.host.registry.get(self.params["s"])
+        return self.host.find(self.params["s"])
 
 
 Shown = Page | web.StreamResponse
