@@ -24,6 +24,13 @@ CACHE = ROOT / ".cache" / "clients" / "go"
 MODULES = ("paydoubletest", "paydoublecontainer", "example")
 # The modules that need nothing but the standard library.
 OWN = ("paydoubletest", "example")
+# A mistake of the example's shop, for each of its tests.
+MISTAKES = {
+    "TestALostReplyIsNotChargedTwice": ("s.deposit(order.Key,", "s.deposit(strconv.Itoa(attempt)+order.Key[1:],"),
+    "TestADuplicateIsBookedOnce": ("|| s.seen[event.ID]", ""),
+    "TestTwoDaysOfDowntimeLoseNothing": ("s.seen[event.ID]", "s.seen[event.Data.Object.ExternalIdentifier]"),
+    "TestARateLimitIsWaitedFor": ("time.Duration(max(seconds, 1)) * time.Second", "time.Duration(min(seconds, 1))"),
+}
 NOTHING: Mapping[str, str] = MappingProxyType({})
 # What `go` says when a module cannot be fetched.
 UNREACHABLE = ("dial tcp", "no such host", "server response:", "i/o timeout", "TLS handshake timeout")
@@ -116,6 +123,38 @@ def test_the_tests_pass(module: str, url: str, tmp_path: Path) -> None:
     assert skipped == (["TestAContainerServesAndReachesTheReceiver"] if module == "paydoublecontainer" else [])
 
 
+@pytest.mark.parametrize("test", MISTAKES)
+def test_the_tests_of_the_shop_find_a_mistake(test: str, url: str, tmp_path: Path) -> None:
+    """Each of the four fails when the shop makes the mistake that it is there for."""
+    right, wrong = MISTAKES[test]
+    folder = tmp_path / "example"
+    shutil.copytree(GO / "example", folder)
+    for name, old, new in (("go.mod", "=> ..", f"=> {GO}"), ("shop.go", right, wrong)):
+        text = (folder / name).read_text("utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new), "utf-8")
+
+    with pytest.raises(AssertionError, match=f"(?s)--- FAIL: {test}.*paydouble timeline of sandbox"):
+        go(folder, "go", "test", "-vet=off", "-run", f"^{test}$", environment={"PAYDOUBLE_URL": url})
+
+
+def test_the_guide_shows_the_example() -> None:
+    """Each block of Go is in the example, each command in the README, and no test is longer than 15 lines."""
+    page = GUIDE.read_text("utf-8")
+    sources = [path.read_text("utf-8") for path in (GO / "example").glob("*.go")]
+    shown = _blocks(page, "go")
+
+    assert [block for block in shown if not any(block in source for source in sources)] == []
+    tests = [block for block in shown if block.startswith("func Test")]
+    assert [re.findall(r"func (\w+)", block)[0] for block in tests] == list(MISTAKES)
+    assert max(len(block.splitlines()) - 2 for block in tests) <= 15
+    assert _blocks(page, "sh")[0] == _blocks((GO / "README.md").read_text("utf-8"), "")[0]
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
 def proxy(folder: Path) -> Mapping[str, str]:
     """Return the environment of somebody who gets the released modules, and nothing else, in an empty cache."""
     made = subprocess.run(
@@ -134,14 +173,13 @@ def test_the_first_example_passes_from_the_released_module(tmp_path: Path) -> No
     """In an empty folder, with the command on the PATH: no line beyond those of the README."""
     environment = proxy(tmp_path)
     page = (GO / "README.md").read_text("utf-8")
-    get, _ = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    [example] = re.findall(r"^```go\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [example] = _blocks(page, "go")
     folder = tmp_path / "payments"
     folder.mkdir()
     (folder / "payments_test.go").write_text(example, "utf-8")
 
     go(folder, "go", "mod", "init", "example.test/payments", environment=environment)
-    go(folder, *get.split(), environment=environment)
+    go(folder, *_blocks(page, "")[0].split(), environment=environment)
     printed = go(folder, "go", "test", "-v", "./...", environment=environment)
 
     assert "--- PASS: TestALostReplyIsNotChargedTwice" in printed

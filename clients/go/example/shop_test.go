@@ -8,7 +8,10 @@ import (
 	"github.com/paydouble/paydouble/clients/go/paydoubletest"
 )
 
-var order17 = Order{ID: "order-17", Key: "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d", Amount: "49.90"}
+var (
+	order17 = Order{ID: "order-17", Key: "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d", Amount: "49.90"}
+	order18 = Order{ID: "order-18", Key: "0d9b8e2f-3c14-4d5a-8f6b-7a1c2e3d4f50", Amount: "5.00"}
+)
 
 // open returns a shop that is a customer of the sandbox. When the shop waits, the sandbox's time passes.
 func open(box *paydoubletest.Sandbox) *Shop {
@@ -71,9 +74,9 @@ func TestTwoDaysOfDowntimeLoseNothing(t *testing.T) {
 func TestARateLimitIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	box := paydoubletest.New(t)
-	box.SetRateLimit(paydoubletest.RateLimit{Limit: 1, Window: time.Minute, ResetUnit: "delta_seconds", Clock: "sandbox_clock"})
+	box.SetRateLimit(paydoubletest.RateLimit{Limit: 1, ResetUnit: "delta_seconds", Clock: "sandbox_clock"})
 	shop := open(box)
-	for _, order := range []Order{order17, {ID: "order-18", Key: "0d9b8e2f-3c14-4d5a-8f6b-7a1c2e3d4f50", Amount: "5.00"}} {
+	for _, order := range []Order{order17, order18} {
 		if err := shop.Pay(order); err != nil {
 			t.Error(err)
 		}

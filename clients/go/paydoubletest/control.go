@@ -23,6 +23,9 @@ const (
 	instantLayout   = "2006-01-02T15:04:05.000Z"
 )
 
+// A client of its own: a test may replace the default one for the code under test.
+var client = http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // A Document is a JSON object. Its numbers are of the type [Amount], which keeps their digits.
 type Document = map[string]any
 
@@ -75,7 +78,7 @@ func (c *control) exchange(ctx context.Context, method, path string, in any) ([]
 	if c.address.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.address.Token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("paydoubletest: no server answers at %s: %w", c.address.URL, err)
 	}

@@ -285,10 +285,26 @@ func TestAFailedTestLogsItsTimeline(t *testing.T) {
 		"merchant →  POST /pay-in/deposit-creation order-17  200 new (lost)",
 		"service     pay-in.created order-17",
 		"service  →  pay-in.created order-17  500, attempt 1",
-		"service  →  pay-in.created order-17  200, attempt 2",
-		"fault lost (connection_reset) fired 1 times",
-		"fault idle (drop) never fired",
+		"+1m       service  →  pay-in.created order-17  200, attempt 2",
+		"fault lost (connection_reset) fired once",
+		"fault idle (drop) never fired; it matched 0 times",
 	} {
+		if !strings.Contains(logged, part) {
+			t.Errorf("there is no %q in\n%s", part, logged)
+		}
+	}
+}
+
+func TestATimelineShowsRequestsWithWrongCredentials(t *testing.T) {
+	t.Parallel()
+	logged, _ := record(func(t testing.TB) {
+		box := pd.New(t)
+		box.BusinessKey = "not-mine"
+		_, _ = pay(box, "order-17", keyOne)
+		t.Error("something is missing")
+	})
+
+	for _, part := range []string{"nothing has happened", `no sandbox claims POST`, `(business key "not-mine")`} {
 		if !strings.Contains(logged, part) {
 			t.Errorf("there is no %q in\n%s", part, logged)
 		}

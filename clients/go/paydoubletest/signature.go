@@ -35,6 +35,9 @@ func Sign(body []byte, secret string, at time.Time) string {
 // VerifySignature checks a signature header against the exact bytes of a body. The header may have several v1, as
 // during the rotation of a secret; one must fit. Parts with other names are ignored.
 func VerifySignature(body []byte, header, secret string, now time.Time) error {
+	if strings.TrimSpace(secret) == "" {
+		return errors.New("the webhook secret is blank; give the one that the sandbox has")
+	}
 	if strings.TrimSpace(header) == "" {
 		return ErrSignatureMissing
 	}

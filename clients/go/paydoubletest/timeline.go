@@ -5,17 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
-	mostRows     = 200
-	eventIndent  = "service     "
-	callArrow    = "merchant →  "
-	webhookArrow = "service  →  "
+	mostRows      = 200
+	mostUnclaimed = 5
+	fromService   = "service     "
+	toService     = "merchant →  "
+	toMerchant    = "service  →  "
 )
 
+// row is one thing that happened.
 type row struct {
 	sequence int
+	at       time.Time
 	text     string
 }
 
@@ -37,44 +41,81 @@ func (b *Sandbox) timeline() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var rows []row
-	for _, request := range requests {
-		rows = append(rows, row{request.Sequence, requestLine(request)})
-	}
-	orders := map[string]string{}
-	for _, event := range events {
-		orders[event.ObjectID] = order(event.Body)
-		line := fmt.Sprintf("%s%s %s", eventIndent, event.Type, orders[event.ObjectID])
-		rows = append(rows, row{event.Sequence, line})
-	}
-	for _, delivery := range deliveries {
-		for _, attempt := range delivery.Attempts {
-			rows = append(rows, row{attempt.Sequence, attemptLine(delivery, attempt, orders[delivery.ObjectID])})
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b row) int { return a.sequence - b.sequence })
 	lines := []string{fmt.Sprintf("paydouble timeline of sandbox %s (seed %d):", b.ID, b.Seed)}
+	rows := happened(requests, events, deliveries)
 	if len(rows) == 0 {
 		lines = append(lines, fmt.Sprintf("nothing has happened: no request came with the business key %q", b.BusinessKey))
-	}
-	if left := len(rows) - mostRows; left > 0 {
-		lines = append(lines, fmt.Sprintf("… %d earlier lines are left out", left))
-		rows = rows[left:]
-	}
-	for _, each := range rows {
-		lines = append(lines, each.text)
+		lines = append(lines, b.unclaimed()...)
+	} else {
+		began := rows[0].at
+		if left := len(rows) - mostRows; left > 0 {
+			lines = append(lines, fmt.Sprintf("… %d earlier lines are left out", left))
+			rows = rows[left:]
+		}
+		for _, each := range rows {
+			lines = append(lines, fmt.Sprintf("%-9s %s", "+"+formatDuration(each.at.Sub(began)), each.text))
+		}
 	}
 	for _, fault := range faults {
-		fired := fmt.Sprintf("fired %d times", fault.TimesFired)
-		if fault.TimesFired == 0 {
-			fired = fmt.Sprintf("never fired; %d requests or events matched", fault.TimesMatched)
-		}
-		lines = append(lines, fmt.Sprintf("fault %s (%v) %s", fault.ID, fault.Effect["type"], fired))
+		lines = append(lines, fmt.Sprintf("fault %s (%v) %s", fault.ID, fault.Effect["type"], fired(fault)))
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
-func requestLine(request Request) string {
+// happened returns the rows of requests, events and attempts, in the order in which they happened.
+func happened(requests []Request, events []Event, deliveries []Delivery) []row {
+	var rows []row
+	for _, request := range requests {
+		rows = append(rows, row{request.Sequence, request.At, requestText(request)})
+	}
+	unsent := map[string]DeliveryStatus{}
+	for _, delivery := range deliveries {
+		if len(delivery.Attempts) == 0 {
+			unsent[delivery.EventID] = delivery.Status
+		}
+	}
+	orders := map[string]string{}
+	for _, event := range events {
+		name := order(event.Body)
+		orders[event.ObjectID] = name
+		text := fmt.Sprintf("%s%s %s  %s", fromService, event.Type, name, unsent[event.ID])
+		rows = append(rows, row{event.Sequence, event.CreatedAt, strings.TrimRight(text, " ")})
+	}
+	for _, delivery := range deliveries {
+		for _, attempt := range delivery.Attempts {
+			text := attemptText(delivery, attempt, orders[delivery.ObjectID])
+			rows = append(rows, row{attempt.Sequence, attempt.DueAt, text})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return a.sequence - b.sequence })
+	return rows
+}
+
+// unclaimed returns the newest requests that no sandbox claims, such as those with wrong credentials.
+func (b *Sandbox) unclaimed() []string {
+	requests, err := listAll[UnclaimedRequest](b.control, "/unclaimed-requests", nil)
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for _, each := range requests[max(0, len(requests)-mostUnclaimed):] {
+		lines = append(lines, fmt.Sprintf("no sandbox claims %s %s (business key %q)", each.Method, each.Target, each.BusinessKey))
+	}
+	return lines
+}
+
+func fired(fault Fault) string {
+	switch fault.TimesFired {
+	case 0:
+		return fmt.Sprintf("never fired; it matched %d times", fault.TimesMatched)
+	case 1:
+		return "fired once"
+	default:
+		return fmt.Sprintf("fired %d times", fault.TimesFired)
+	}
+}
+
+func requestText(request Request) string {
 	status := "no answer"
 	if request.Status != 0 {
 		status = fmt.Sprint(request.Status)
@@ -83,11 +124,11 @@ func requestLine(request Request) string {
 		status += " " + string(request.Idempotency.Verdict)
 	}
 	target := strings.TrimPrefix(request.Target, "/api/v1")
-	line := fmt.Sprintf("%s%s %s %s  %s", callArrow, request.Method, target, order(request.Body), status)
-	return line + firedBy(request.Faults)
+	text := fmt.Sprintf("%s%s %s %s  %s", toService, request.Method, target, order(request.Body), status)
+	return text + byFaults(request.Faults)
 }
 
-func attemptLine(delivery Delivery, attempt DeliveryAttempt, order string) string {
+func attemptText(delivery Delivery, attempt DeliveryAttempt, order string) string {
 	result := "in flight"
 	switch {
 	case attempt.Error != nil:
@@ -95,11 +136,11 @@ func attemptLine(delivery Delivery, attempt DeliveryAttempt, order string) strin
 	case attempt.Status != 0:
 		result = fmt.Sprint(attempt.Status)
 	}
-	line := fmt.Sprintf("%s%s %s  %s, attempt %d", webhookArrow, delivery.EventType, order, result, attempt.Number)
-	return line + firedBy(append(delivery.Faults, attempt.Faults...)) + " to " + delivery.Target
+	text := fmt.Sprintf("%s%s %s  %s, attempt %d", toMerchant, delivery.EventType, order, result, attempt.Number)
+	return text + byFaults(attempt.Faults) + " to " + delivery.Target
 }
 
-func firedBy(faults []string) string {
+func byFaults(faults []string) string {
 	if len(faults) == 0 {
 		return ""
 	}
