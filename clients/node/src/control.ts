@@ -1,0 +1,121 @@
+import { request as http } from "node:http";
+import { request as https } from "node:https";
+import { ControlRefused, PaydoubleError, ServerGone } from "./errors.js";
+import type { Amount, Duration } from "./schemas.js";
+
+/** The address of a server, and the calls of its control API. */
+export class Connection {
+  readonly url: string;
+  readonly #token: string | undefined;
+
+  /** `url` has no path, such as `http://localhost:8080`; the token is the server's control token. */
+  constructor(url: string, token?: string) {
+    this.url = url.replace(/\/+$/, "");
+    this.#token = token;
+  }
+
+  /** Make a call, and return its JSON. `ControlRefused` when it cannot be carried out, `ServerGone` without an answer. */
+  async call<Answer>(method: string, path: string, json?: unknown): Promise<Answer> {
+    return JSON.parse(await this.text(method, path, json)) as Answer;
+  }
+
+  /** Like `call`, with amounts as decimal text, each digit as it was sent. */
+  async resource<Answer>(method: string, path: string, json?: unknown): Promise<Answer> {
+    return parseExact(await this.text(method, path, json)) as Answer;
+  }
+
+  /** Return all items of a list, page by page. */
+  async all<Item>(path: string, query: Record<string, string | undefined> = {}, exact = false): Promise<Item[]> {
+    const search = new URLSearchParams({ limit: "1000" });
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, value);
+    const items: Item[] = [];
+    for (;;) {
+      const target = `${path}?${search.toString()}`;
+      const page = await this[exact ? "resource" : "call"]<{ items: Item[]; next_cursor: string | null }>(
+        "GET",
+        target,
+      );
+      items.push(...page.items);
+      if (page.next_cursor === null) return items;
+      search.set("cursor", page.next_cursor);
+    }
+  }
+
+  /** Make a call, and return the text of its answer. */
+  async text(method: string, path: string, json?: unknown): Promise<string> {
+    const [status, text] = await this.#exchange(method, path, json === undefined ? undefined : JSON.stringify(json));
+    if (status < 400) return text;
+    throw refusal(status, text, `${method} ${this.url}/_paydouble${path}`);
+  }
+
+  // Not with `fetch`: it gives up after five minutes without an answer, and test environments replace it.
+  #exchange(method: string, path: string, body: string | undefined): Promise<[number, string]> {
+    const target = new URL(`${this.url}/_paydouble${path}`);
+    const headers: Record<string, string | number> = {};
+    if (this.#token !== undefined) headers["Authorization"] = `Bearer ${this.#token}`;
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (body !== undefined) headers["Content-Length"] = Buffer.byteLength(body);
+    const send = target.protocol === "https:" ? https : http;
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => {
+        reject(
+          new ServerGone(`no server answers at ${this.url} (${error.message || String(error)})`, {
+            cause: error,
+          }),
+        );
+      };
+      // A connection for each call: a kept one may be closed by the server in the moment in which it is used again.
+      const request = send(target, { method, headers, agent: false }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => {
+          resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()]);
+        });
+        response.on("error", fail);
+      });
+      request.on("error", fail);
+      request.end(body);
+    });
+  }
+}
+
+function refusal(status: number, text: string, call: string): PaydoubleError {
+  try {
+    const { code, message, member } = (JSON.parse(text) as { error: Record<string, string> }).error;
+    if (code !== undefined) return new ControlRefused(status, code, message ?? code, member ?? "");
+  } catch {
+    // Not an answer of a paydouble.
+  }
+  return new PaydoubleError(`${call} answered ${status}, which is no answer of paydouble: is it another server?`);
+}
+
+/** Return one segment of a path. */
+export function segment(text: string): string {
+  return encodeURIComponent(text);
+}
+
+/** Return a length of time as the control API reads it. */
+export function duration(span: Duration): string {
+  return typeof span === "number" ? `${Math.round(span)}ms` : span;
+}
+
+/** Return the options of a sandbox as the control API reads them. */
+export function leased(options: { ttl?: Duration | null }): object {
+  return typeof options.ttl === "number" ? { ...options, ttl: duration(options.ttl) } : options;
+}
+
+/** Return an amount as a JSON number that is written with the same digits. `TypeError` for a binary fraction. */
+export function money(amount: Amount): number {
+  const text = String(amount);
+  // A number of up to fifteen digits is written as it was read.
+  if ((typeof amount === "string" || Number.isInteger(amount)) && /^(?=.{1,16}$)\d{1,15}(\.\d+)?$/.test(text)) {
+    return Number(text);
+  }
+  throw new TypeError(`amount: ${text} is not exact money; give decimal text such as "49.90", or a whole number`);
+}
+
+/** Parse JSON with each amount as decimal text. */
+export function parseExact(json: string): unknown {
+  // A quote inside a JSON text follows a backslash, so this never matches in one.
+  return JSON.parse(json.replace(/"((?:\w+_)?amount)"(\s*):(\s*)(-?\d+(?:\.\d+)?)/g, '"$1"$2:$3"$4"'));
+}
