@@ -130,7 +130,8 @@ class Leases:
 
     def all_expired(self) -> list[Sandbox]:
         """Return the sandboxes that nobody has used for their ttl."""
-        return [box for box in self._leases if self.expired(box)]
+        now = self._time.elapsed_ms()
+        return [box for box, lease in self._leases.items() if not lease.users and lease.used_at + lease.ttl <= now]
 
     def reap(self, box: Sandbox) -> Reaped:
         """Remember that the lease of a sandbox has expired, which is deleted now."""
