@@ -14,6 +14,7 @@ RUN uv venv --python /usr/local/bin/python3 /opt/venv \
     && uv pip sync --python /opt/venv/bin/python --require-hashes --compile-bytecode requirements-runtime.lock
 COPY pyproject.toml LICENSE README.md ./
 COPY scenarios scenarios
+COPY docs docs
 COPY src src
 RUN uv build --wheel --build-constraints requirements.lock --require-hashes --python /usr/local/bin/python3 --out-dir dist \
     && uv pip install --python /opt/venv/bin/python --no-deps --compile-bytecode dist/*.whl

@@ -11,6 +11,7 @@ from pathlib import Path
 import clean_room
 from outcome import Outcome, Verdict, failed, ok, run_command, skipped
 from paydouble.version import __version__
+from paydouble.web.pages import shipped_pages
 
 IMAGE = "paydouble:proof"
 # Builds and runs the image without a daemon, if the repository is checked out beside it.
@@ -40,7 +41,8 @@ def check_contents(wheel: Path) -> Outcome:
     library = {
         f"paydouble/scenarios/library/{path.relative_to('scenarios')}" for path in Path("scenarios").rglob("*.yaml")
     }
-    wanted = {"paydouble/__init__.py", "paydouble/py.typed"} | library
+    pages = {f"paydouble/web/docs/{name}" for name in shipped_pages()}
+    wanted = {"paydouble/__init__.py", "paydouble/py.typed"} | library | pages
     if missing := sorted(wanted - held):
         return failed("the wheel lacks files; see [tool.hatch.build] in pyproject.toml", "\n".join(missing))
     if not library:

@@ -34,12 +34,14 @@ from reference_cli import command_line_page
 from reference_conformance import clauses_page, merchant_file_page
 from reference_errors import errors_page
 from reference_faults import faults_page
+from reference_llms import llms_text
 from reference_scenarios import scenarios_page
 
 # Heading -> component; the members of nested components are in the same table.
 RECORDS = {"A request": "Request", "An event": "Event", "A delivery": "Delivery", "An attempt": "Attempt"}
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 ANSWERS = Path(__file__).parents[1] / "clients" / "answers.json"
+LLMS = Path(__file__).parents[1] / "src" / "paydouble" / "web" / "static" / "llms.txt"
 
 
 def settings_rows(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -189,6 +191,9 @@ wrong and where, and nothing was changed. Unknown members are refused. Every JSO
 Lists answer `{{"items": […], "next_cursor": null | "…", "evicted": 0}}`; pass `cursor` and `limit` (1 to 1000). Events take
 `type` and `object_id` as well, deliveries `event_type`, `object_id`, `external_identifier` and `status`.
 
+`GET /sandboxes` takes `label` as well: `label=job:1234,shard:7` is for sandboxes that have both labels. With a `ttl` a sandbox is
+deleted when nobody uses it ([share a server between jobs](../how-to/share-a-server-between-jobs.md)).
+
 Each request, event, attempt and fault has a `sequence`: its number in the order in which they happened in the sandbox.
 Requests are numbered when they arrive, attempts when they are sent. On a manual clock nothing else shows which was first.
 
@@ -196,6 +201,15 @@ A request without a business key, or with one that no sandbox has, is unclaimed:
 that are not an HTTP request; they have an empty `method` and `target`.
 `GET /unclaimed-requests` shows the newest 100, as requests that also have a `business_key`: the first 16 KiB of the headers,
 the first 4 KiB of the body, and no credentials. `serve` logs a line for each.
+
+## Documents
+
+| path | what it is |
+|---|---|
+| `/_paydouble/docs` | Both OpenAPI documents as a page that needs no network. |
+| `/_paydouble/openapi.json`, `/_paydouble/control-openapi.json` | The OpenAPI documents of the API, with the settings of the sandbox whose credentials are sent, and of these calls. |
+| `/_paydouble/llms.txt` | An index of this documentation for language models: how to test with the double, and links to all pages. |
+| `/_paydouble/docs/reference/faults.md` | A page of this documentation as Markdown; the same for each page of the tutorial, the how-to guides, the reference and the explanations. |
 
 ## Access
 
@@ -365,6 +379,7 @@ def main() -> int:
         MERCHANT_SCHEMA: written(build_merchant()),
         SCHEMA: written(build()),
         ANSWERS: answers_text(),
+        LLMS: llms_text(),
     }.items():
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text("utf-8") != text:

@@ -10,10 +10,14 @@ from importlib.resources import files
 import aiohttp
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import BaseModel
 from servers import running
 from yarl import URL
 
+from paydouble import Sandbox
 from paydouble.server import Server, ServerOptions
+from paydouble.web.control.app import find
+from paydouble.web.pages import shipped_pages
 
 STATIC = files("paydouble.web") / "static"
 PAGES = {
@@ -26,12 +30,13 @@ PAGES = {
     "/_paydouble/docs/swagger-ui.css": "text/css",
     "/_paydouble/docs/swagger-ui-bundle.js": "text/javascript",
 }
+TEXTS = {"/_paydouble/llms.txt": "text/plain", "/_paydouble/docs/reference/faults.md": "text/markdown"}
 
 # Of the payer's page.
 STYLES = "/_paydouble/docs/payer.css"
 
 
-@pytest.mark.parametrize(("path", "kind"), [*PAGES.items(), (STYLES, "text/css")])
+@pytest.mark.parametrize(("path", "kind"), [*PAGES.items(), *TEXTS.items(), (STYLES, "text/css")])
 async def test_a_page_has_its_type_and_may_load_nothing_from_elsewhere(path: str, kind: str) -> None:
     """Each page comes with its content type and a policy that keeps the browser on this server."""
     async with (
@@ -149,3 +154,50 @@ async def test_a_payer_is_led_to_a_page_that_is_there(control_port: int | None) 
         pay_in = await (await client.sandbox()).deposit()
         async with client.session.get(pay_in["payment_url"]) as page:
             assert (page.status, page.content_type) == (200, "text/html")
+
+
+async def test_the_index_for_language_models_names_every_page_that_is_served() -> None:
+    """Each link of `llms.txt` leads to a document of the same server, and each page is among them."""
+    async with (
+        Server(ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(f"{server.base_url}/_paydouble/") as session,
+    ):
+        async with session.get("llms.txt") as response:
+            links = re.findall(r"\]\(([^)]+)\)", await response.text())
+        answers = {}
+        for link in links:
+            async with session.get(link) as response:
+                answers[link] = (response.status, await response.text())
+        async with session.get("docs/reference/faults.md") as response:
+            faults = await response.text()
+
+    assert [link for link, (status, _) in answers.items() if status != 200] == []
+    assert {f"docs/{name}" for name in shipped_pages()} == {link for link in links if link.endswith(".md")}
+    assert faults == shipped_pages()["reference/faults.md"].read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["nothing.md", "../README.md", "README.md", "decisions/README.md", "%2e%2e/README.md"])
+async def test_no_other_file_is_served(name: str) -> None:
+    """Only the shipped pages are found, whatever a path says."""
+    async with Server(ServerOptions(port=0)) as server, aiohttp.ClientSession() as session:
+        url = URL(f"{server.base_url}/_paydouble/docs/{name}", encoded=True)
+        async with session.get(url) as response:
+            assert response.status == 404
+
+
+def test_each_call_in_the_index_is_one_of_the_control_api() -> None:
+    """The calls of its first steps exist, and their bodies are valid."""
+    text = " ".join((STATIC / "llms.txt").read_text("utf-8").partition("\n## ")[0].split())
+    calls = re.findall(r"`([A-Z]+) /_paydouble(/\S+)`(?: with `(\{.*?\})`\.)?", text)
+
+    assert len(calls) == 5
+    with Sandbox() as sandbox:
+        for method, path, body in calls:
+            route, _ = find(method, path.replace("{id}", "s"))
+            if route.payload is None:
+                assert body == ""
+            elif issubclass(route.payload, BaseModel):
+                route.payload.model_validate(json.loads(body))
+            else:
+                members = json.loads(body)
+                sandbox.faults.add(members.pop("effect"), **members)

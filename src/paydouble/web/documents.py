@@ -1,4 +1,4 @@
-"""The documents that a server serves: OpenAPI, and a documentation page that needs no network."""
+"""The documents that a server serves: OpenAPI, its page that needs no network, and the pages of the documentation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from aiohttp import web
 from paydouble.config import Settings
 from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX
+from paydouble.web.pages import shipped_pages
 
 _STATIC: Final[Mapping[str, str]] = {
     "swagger-ui.css": "text/css",
@@ -53,10 +54,8 @@ class Documents:
             return _respond(_written({**document, "servers": [{"url": server_url}]}), "application/json")
         if name == "control-openapi.json":
             return _respond(self._control_openapi(), "application/json")
-        if name in {"docs", "docs/"}:
-            return _respond(_static("docs.html"), "text/html")
-        kind = _STATIC.get(name.removeprefix("docs/")) if name.startswith("docs/") else None
-        return _respond(_static(name.removeprefix("docs/")), kind) if kind else None
+        found = _file(name)
+        return None if found is None else _respond(*found)
 
     def _settings(self, authorization: str | None) -> Settings:
         registry = self._host.registry
@@ -84,6 +83,21 @@ class Documents:
 def _written(document: dict[str, Any]) -> bytes:
     # With a newline at the end, as every JSON answer of the control API, so that a shell's prompt begins a new line.
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _file(name: str) -> tuple[bytes, str] | None:
+    """Return the content and the media type of a file by its path below the prefix; None for others."""
+    if name in {"docs", "docs/"}:
+        return _static("docs.html"), "text/html"
+    if name == "llms.txt":
+        return _static(name), "text/plain"
+    folder, _, below = name.partition("/")
+    if folder != "docs":
+        return None
+    if below in _STATIC:
+        return _static(below), _STATIC[below]
+    page = shipped_pages().get(below)
+    return None if page is None else (page.read_bytes(), "text/markdown")
 
 
 @cache
