@@ -51,6 +51,7 @@ def go(folder: Path, *command: str, environment: Mapping[str, str] = NOTHING, fe
         pytest.skip("go is not installed here")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PAYDOUBLE_")}
     own = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # has the command paydouble
         "GOTOOLCHAIN": "local",  # the installed one, or none
         "GOFLAGS": "-modcacherw -buildvcs=false",
         "GOMODCACHE": str(CACHE / "mod"),
@@ -165,7 +166,6 @@ def proxy(folder: Path) -> Mapping[str, str]:
         "GOPROXY": f"file://{folder / 'proxy'}",
         "GONOSUMDB": "*",
         "GOMODCACHE": str(folder / "mod"),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
 
 

@@ -16,9 +16,13 @@
 //
 // # The server
 //
-// It is found in this order: the option [WithServer], the environment variable PAYDOUBLE_URL (with
-// PAYDOUBLE_CONTROL_TOKEN if it wants one), the option [WithStarter], with which the module paydoublecontainer runs a
-// container, and the command paydouble on the PATH, which then runs until the test binary ends.
+// It is found in this order:
+//
+//   - the option [WithServer];
+//   - the environment variable PAYDOUBLE_URL, with PAYDOUBLE_CONTROL_TOKEN if the server wants one, and
+//     PAYDOUBLE_RECEIVER_HOST if it is in a container and reaches this machine by a name;
+//   - the option [WithStarter], with which the module paydoublecontainer runs a container;
+//   - the command paydouble on the PATH, which then runs until the test binary ends.
 //
 // # Time
 //

@@ -262,6 +262,51 @@ func TestASandboxEndsWithItsTest(t *testing.T) {
 	}
 }
 
+func TestATestMayDeleteItsSandboxItself(t *testing.T) {
+	t.Parallel()
+	if logged, failed := record(func(t testing.TB) { pd.New(t).Delete() }); failed || logged != "" {
+		t.Errorf("it logged %s", logged)
+	}
+}
+
+func TestAJournalHasTheBytesThatCame(t *testing.T) {
+	t.Parallel()
+	box := pd.New(t)
+	request, err := http.NewRequest("POST", box.BaseURL+"/pay-in/deposit-creation", strings.NewReader("\xff\x00{"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(box.BusinessKey, box.BusinessSecret)
+	request.Header.Set("X-Shop", "1")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+
+	if last := box.Requests.Last(); string(last.Body) != "\xff\x00{" || last.Headers.Get("x-shop") != "1" || last.Status != 400 {
+		t.Errorf("the journal has %+v", last)
+	}
+}
+
+func TestAListIsReadPageByPage(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{
+		"":    `{"items": [{"business_key": "one"}], "next_cursor": "a b"}`,
+		"a b": `{"items": [{"business_key": "two"}], "next_cursor": null}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, pages[r.URL.Query().Get("cursor")])
+	}))
+	t.Cleanup(server.Close)
+
+	requests := pd.Connect(t, pd.WithServer(pd.Address{URL: server.URL})).UnclaimedRequests()
+
+	if len(requests) != 2 || requests[1].BusinessKey != "two" {
+		t.Errorf("it has %+v", requests)
+	}
+}
+
 func TestAFailedTestLogsItsTimeline(t *testing.T) {
 	t.Parallel()
 	logged, failed := record(func(tb testing.TB) {
@@ -417,7 +462,11 @@ func TestAStarterIsAskedUnlessTheEnvironmentNamesAServer(t *testing.T) {
 	}
 
 	t.Setenv("PAYDOUBLE_URL", server.URL)
-	pd.New(t, pd.WithStarter(func(context.Context) (pd.Address, error) { return server, errors.New("asked") }))
+	t.Setenv("PAYDOUBLE_RECEIVER_HOST", "localhost")
+	box := pd.New(t, pd.WithStarter(func(context.Context) (pd.Address, error) { return server, errors.New("asked") }))
+	if receiver := box.Receive(); !strings.HasPrefix(receiver.URL, "http://localhost:") {
+		t.Errorf("its receiver is at %s", receiver.URL)
+	}
 }
 
 func TestARunIsExported(t *testing.T) {

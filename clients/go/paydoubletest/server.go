@@ -120,7 +120,11 @@ func locate(chosen *options) (Address, error) {
 		return *chosen.address, nil
 	}
 	if url := os.Getenv("PAYDOUBLE_URL"); url != "" {
-		return Address{URL: url, Token: os.Getenv("PAYDOUBLE_CONTROL_TOKEN")}, nil
+		return Address{
+			URL:          url,
+			Token:        os.Getenv("PAYDOUBLE_CONTROL_TOKEN"),
+			ReceiverHost: os.Getenv("PAYDOUBLE_RECEIVER_HOST"),
+		}, nil
 	}
 	if chosen.starter != nil {
 		address, err := chosen.starter(context.Background())
@@ -148,7 +152,7 @@ var local struct {
 
 // served starts the command, once for the test binary, and returns the server's URL.
 func served(command string) (string, error) {
-	local.once.Do(func() { local.url, local.err = serve(command) })
+	local.once.Do(func() { local.url, local.stdin, local.err = serve(command) })
 	return local.url, local.err
 }
 
@@ -159,8 +163,8 @@ const untilParentEnds = `"$@" & trap : INT TERM; exec >/dev/null 2>&1; cat; kill
 
 var bannerURL = regexp.MustCompile(`control API +(\S+)/_paydouble`)
 
-// serve starts the server on a free port and returns the URL that its banner shows.
-func serve(command string) (string, error) {
+// serve starts the server on a free port, and returns the URL that its banner shows and what ends it when it is closed.
+func serve(command string) (string, io.Closer, error) {
 	cmd := exec.Command("sh", "-c", untilParentEnds, "sh", command, "serve", "--host", "127.0.0.1", "--port", "0")
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "PAYDOUBLE_QUIET=") {
@@ -169,16 +173,15 @@ func serve(command string) (string, error) {
 	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	local.stdin = stdin
 	output, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("paydoubletest: %s does not start: %w", command, err)
+		return "", nil, fmt.Errorf("paydoubletest: %s does not start: %w", command, err)
 	}
 	found, said := make(chan string, 1), make(chan string, 1)
 	go func() {
@@ -192,13 +195,16 @@ func serve(command string) (string, error) {
 		}
 		said <- lines.String()
 		_, _ = io.Copy(io.Discard, output) // the live log
+		_ = cmd.Wait()
 	}()
 	select {
 	case url := <-found:
-		return url, nil
+		return url, stdin, nil
 	case text := <-said:
-		return "", fmt.Errorf("paydoubletest: %s serve ended at once: %s", command, text)
+		err = fmt.Errorf("paydoubletest: %s serve ended at once and said: %s", command, text)
 	case <-time.After(time.Minute):
-		return "", fmt.Errorf("paydoubletest: %s serve printed no address within a minute", command)
+		err = fmt.Errorf("paydoubletest: %s serve printed no address within a minute", command)
 	}
+	_ = stdin.Close()
+	return "", nil, err
 }

@@ -1,0 +1,55 @@
+package paydoubletest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheCommandEndsWhenItsPipeIsClosed(t *testing.T) {
+	t.Parallel()
+	command, err := exec.LookPath("paydouble")
+	if err != nil {
+		t.Skip("the command paydouble is not on the PATH")
+	}
+	url, stdin, err := serve(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if health := Connect(t, WithServer(Address{URL: url})).Health(); health.Status != "ok" {
+		t.Errorf("it is %+v", health)
+	}
+
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	for deadline := time.Now().Add(patience); ; {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			break
+		}
+		_ = connection.Close()
+		if time.Now().After(deadline) {
+			t.Fatalf("%s still listens", url)
+		}
+	}
+}
+
+func TestACommandThatEndsAtOnceIsReportedWithWhatItSaid(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "paydouble")
+	if err := os.WriteFile(command, []byte("#!/bin/sh\necho 'the port is taken' >&2\nexit 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	_, _, err := serve(command)
+
+	if err == nil || !strings.Contains(err.Error(), "the port is taken") {
+		t.Errorf("the error is %v", err)
+	}
+}
