@@ -343,3 +343,9 @@ async def test_a_server_with_leases_stops() -> None:
         await lasting(client)
         before = {task for task in asyncio.all_tasks() if not task.done()}
     assert [task for task in before if "_reap" in repr(task) and not task.done()] == []
+
+
+async def test_a_repeated_parameter_without_a_name_is_refused() -> None:
+    """Even this refusal has a member."""
+    async with serving() as (client, _):
+        assert (await client.control("GET", "/sandboxes?=1&=2")).error == (400, "invalid", "query")

@@ -340,10 +340,6 @@ class Host:
         """Return when a sandbox is deleted if nobody uses it from now on, in milliseconds of real time."""
         return self.leases.expires_at(sandbox)
 
-    def in_use(self, sandbox: Sandbox | None) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the lease of a sandbox does not run."""
-        return self.leases.in_use(sandbox)
-
     def change_tenancy(self, sandbox: Sandbox, tenancy: Tenancy) -> None:
         """Give a sandbox a lease, which begins now, and labels."""
         if self.options.store is not None:

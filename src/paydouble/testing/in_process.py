@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -182,10 +181,6 @@ class _Shell:
         self.forked = self._core.fork(spec, checkpoint_id)
         return self.forked.sandbox
 
-    def find(self, sandbox_id: str) -> Sandbox:
-        """Return the sandbox; `UnknownThing` for another id, or when it was deleted."""
-        return self.registry.get(sandbox_id)
-
     def tenancy(self, sandbox: Sandbox) -> Tenancy:  # noqa: ARG002 - see `act`
         """Return neither a lease nor labels: only a server deletes sandboxes and lists them."""
         from paydouble.sandbox.tenancy import Tenancy
@@ -194,10 +189,6 @@ class _Shell:
 
     def expires_at(self, sandbox: Sandbox) -> None:
         """Return no instant: there is no lease."""
-
-    def in_use(self, sandbox: Sandbox | None) -> AbstractContextManager[None]:  # noqa: ARG002 - see `act`
-        """Return a context in which nothing else happens: there is no lease to renew."""
-        return nullcontext()
 
     def change_tenancy(self, sandbox: Sandbox, tenancy: Tenancy) -> None:
         """Do nothing: a sandbox of this process ends with the object that holds it, and nothing lists it."""

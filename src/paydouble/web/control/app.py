@@ -115,7 +115,7 @@ class Control:
             raise ControlError(400, "invalid", problem)
         given = request.headers.get("Content-Type", "application/json")
         content_type = given.partition(";")[0].strip().lower()
-        answer = await answer_call(
+        answer = await answer_here(
             self._host,
             (route, params),
             query=query,
@@ -137,6 +137,19 @@ class Control:
         return reply(404, ControlError(404, "not_found", text).document())
 
 
+async def answer_here(host: Host, found: tuple[ControlRoute, dict[str, str]], **call: Any) -> Answer:  # noqa: ANN401
+    """Return the answer to a call about a sandbox of a server, as `answer_call`; its lease does not run meanwhile."""
+    try:
+        named = found[1].get("s")
+        box = host.find(named) if named is not None else None
+    except ReapedSandbox as error:
+        raise ControlError(410, "reaped", str(error)) from None
+    except UnknownThing as error:
+        raise ControlError(404, "not_found", str(error)) from None
+    with host.leases.in_use(box):
+        return await answer_call(host, found, **call)
+
+
 async def answer_call(  # noqa: PLR0913 - what a call is made of
     host: Host,
     found: tuple[ControlRoute, dict[str, str]],
@@ -155,15 +168,10 @@ async def answer_call(  # noqa: PLR0913 - what a call is made of
     route, params = found
     queries = _queries(route, query)
     try:
-        named = host.find(params["s"]) if "s" in params else None
+        named = host.registry.get(params["s"]) if "s" in params else None
         call = ControlCall(host, params, queries, _payload(route, content_type, body), request, reached, named)
         answer = route.handler(call)
-        if not inspect.isawaitable(answer):
-            return answer
-        with host.in_use(named):
-            return await answer
-    except ReapedSandbox as error:
-        raise ControlError(410, "reaped", str(error)) from None
+        return await answer if inspect.isawaitable(answer) else answer
     except TooManySandboxes as error:
         raise ControlError(429, "too_many_sandboxes", str(error)) from None
     except UnknownThing as error:
@@ -199,7 +207,8 @@ def _queries(route: ControlRoute, query: str) -> dict[str, str]:
     queries = parse_query(query)
     twice = next((name for name, count in Counter(query_names(query)).items() if count > 1), None)
     if twice is not None:
-        raise ControlError(400, "invalid", f"{twice[:64]}: this query parameter is given more than once.", twice[:64])
+        name = twice[:64] or "query"
+        raise ControlError(400, "invalid", f"{name}: this query parameter is given more than once.", name)
     unknown = next((name for name in queries if name not in route.queries), None)
     if unknown is not None:
         known = f"; there are: {', '.join(route.queries)}" if route.queries else ""

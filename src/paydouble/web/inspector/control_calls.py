@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from paydouble.web.control.app import answer_call, find
+from paydouble.web.control.app import answer_here, find
 
 if TYPE_CHECKING:
     from paydouble.core.documents import Document
@@ -20,5 +20,5 @@ async def perform(visit: Visit, method: str, *segments: str, body: Mapping[str, 
     """
     found = find(method, "".join(f"/{quote(each, safe='', errors='replace')}" for each in segments))
     given = body if isinstance(body, bytes) else dict(body)
-    answer = await answer_call(visit.host, found, query="", body=given, reached=visit.reached, request=visit.request)
+    answer = await answer_here(visit.host, found, query="", body=given, reached=visit.reached, request=visit.request)
     return cast("Document", answer)  # only streams have another answer, and they are GET
