@@ -415,7 +415,7 @@ var mapped = map[string]func(*testing.T, target){
 	"sandbox.read":       func(_ *testing.T, c target) { c.box.Read() },
 	"sandbox.change":     func(_ *testing.T, c target) { c.box.Change(c.given.options()...) },
 	"sandbox.checkpoint": func(_ *testing.T, c target) { c.box.Checkpoint() },
-	"sandbox.fork":       func(_ *testing.T, c target) { c.box.Fork(c.given.options()...) },
+	"sandbox.fork":       func(t *testing.T, c target) { c.box.Fork(t, c.given.options()...) },
 	"sandbox.delete":     func(_ *testing.T, c target) { c.box.Delete() },
 	"sandbox.export": func(t *testing.T, c target) {
 		c.box.ExportFile(filepath.Join(t.TempDir(), c.given.text("path")))

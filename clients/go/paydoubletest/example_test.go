@@ -80,7 +80,7 @@ func ExampleSandbox_Fork() {
 	world := paydoubletest.New(t)
 	_, _ = pay(world, "order-17", "5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d") // what all tests need, once
 
-	fork := world.Fork()
+	fork := world.Fork(t)
 	fork.Advance(time.Hour)
 
 	fmt.Println(world.PayIns.List()[0].Status, fork.PayIns.List()[0].Status)

@@ -1,6 +1,7 @@
 package paydoubletest
 
 import (
+	"maps"
 	"net/url"
 	"time"
 )
@@ -126,7 +127,7 @@ func (e expected) expect(question Document) { question[e.member] = e.value }
 // Count expects exactly so many matches.
 func Count(n int) Expectation { return expected{"count", n} }
 
-// AtLeast expects so many matches or more. Without a number, at least one is expected.
+// AtLeast expects so many matches or more. Without any of Count, AtLeast and AtMost, at least one is expected.
 func AtLeast(n int) Expectation { return expected{"at_least", n} }
 
 // AtMost expects so many matches or fewer.
@@ -146,7 +147,7 @@ type Step []Expectation
 func Sequence(steps ...Step) Expectation {
 	matches := make([]Document, len(steps))
 	for i, step := range steps {
-		matches[i] = within(question(step), "match")
+		matches[i] = conditions(step)
 	}
 	return expected{"sequence", matches}
 }
@@ -163,10 +164,20 @@ func question(expectations []Expectation) Document {
 	return members
 }
 
+// conditions returns what must match. What is no condition, such as a count, is kept too: the server refuses it and
+// names it.
+func conditions(matches []Expectation) Document {
+	members := question(matches)
+	found := within(members, "match")
+	delete(members, "match")
+	maps.Copy(found, members)
+	return found
+}
+
 // query returns matches as the parameters of a list; some have another name there.
 func query(matches []Expectation, names map[string]string) url.Values {
 	values := url.Values{}
-	for member, value := range within(question(matches), "match") {
+	for member, value := range conditions(matches) {
 		if name, ok := names[member]; ok {
 			member = name
 		}

@@ -258,15 +258,9 @@ func (b *Sandbox) Checkpoint() string {
 	return ask[struct{ ID string }](b.control, "POST", b.path+"/checkpoint", Document{}).ID
 }
 
-// Fork makes a sandbox for the same test that goes on from where this one is now: with the same data, clock and pending
-// work, and with its own id and credentials.
-func (b *Sandbox) Fork(opts ...Option) *Sandbox {
-	b.t.Helper()
-	return b.ForkFor(b.t, opts...)
-}
-
-// ForkFor is [Sandbox.Fork] for another test, such as a subtest: the fork is deleted when that test ends.
-func (b *Sandbox) ForkFor(t testing.TB, opts ...Option) *Sandbox {
+// Fork makes a sandbox for t, such as a subtest, that goes on from where this one is now: with the same data, clock and
+// pending work, and with its own id and credentials. It is deleted when t ends.
+func (b *Sandbox) Fork(t testing.TB, opts ...Option) *Sandbox {
 	t.Helper()
 	other := &control{t: t, address: b.address}
 	fork := newSandbox(other, ask[State](other, "POST", b.path+"/fork", newOptions(opts).members))

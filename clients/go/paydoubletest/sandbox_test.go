@@ -214,7 +214,7 @@ func TestAForkGoesOnByItself(t *testing.T) {
 	var ids []string
 	for range 2 {
 		t.Run("fork", func(t *testing.T) {
-			fork := box.ForkFor(t, pd.FromCheckpoint(checkpoint))
+			fork := box.Fork(t, pd.FromCheckpoint(checkpoint))
 			ids = append(ids, fork.ID)
 			fork.Requests.Verify(t, pd.Count(1))
 		})
@@ -365,6 +365,17 @@ func TestAWaitEndsATestThatWaitsInVain(t *testing.T) {
 	})
 
 	if !failed || strings.Contains(logged, "it went on") || !strings.Contains(logged, "found 0 within 50ms") {
+		t.Errorf("it logged %s", logged)
+	}
+}
+
+func TestACountInASequenceIsRefused(t *testing.T) {
+	t.Parallel()
+	logged, _ := record(func(t testing.TB) {
+		pd.New(t).Requests.Verify(t, pd.Sequence(pd.Step{pd.Operation("deposit-creation"), pd.Count(2)}))
+	})
+
+	if !strings.Contains(logged, "sequence.0.count") {
 		t.Errorf("it logged %s", logged)
 	}
 }
