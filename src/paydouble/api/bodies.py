@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paydouble.api.values import CONTENT_TYPE
 from paydouble.config import Settings
 from paydouble.core import json_text
 
@@ -33,7 +34,7 @@ def parse(request: Request, settings: Settings) -> Body:
         return Body(problem=f"The body is larger than {settings.body_limit} bytes.")
     if not request.body:
         return EMPTY  # for operations without members; many clients then send some other Content-Type
-    content_type = request.headers.get("Content-Type", "")
+    content_type = request.headers.get(CONTENT_TYPE, "")
     if content_type != "application/json" and content_type.partition(";")[0].strip().lower() != "application/json":
         problem = f"The Content-Type is {content_type[:64]!r}; it must be application/json."
         return Body(problem=problem, incomparable=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from paydouble.api import envelopes
 from paydouble.api.execution import Execution
-from paydouble.api.values import Reply
+from paydouble.api.values import IDEMPOTENCY_KEY, Reply
 from paydouble.config import RateLimit
 from paydouble.core import json_text
 from paydouble.core.errors import ApiError, UsageError
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from paydouble.faults.names import OperationName
 
 _DOMAIN: Final = SCENARIO_DOMAIN.encode()
-# JSON can spell the domain with escapes, too.
-_ESCAPE: Final = b"\\u"
+# JSON can spell the domain with escapes, too. One byte of a bytes object is a number, and is found at once.
+_BACKSLASH: Final = ord("\\")
 
 
 class RequestContext:
@@ -133,7 +133,7 @@ _MEMBERS: Final[Mapping[str, Callable[[RequestContext], str | None]]] = MappingP
         "operation": lambda context: context.call.operation.name,
         "method": lambda context: context.call.operation.method,  # of HEAD too, which is a GET
         "path": lambda context: context.call.request.target.partition("?")[0],
-        "idempotency_key": lambda context: context.call.request.headers.get("Idempotency-Key", "").lower() or None,
+        "idempotency_key": lambda context: context.call.request.headers.get(IDEMPOTENCY_KEY, "").lower() or None,
         "object_id": RequestContext.object_id,
         "external_identifier": RequestContext.external_identifier,
         "scenario": RequestContext.scenario,
@@ -155,7 +155,7 @@ def _listed(call: Execution) -> list[Resource]:
 
 def known_claim(call: Execution) -> Claim | None:
     """Return the claim of a request's key, if there is one; the form of the key is not checked."""
-    key = call.request.headers.get("Idempotency-Key", "").lower()
+    key = call.request.headers.get(IDEMPOTENCY_KEY, "").lower()
     return call.sandbox.keys.look_up(key, call.sandbox.now, call.sandbox.settings.idempotency_validity)
 
 
@@ -170,7 +170,7 @@ def prepare(call: Execution) -> None:
     except UsageError:
         return  # the operation refuses it
     body = call.request.body
-    if not selection.needs_preparation and _DOMAIN not in body and _ESCAPE not in body:
+    if not selection.needs_preparation and _DOMAIN not in body and _BACKSLASH not in body:
         call.scenario = selection.scenario
         return
     deposit = call.body().parsed
@@ -246,7 +246,7 @@ def _envelope(call: Execution, answer: Answer) -> bytes:
     if answer.code == "IDEMPOTENCY_CONFLICT" and details is None:
         known = known_claim(call)
         original = known.request_id if known is not None else sandbox.ids.derive("req", call.entry.id, 0)
-        details = {"original_request_id": original, "key": call.request.headers.get("Idempotency-Key", "")}
+        details = {"original_request_id": original, "key": call.request.headers.get(IDEMPOTENCY_KEY, "")}
     code = answer.code if answer.code in envelopes.SNAKE_CODES else "INTERNAL_ERROR"
     error = ApiError(code, answer.message, edge=answer.status in {401, 403, 429} or answer.status >= 500)  # noqa: PLR2004
     envelope = answer.envelope or envelopes.choose(settings.envelope, error, sandbox.errors)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict, CIMultiDictProxy, istr
 from yarl import URL
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 # As aiohttp reads the bytes of headers.
 _CODING: Final = ("utf-8", "surrogateescape")
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
+# The headers that every request is asked for. A plain text is put into lower case for each look-up, an `istr` once.
+AUTHORIZATION: Final = istr("Authorization")
+CONTENT_TYPE: Final = istr("Content-Type")
+IDEMPOTENCY_KEY: Final = istr("Idempotency-Key")
 
 
 @dataclass(slots=True)

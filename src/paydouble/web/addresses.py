@@ -16,6 +16,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from aiohttp.hdrs import HOST
+
 from paydouble.guards.credentials import address_allowed
 
 CONTROL_PREFIX: Final = "/_paydouble"
@@ -123,7 +125,7 @@ class Addresses:
         return found
 
     def _said(self, headers: Mapping[str, str], remote: str | None) -> tuple[str, str]:
-        host = headers.get("Host", "")
+        host = headers.get(HOST, "")
         if not self._trusted or remote is None or not address_allowed(remote, self._trusted):
             return "http", host
         # Each proxy on the way adds a value; the last one is from the trusted proxy.
