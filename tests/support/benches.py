@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from paydouble.config import load_settings
@@ -65,7 +66,7 @@ def deposit(sandbox: Sandbox, amount: int = 4990, currency: str = "EUR", **membe
     """Create a pay-in that expires after a day unless the members say otherwise."""
     name = members.pop("scenario", None) or sandbox.active_scenario or sandbox.settings.scenario
     wanted = {
-        **dict.fromkeys(Order._fields),
+        **dict.fromkeys(each.name for each in fields(Order)),
         "external_identifier": "order-1",
         "amount": amount,
         "currency": currency,

@@ -140,7 +140,15 @@ class Ledger:
             now,
             now + order.expires_in_ms,
             checkout_base,
-            *order[1:],
+            order.external_identifier,
+            order.amount,
+            order.currency,
+            order.digits,
+            order.payment_method,
+            order.customer,
+            order.return_url,
+            order.notification_url,
+            order.metadata,
         )
         pay_in.scenario = scenario
         return pay_in, self._open(pay_in, now)

@@ -45,11 +45,11 @@ class Customer(NamedTuple):
     email: str
 
 
-class Order(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Order:
     """What a merchant asks for with a deposit; the amount in minor units.
 
-    After the first member come those that the pay-in keeps, in the order of its own fields. None has a default, so the
-    type checker reports code that forgets one.
+    No member has a default, so the type checker reports code that forgets one.
     """
 
     expires_in_ms: int

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import orjson
 import pytest
-from benches import DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid, script
+from benches import CARD, CUSTOMER, DAY, MINUTE, SECOND, START, advance, bench, bodies, deposit, paid, script
 
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.payments.resources import Dispute, Failure, Order, PayIn, Payout, Refund, Transaction
@@ -39,11 +39,25 @@ def test_a_resource_is_found_by_its_id_and_kind() -> None:
 
 
 def test_a_pay_in_keeps_the_members_of_its_order() -> None:
-    """They are passed on by position, so a pay-in has them in the same order."""
-    names = [each.name for each in fields(PayIn)]
-    first = names.index("external_identifier")
+    """Each member but the time to pay, which becomes an instant, is a member of the pay-in with the same name."""
+    order = Order(
+        expires_in_ms=DAY,
+        external_identifier="order-1",
+        amount=4990,
+        currency="EUR",
+        digits=2,
+        payment_method=CARD,
+        customer=CUSTOMER,
+        return_url="https://shop.test/return",
+        notification_url="https://shop.test/hook",
+        metadata={"cart": "c-1"},
+    )
+    box = bench()
+    pay_in, _ = box.ledger.create_pay_in(box.now, order, checkout_base="")
+    names = {each.name for each in fields(Order)} - {"expires_in_ms"}
 
-    assert names[first : names.index("status")] == list(Order._fields[1:])
+    assert {name: getattr(pay_in, name) for name in names} == {name: getattr(order, name) for name in names}
+    assert pay_in.expires_at == box.now + DAY
 
 
 def test_lists_come_newest_first_from_any_place() -> None:
