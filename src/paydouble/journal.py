@@ -96,6 +96,16 @@ class RequestEntry:
     """The request id of the answer."""
     answer_headers: tuple[tuple[str, str], ...] = ()
     """The other headers of the answer."""
+    # What only the recording of the sandbox needs (`sandbox/recording.py`).
+    remote: str | None = None
+    """The address of the client."""
+    body_error: str | None = None
+    """Why its body could not be read, when it could not."""
+    whole_body: bytes | None = None
+    """Its body, if `body` is only the beginning."""
+    checkout: str | None = None
+    """The base URL of the payers' pages as its client reaches them, when it was answered with one that is not the
+    sandbox's."""
 
     @property
     def external_identifier(self) -> str | None:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from paydouble.api.operations import Operation
     from paydouble.guards.idempotency import Claim
     from paydouble.journal import RequestEntry
-    from paydouble.sandbox.recording import Came
     from paydouble.webhooks.deliveries import Delivery
 
 
@@ -25,8 +24,6 @@ class Execution(Call):
 
     operation: Operation = field(kw_only=True)
     entry: RequestEntry = field(kw_only=True)
-    came: Came = field(kw_only=True)
-    """Its entry in the recording of the sandbox."""
     wall_ms: int = field(kw_only=True)
     """The machine's time when it arrived, or when it was continued; 0 without a wall clock."""
     extra_headers: tuple[tuple[str, str], ...] = ()

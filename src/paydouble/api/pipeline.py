@@ -47,7 +47,7 @@ from paydouble.api.execution import Delayed, Execution, Joined, Step
 from paydouble.api.operations import PREFIX, Operation
 from paydouble.api.routes import Routes
 from paydouble.api.schemas import PayInView
-from paydouble.api.values import Reply, Request
+from paydouble.api.values import AUTHORIZATION, IDEMPOTENCY_KEY, Reply, Request
 from paydouble.config import Settings, explain
 from paydouble.core.errors import ApiError, IllegalTransition
 from paydouble.core.ids import Ids
@@ -68,7 +68,7 @@ from paydouble.journal import (
 )
 from paydouble.payments.resources import Document
 from paydouble.sandbox import Registry, Sandbox
-from paydouble.sandbox.recording import Answered, Came, Continued
+from paydouble.sandbox.recording import Answered, Continued
 from paydouble.sandbox.trimming import size_of_request
 
 # Characters that are kept of a business key that no sandbox has.
@@ -117,7 +117,7 @@ class Pipeline:
         # HEAD is answered like GET; the shell leaves the body out.
         method = "GET" if request.method == "HEAD" else request.method
         found = self._routes.match(method, path)
-        sandbox, authentic = self._registry.find(request.headers.get("Authorization"))
+        sandbox, authentic = self._registry.find(request.headers.get(AUTHORIZATION))
         if found is None:
             message = f"There is no {method[:16]} {path[:128]}."
             return self._refuse_at_edge(
@@ -140,9 +140,8 @@ class Pipeline:
         entry.sequence = sandbox.journal.next()
         entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
-        came = _came(request, entry)
-        sandbox.recording.add(came)
-        call = Execution(request, sandbox, params, operation=operation, entry=entry, came=came, wall_ms=entry.arrived)
+        _record(request, entry, sandbox)
+        call = Execution(request, sandbox, params, operation=operation, entry=entry, wall_ms=entry.arrived)
         try:
             if operation.name == "deposit-creation":
                 faulted.prepare(call)
@@ -154,7 +153,7 @@ class Pipeline:
                 self._admit(call, now)
             if operation.method == "GET":
                 return self._execute_after(call, 0)
-            entry.key = idempotency.parse_key(request.headers.getall("Idempotency-Key", ()))
+            entry.key = idempotency.parse_key(request.headers.getall(IDEMPOTENCY_KEY, ()))
             return self._deduplicate(call)
         except ApiError as error:
             if entry.key is None and operation.method == "POST":
@@ -227,7 +226,7 @@ class Pipeline:
         """Write the URLs of the payers' pages as this client reaches them; another client may have made the pay-in."""
         if call.operation.answer is PayInView and self._checkout_for is not None:
             base = self._checkout_for(call.request)
-            call.came.checkout = base if base != call.sandbox.checkout_base else None
+            call.entry.checkout = base if base != call.sandbox.checkout_base else None
             for shown in document["items"] if call.operation.listed else (document,):
                 shown["payment_url"] = base + shown["id"]
 
@@ -277,14 +276,15 @@ class Pipeline:
         entry.order = named_in(body.parsed)
         # A joined request gets the answer that it waited for, even if the key has expired since.
         known = joined if joined is not None and joined.status else None
-        known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, settings.idempotency_validity)
+        validity = settings.idempotency_validity
+        known = known or sandbox.keys.look_up(entry.key or "", sandbox.now, validity)
         if known is not None:
             return self._answer_known(call, known, claim, joined=joined is not None)
         if body.problem:
             raise ApiError("INVALID_INPUT", body.problem)
         entry.verdict = "new"
         call.payload = self._validate(call.operation, body.parsed, settings)
-        sandbox.keys.claim(claim, settings.idempotency_validity)
+        sandbox.keys.claim(claim, validity)
         call.claim = claim
         return self._execute_after(call, settings.processing_time)
 
@@ -330,7 +330,7 @@ class Pipeline:
     def _answer_instead(self, call: Execution, plan: Plan) -> Reply:
         # Nothing was claimed or carried out, whatever status the fault answers with.
         if plan.store_answer:
-            call.entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
+            call.entry.key = idempotency.parse_key(call.request.headers.getall(IDEMPOTENCY_KEY, ()))
         reply = faulted.before_commit(call, plan, self._wall_of(call))
         if plan.store_answer:
             keys = call.sandbox.keys
@@ -371,7 +371,7 @@ class Pipeline:
         return self._journal(call, reply, executed=executed)
 
     def _journal(self, call: Execution, reply: Reply, *, executed: bool = False) -> Reply:
-        entry, wire = call.entry, reply.wire
+        entry, sandbox, wire = call.entry, call.sandbox, reply.wire
         if wire is None or executed or wire.sends_head:
             entry.status, entry.response_body = reply.status, reply.body
             entry.answer_type, entry.answer_id, entry.answer_headers = (
@@ -383,13 +383,13 @@ class Pipeline:
             entry.response_body = wire.data  # nothing was carried out, and no answer is sent
         entry.object_id = call.made or call.params.get("id")
         if entry.object_id and entry.order is None:
-            resource = call.sandbox.ledger.find(entry.object_id)
+            resource = sandbox.ledger.find(entry.object_id)
             entry.order = getattr(resource, "external_identifier", None)
-        if entry.faults or call.sandbox.awaited:
-            call.sandbox.note_answer(entry)
-        call.sandbox.recording.add(Answered(entry, reply.delay_ms, wire))
-        call.sandbox.feed.add(entry)
-        call.sandbox.trimmer.keep(size_of_request(entry))
+        if entry.faults or sandbox.awaited:
+            sandbox.note_answer(entry)
+        sandbox.recording.add(Answered(entry, reply.delay_ms, wire))
+        sandbox.feed.add(entry)
+        sandbox.trimmer.keep(size_of_request(entry))
         return reply
 
     def _refuse_at_edge(self, request: Request | None, sandbox: Sandbox | None, error: ApiError) -> Reply:
@@ -416,7 +416,7 @@ class Pipeline:
         entry.sequence = sandbox.journal.next()
         entry.arrived = self._arrival()
         sandbox.journal.requests.add(entry)
-        sandbox.recording.add(_came(request, entry))
+        _record(request, entry, sandbox)
         settings = sandbox.settings
         envelope = envelopes.choose(settings.envelope, error, sandbox.errors)
         sandbox.errors += 1
@@ -432,15 +432,18 @@ class Pipeline:
         return reply
 
 
-def _came(request: Request, entry: RequestEntry) -> Came:
-    """Return the record of a request for the recording of its sandbox."""
-    whole = None if len(entry.body) == len(request.body) else request.body
-    return Came(entry, request.remote, request.body_error, whole)
+def _record(request: Request, entry: RequestEntry, sandbox: Sandbox) -> None:
+    """Add a request to the recording of its sandbox."""
+    entry.remote = request.remote
+    entry.body_error = request.body_error
+    if len(entry.body) != len(request.body):
+        entry.whole_body = request.body
+    sandbox.recording.add(entry)
 
 
 def _unclaimed(request: Request, reply: Reply) -> UnclaimedEntry:
     """Return the journal's entry for a request that belongs to no sandbox."""
-    credentials = parse_basic(request.headers.get("Authorization", ""))
+    credentials = parse_basic(request.headers.get(AUTHORIZATION, ""))
     return UnclaimedEntry(
         reply.request_id,
         0,
@@ -463,7 +466,7 @@ def _credentials_error(request: Request, sandbox: Sandbox | None) -> ApiError:
     """Return why a request without the right credentials is refused; `sandbox` is the one that has its key."""
     if sandbox is not None and (error := _address_error(request, sandbox)) is not None:
         return error
-    if "Authorization" not in request.headers:
+    if AUTHORIZATION not in request.headers:
         return ApiError("UNAUTHORIZED", "The Authorization header is missing; send HTTP Basic with the business key.")
     return ApiError("UNAUTHORIZED", "The business key or the business secret is wrong.")
 
@@ -483,7 +486,7 @@ def _note_unread(call: Execution) -> None:
     """
     entry = call.entry
     with suppress(ApiError):
-        entry.key = idempotency.parse_key(call.request.headers.getall("Idempotency-Key", ()))
+        entry.key = idempotency.parse_key(call.request.headers.getall(IDEMPOTENCY_KEY, ()))
     entry.unread = True
 
 
@@ -496,7 +499,7 @@ def _claim(call: Execution, body: Body) -> Claim:
 
 def _sent_key(call: Execution) -> str:
     """Return the key as the client sent it; the journal has it in lower case."""
-    return call.request.headers["Idempotency-Key"]
+    return call.request.headers[IDEMPOTENCY_KEY]
 
 
 def _challenge(error: ApiError) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,7 @@ from paydouble.api.schemas import DepositRequest
 from paydouble.config import load_settings
 from paydouble.core.documents import Document
 from paydouble.faults.model import ApiFault, WebhookFault, document, parse_fault
+from paydouble.journal import RequestEntry
 from paydouble.payments.events import Event
 from paydouble.payments.resources import Dispute, Failure, PayIn, Payout, Refund, Resource
 from paydouble.runfile.headers import standing
@@ -32,7 +33,7 @@ from paydouble.runfile.lines import (
     write_pairs,
     write_text,
 )
-from paydouble.sandbox.recording import Answered, Came, Continued, Did, Entry, Remark, Settled, Taken, Ticked
+from paydouble.sandbox.recording import Answered, Continued, Did, Entry, Remark, Settled, Taken, Ticked
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import PayerAction
 from paydouble.scenarios.reading import parse_text
@@ -89,8 +90,7 @@ def _note(remark: Remark) -> Line:
     return {"note": remark.text}
 
 
-def _request(came: Came) -> Line:
-    entry = came.entry
+def _request(entry: RequestEntry) -> Line:
     return without_nothing(
         {
             "do": "request",
@@ -100,10 +100,10 @@ def _request(came: Came) -> Line:
             "method": entry.method,
             "target": write_text(entry.target),
             "headers": write_block(entry.headers),
-            "body": write_bytes(entry.body if came.body is None else came.body),
-            "body_error": came.body_error,
-            "remote": came.remote,
-            "checkout": came.checkout,
+            "body": write_bytes(entry.body if entry.whole_body is None else entry.whole_body),
+            "body_error": entry.body_error,
+            "remote": entry.remote,
+            "checkout": entry.checkout,
         }
     )
 
@@ -164,7 +164,7 @@ def _outcome(settled: Settled) -> Line:
 
 
 _WRITERS: Final[Mapping[type[Entry], Callable[[Any], Line]]] = {
-    Came: _request,
+    RequestEntry: _request,
     Continued: _continued,
     Answered: _answer,
     Event: _event,

@@ -29,13 +29,14 @@ from typing import Final, NamedTuple
 
 from paydouble.core.clock import ClockMode
 from paydouble.core.errors import PaydoubleError, UsageError
+from paydouble.journal import RequestEntry
 from paydouble.payments.events import Event
 from paydouble.runfile.commands import write
 from paydouble.runfile.headers import header_of
 from paydouble.runfile.lines import Line, RunFileError, dump, load
 from paydouble.runfile.player import Player
 from paydouble.sandbox import Sandbox
-from paydouble.sandbox.recording import Answered, Beginning, Came, Entry, Remark
+from paydouble.sandbox.recording import Answered, Beginning, Entry, Remark
 from paydouble.sandbox.tenancy import NO_TENANCY, Tenancy
 
 VERSION: Final = 2
@@ -289,7 +290,7 @@ class Store:
 class _Follower:
     """Stores the commands of one sandbox as they are recorded."""
 
-    __slots__ = ("_beginning", "_came", "_early", "_rows", "_store", "box", "number")
+    __slots__ = ("_beginning", "_early", "_request", "_rows", "_store", "box", "number")
 
     def __init__(self, store: Store, box: Sandbox, number: int, rows: int) -> None:
         self._store = store
@@ -297,9 +298,9 @@ class _Follower:
         self.number = number
         self._rows = rows
         self._beginning: Beginning = box.recording.beginning
-        self._came: Came | None = None
+        self._request: RequestEntry | None = None
         """The request that is being answered; it has no row yet."""
-        self._early: dict[str, tuple[int, Came]] = {}
+        self._early: dict[str, tuple[int, RequestEntry]] = {}
         """By request id: requests with a row and without an answer."""
 
     def add(self, entry: Entry) -> None:
@@ -315,23 +316,23 @@ class _Follower:
             self._rows = 0
             self._early.clear()
         self.flush()
-        if isinstance(entry, Came):
-            self._came = entry
+        if isinstance(entry, RequestEntry):
+            self._request = entry
         else:
             self._insert(entry)
 
     def flush(self) -> None:
         """Write the request that has no row yet, since it has to wait."""
-        came = self._came
-        if came is not None:
-            self._came = None
-            self._early[came.entry.id] = (self._insert(came), came)
+        request = self._request
+        if request is not None:
+            self._request = None
+            self._early[request.id] = (self._insert(request), request)
 
     def _answered(self, answered: Answered) -> None:
-        came = self._came
-        if came is not None and came.entry is answered.entry:
-            self._came = None
-            self._insert(came)
+        request = self._request
+        if request is not None and request is answered.entry:
+            self._request = None
+            self._insert(request)
             return
         row, waited = self._early.pop(answered.entry.id, (0, None))
         if waited is not None and waited.checkout is not None:

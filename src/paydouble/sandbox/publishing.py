@@ -107,6 +107,7 @@ class Publisher:
         )
         created_at, livemode = (now, settings.livemode) if plan is None else self._as_planned(plan, resource, now)
         event_id = self.ids.make("evt")
+        request_id = cause.id if cause else None
         body = events.freeze(
             event_id=event_id,
             kind=kind,
@@ -114,11 +115,10 @@ class Publisher:
             created_at=self.ledger.stamp(created_at),
             resource=document,
             previous=previous,
-            request_id=cause.id if cause else None,
+            request_id=request_id,
             omit_request_id=settings.event_request_id == "omit",
             livemode=livemode,
         )
-        request_id = cause.id if cause else None
         event = events.Event(event_id, kind, resource.id, created_at, request_id, body, self.journal.next())
         self.journal.events.add(event)
         self._recording.add(event)

@@ -14,9 +14,10 @@ no entries of their own: each fires at its own due instant, whichever later inst
 fired relative to the commands matters where no command fires them, therefore `Ticked`.
 
 Entries refer to the records of the journals instead of copying them, so one costs less than a microsecond and little
-memory. When the journals begin to evict, the beginning of the run is gone, and the recording is `lost` until a reset of
-the whole sandbox begins another. Entries must not refer to the sandbox: a deleted one is freed at once, without a
-garbage collection.
+memory. The entry of a request is its record in the journal; the `checkout` of that is known when it has been answered.
+When the journals begin to evict, the beginning of the run is gone, and the recording is `lost` until a reset of the
+whole sandbox begins another. Entries must not refer to the sandbox: a deleted one is freed at once, without a garbage
+collection.
 
 `paydouble.runfile` writes recordings to files and repeats them.
 """
@@ -27,13 +28,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from paydouble.journal import RequestEntry
 from paydouble.payments.events import Event
 
 if TYPE_CHECKING:
     from paydouble.config import Settings
     from paydouble.core.clock import ClockMode
     from paydouble.faults.wire import Wire
-    from paydouble.journal import Journal, RequestEntry
+    from paydouble.journal import Journal
     from paydouble.sandbox.identity import Identity
     from paydouble.webhooks.deliveries import Attempt, Delivery, Outbox, Outcome
 
@@ -57,19 +59,6 @@ class Beginning(NamedTuple):
     """How many faults there have been."""
 
 
-@dataclass(slots=True, eq=False)
-class Came:
-    """A request. `checkout` is known when it has been answered."""
-
-    entry: RequestEntry
-    remote: str | None
-    body_error: str | None
-    body: bytes | None = None
-    """The body, if the journal does not have all of it."""
-    checkout: str | None = None
-    """The base URL of the payers' pages as its client reaches them, where that is not the sandbox's."""
-
-
 class Continued(NamedTuple):
     """A request that had to wait was executed, or went on since the one that it had joined was done (`joined`)."""
 
@@ -79,7 +68,8 @@ class Continued(NamedTuple):
     joined: bool
 
 
-class Answered(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Answered:
     """The answer to a request."""
 
     entry: RequestEntry
@@ -126,7 +116,7 @@ class Remark(NamedTuple):
     text: str
 
 
-Entry = Came | Continued | Answered | Taken | Settled | Ticked | Did | Remark | Event
+Entry = RequestEntry | Continued | Answered | Taken | Settled | Ticked | Did | Remark | Event
 
 
 class Recording:
