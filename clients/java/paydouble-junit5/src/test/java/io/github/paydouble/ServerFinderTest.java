@@ -1,0 +1,100 @@
+package io.github.paydouble;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.github.paydouble.junit5.PaydoubleTest;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** Finds a server in the documented order. */
+class ServerFinderTest {
+  private static final Map<String, String> NOTHING = Map.of();
+
+  @PaydoubleTest
+  void theAddressInTheEnvironmentIsFirst(Paydouble server) {
+    Map<String, String> environment = Map.of("PAYDOUBLE_URL", server.url().toString());
+
+    Paydouble found = ServerFinder.find(environment, List.of(ServerFinderTest::none), "none");
+
+    assertEquals("ok", found.health().status());
+    found.close();
+    assertEquals("ok", server.health().status());
+  }
+
+  @Test
+  void anAddressWithoutAServerIsAnError() {
+    Map<String, String> environment = Map.of("PAYDOUBLE_URL", "http://127.0.0.1:1");
+
+    assertThrows(
+        ServerGoneException.class, () -> ServerFinder.find(environment, List.of(), "paydouble"));
+  }
+
+  @PaydoubleTest
+  void aContainerIsSecond(Paydouble server) {
+    assertSame(server, ServerFinder.find(NOTHING, List.of(() -> server), "none"));
+  }
+
+  @Test
+  void aCommandIsThird() {
+    Pattern separator = Pattern.compile(Pattern.quote(File.pathSeparator));
+    assumeTrue(
+        separator
+            .splitAsStream(System.getenv("PATH"))
+            .anyMatch(folder -> Files.isExecutable(Path.of(folder, "paydouble"))),
+        "the command paydouble is not on the PATH");
+
+    try (Paydouble found =
+        ServerFinder.find(NOTHING, List.of(ServerFinderTest::none), "paydouble")) {
+      assertEquals("ok", found.health().status());
+    }
+  }
+
+  @Test
+  void withoutAServerTheErrorSaysWhatToDo() {
+    PaydoubleException error =
+        assertThrows(
+            PaydoubleException.class,
+            () -> ServerFinder.find(NOTHING, List.of(), "no-such-command"));
+
+    assertEquals(
+        """
+        no paydouble server is found. Do one of these:
+          PAYDOUBLE_URL is not set: start a server with `paydouble serve`, and set it to its \
+        address, such as http://127.0.0.1:8080
+          no container: add io.github.paydouble:paydouble-testcontainers to the tests, and have Docker run
+          no process: `no-such-command` is not on the PATH: install it, for instance with `pipx \
+        install paydouble`""",
+        error.getMessage());
+  }
+
+  @Test
+  void aContainerThatDoesNotStartSaysWhy() {
+    PaydoubleException error =
+        assertThrows(
+            PaydoubleException.class,
+            () -> ServerFinder.find(NOTHING, List.of(ServerFinderTest::none), "no-such-command"));
+
+    assertTrue(error.getMessage().contains("no container: Docker does not run here"));
+  }
+
+  @Test
+  void aCommandThatIsNotTheServerIsAnError() {
+    PaydoubleException error =
+        assertThrows(PaydoubleException.class, () -> ServerProcess.start("echo"));
+
+    assertEquals("`paydouble serve` did not start: serve --port 0", error.getMessage());
+  }
+
+  private static Paydouble none() {
+    throw new PaydoubleException("Docker does not run here");
+  }
+}

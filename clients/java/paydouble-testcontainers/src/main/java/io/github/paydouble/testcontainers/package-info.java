@@ -1,0 +1,2 @@
+/** A paydouble server in a container. */
+package io.github.paydouble.testcontainers;
