@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "receive": ("receive", "Run a webhook receiver that verifies and prints what it gets."),
     "webhook": ("webhook", "Send a sample webhook from a running server, and print the result."),
     "signature": ("signature", "Make a webhook signature, or find out why one does not verify."),
+    "mcp": ("mcp", "Give an agent the tools of a running server, by the Model Context Protocol."),
     "openapi": ("openapi", "Print the OpenAPI document."),
     "healthcheck": ("healthcheck", "Exit with 0 when a server is well."),
     "completion": ("completion", "Print the completion script of a shell."),
