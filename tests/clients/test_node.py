@@ -226,14 +226,17 @@ def test_the_example_finds_mistakes(project: Path, server: Paydouble) -> None:
     assert failed >= {(f"wrong-{number}", title) for number, title in enumerate(MISTAKES)}
 
 
-def test_the_tests_of_the_example_are_short() -> None:
-    """Each of the four needs at most fifteen lines."""
-    tests = re.findall(
-        r"^test\(.*?^\}\);$", (SOURCE / "example" / "shop.test.js").read_text("utf-8"), re.MULTILINE | re.DOTALL
-    )
+def test_the_guide_shows_what_is_tested() -> None:
+    """Each block is in the example or in the README, and each of the four tests has at most fifteen lines."""
+    page = (ROOT / "docs" / "how-to" / "use-from-node.md").read_text("utf-8")
+    files = [*(SOURCE / "example").glob("*.js"), SOURCE / "README.md"]
+    tried = "\n".join(path.read_text("utf-8") for path in files)
+    shown = re.findall(r"^```(?:js|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
-    assert len(tests) == len(MISTAKES)
-    assert max(test.count("\n") + 1 for test in tests) <= 15
+    assert [block for block in shown if block not in tried and "globalSetup" not in block] == []
+    tests = {block.split('"')[1]: block.count("\n") for block in shown if block.startswith("test(")}
+    assert set(MISTAKES) <= set(tests)
+    assert max(tests[title] for title in MISTAKES) <= 15
 
 
 def test_the_package_has_no_dependency() -> None:

@@ -10,7 +10,8 @@ from pages import DOCS, Terminal, blocks, needs, pages, shape
 
 TRIED = [page for page in pages() if any(block.mark for block in blocks(page))]
 # Their commands need an engine for containers, the machines of a CI service, or packages of ours (tests/clients).
-ELSEWHERE = {"run-in-ci.md", "run-the-image.md", "testcontainers.md", "use-from-go.md", "use-from-java.md"}
+CLIENTS = {"use-from-go.md", "use-from-java.md", "use-from-node.md"}
+ELSEWHERE = {"run-in-ci.md", "run-the-image.md", "testcontainers.md", *CLIENTS}
 GUIDES = [page for page in pages() if page.parent.name in {"how-to", "tutorial"} and page.name not in ELSEWHERE]
 
 

@@ -42,7 +42,8 @@ export class ServerNotFound extends PaydoubleError {
 export class NotAsExpected extends AssertionError {
   override name = "NotAsExpected";
 
-  constructor(message: string) {
-    super({ message });
+  /** The stack begins at the caller of `thrower`, the method that the test has called. */
+  constructor(message: string, thrower?: (...given: never[]) => unknown) {
+    super({ message, ...(thrower && { stackStartFn: thrower }) });
   }
 }

@@ -5,7 +5,12 @@ import type { Schemas } from "./schemas.js";
 export const NO_RECORDS = (what: string) => `there are no ${what} at all`;
 
 /** Return how many records were found; `NotAsExpected` with the near misses when that is not what was asked for. */
-export function expectVerdict(what: string, asked: Record<string, unknown>, verdict: Schemas["Verdict"]): number {
+export function expectVerdict(
+  what: string,
+  asked: Record<string, unknown>,
+  verdict: Schemas["Verdict"],
+  thrower: (...given: never[]) => unknown,
+): number {
   if (verdict.passed) return verdict.count;
   const match = Object.entries(asked["match"] ?? {})
     .map(([name, value]) => `${name} ${JSON.stringify(value)}`)
@@ -22,5 +27,5 @@ export function expectVerdict(what: string, asked: Record<string, unknown>, verd
   }
   if (verdict.closest.length === 0 && verdict.count === 0) lines.push(`  ${NO_RECORDS(what)}`);
   if (verdict.note !== undefined) lines.push(`  ${verdict.note}`);
-  throw new NotAsExpected(lines.join("\n"));
+  throw new NotAsExpected(lines.join("\n"), thrower);
 }

@@ -148,7 +148,8 @@ abstract class Records<One> extends Handle {
   /** Return the newest; `NotAsExpected` when there is none. */
   async last(): Promise<One> {
     const newest = (await this.list()).at(-1);
-    if (newest === undefined) throw new NotAsExpected(NO_RECORDS(this.what));
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is named, not called
+    if (newest === undefined) throw new NotAsExpected(NO_RECORDS(this.what), this.last);
     return newest;
   }
 }
@@ -173,7 +174,7 @@ abstract class Journal<One, Match extends object> extends Records<One> {
       ...asked,
       timeout,
     });
-    return expectVerdict(this.what, { ...asked, timeout }, verdict);
+    return expectVerdict(this.what, { ...asked, timeout }, verdict, this.#ask);
   }
 }
 

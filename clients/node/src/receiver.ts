@@ -129,7 +129,8 @@ export class WebhookReceiver implements AsyncDisposable {
       try {
         await once(this.#arrivals, "arrival", { signal });
       } catch {
-        throw new NotAsExpected(this.#explain(wanted, timeout));
+        // eslint-disable-next-line @typescript-eslint/unbound-method -- it is named, not called
+        throw new NotAsExpected(this.#explain(wanted, timeout), this.wait);
       }
     }
     return [...this.received];

@@ -101,7 +101,9 @@ describe("wait", () => {
   });
 
   test("shows what came instead", async ({ sandbox, receiver }) => {
-    await expect(receiver.wait(1, 1)).rejects.toThrow("has its clock been advanced?");
+    const error = await receiver.wait(1, 1).catch((reason: unknown) => reason);
+    expect((error as Error).message).toContain("has its clock been advanced?");
+    expect((error as Error).stack).not.toContain("receiver.js");
     receiver.secret = "whsec_other";
     await deposit(sandbox, "order-1");
     await receiver.wait();

@@ -46,7 +46,7 @@ const BODY = `
 `;
 const TIMELINE = [
   /paydouble timeline of sandbox \S+, seed 7/,
-  /request {2}POST \/api\/v1\/pay-in\/deposit-creation -> 503.*\(fault-1\)/,
+  /\+0s {7}merchant → {2}POST \/pay-in\/deposit-creation {2}503 \(fault-1\) \w+: /,
   /fault fault-1 \(error\) fired once/,
   /GET \/api\/v1\/elsewhere came with the business key "stranger"/,
   /status: wanted 200, got 503/,

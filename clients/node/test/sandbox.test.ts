@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,6 +41,7 @@ describe("verify", () => {
       .catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(NotAsExpected);
+    expect((error as Error).stack).not.toContain("handles.js");
     expect((error as Error).message).toMatch(
       /^expected at least 1 of the requests with external_identifier "order-1", verdict "replay", found 0\n {2}close: \S+ POST \/api\/v1\/pay-in\/deposit-creation\n {4}verdict: wanted "replay", got "new"$/,
     );
@@ -132,6 +134,50 @@ describe("money", () => {
       await Promise.resolve();
     },
   );
+});
+
+describe("the timeline", () => {
+  test("shows requests, events and attempts in their order, and what became of faults", async ({
+    sandbox,
+    receiver,
+  }) => {
+    await sandbox.faults.add("connection_reset", { phase: "after_commit", times: 1 });
+    await sandbox.faults.add("drop", { event_type: "pay-in.pending" });
+    await sandbox.faults.add("latency", { fixed: "1s", operation: "refund-creation" });
+    receiver.fail(1);
+    const key = randomUUID();
+    await deposit(sandbox, "order-1", key).catch(() => undefined);
+    await deposit(sandbox, "order-1", key);
+    await deposit(sandbox, "order-1", "no-uuid");
+    await sandbox.clock.advance("90s");
+
+    expect((await sandbox.timeline()).split("\n")).toEqual([
+      "+0s       merchant →  POST /pay-in/deposit-creation order-1  200 new (fault-1)",
+      "+0s       service     pay-in.created order-1",
+      "+0s       → merchant  pay-in.created order-1, attempt 1  503",
+      "+0s       merchant →  POST /pay-in/deposit-creation order-1  200 replay",
+      "+0s       merchant →  POST /pay-in/deposit-creation order-1  400 INVALID_IDEMPOTENCY_KEY: The Idempotency-Key is not a UUID version 4 such as 5f0c9d3e-8a41-4b7e-9c1d-2e6f7a8b9c0d.",
+      "+2s       service     pay-in.pending order-1  dropped (fault-2)",
+      "+3s       service     pay-in.processing order-1",
+      "+3s       → merchant  pay-in.processing order-1, attempt 1  200",
+      "+6s       service     pay-in.succeeded order-1",
+      "+6s       → merchant  pay-in.succeeded order-1, attempt 1  200",
+      "+1m       → merchant  pay-in.created order-1, attempt 2  200",
+      "fault fault-1 (connection_reset) fired once",
+      "fault fault-2 (drop) fired once",
+      "fault fault-3 (latency) never fired; it matched nothing",
+    ]);
+  });
+
+  test("of a long test only the end is shown", async ({ sandbox }) => {
+    const payIn = await sandbox.scenarios.play("happy-path");
+    await Promise.all(Array.from({ length: 200 }, () => sandbox.events.emit("pay-in.pending", payIn.id)));
+
+    const lines = (await sandbox.timeline()).split("\n");
+
+    expect(lines).toHaveLength(201);
+    expect(lines[0]).toBe("… 1 earlier lines are left out");
+  });
 });
 
 test("a payer, forced states and uploaded scenarios", async ({ sandbox }) => {
