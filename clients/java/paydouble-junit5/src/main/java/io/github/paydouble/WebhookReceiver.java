@@ -31,7 +31,6 @@ public final class WebhookReceiver implements AutoCloseable {
   private static final int METHOD_NOT_ALLOWED = 405;
   private static final int SERVER_ERROR = 500;
 
-  private final String secret;
   private final String bindHost;
   private final URI url;
   private final ExecutorService threads =
@@ -43,6 +42,7 @@ public final class WebhookReceiver implements AutoCloseable {
           });
 
   // All below are guarded by this object.
+  private String secret;
   private final List<ReceivedWebhook> received = new ArrayList<>();
   private final Queue<Integer> nextAnswers = new ArrayDeque<>();
   private final Map<String, Integer> timesSeen = new HashMap<>();
@@ -185,6 +185,15 @@ public final class WebhookReceiver implements AutoCloseable {
     this.delay = delay;
   }
 
+  /**
+   * Verifies with another secret from now on, after a rotation.
+   *
+   * @param secret the new webhook secret
+   */
+  public synchronized void verifyWith(String secret) {
+    this.secret = secret;
+  }
+
   /** Removes what has come; the ids of events stay known. */
   public synchronized void clear() {
     received.clear();
@@ -279,8 +288,12 @@ public final class WebhookReceiver implements AutoCloseable {
         .getRequestHeaders()
         .forEach((name, values) -> values.forEach(value -> headers.add(new Header(name, value))));
     String signature = exchange.getRequestHeaders().getFirst(WebhookSignature.HEADER);
+    String present;
+    synchronized (this) {
+      present = secret;
+    }
     try {
-      WebhookSignature.verify(body, signature, secret, now);
+      WebhookSignature.verify(body, signature, present, now);
     } catch (WebhookSignatureException e) {
       int status = e.recommendedStatus();
       return keep(

@@ -98,6 +98,19 @@ class WebhookReceiverTest {
   }
 
   @PaydoubleTest
+  void aSecretIsRotated(Sandbox sandbox, WebhookReceiver receiver) {
+    String secret = sandbox.webhook().rotateSecret().secret();
+    sandbox.webhook().test();
+    sandbox.clock().advance(Duration.ZERO);
+    assertEquals(401, receiver.received().get(0).answered());
+
+    receiver.verifyWith(secret);
+    sandbox.clock().advance(Duration.ofMinutes(1));
+
+    assertEquals(200, receiver.received().get(1).answered());
+  }
+
+  @PaydoubleTest
   void aSlowAnswerTimesOut(Sandbox sandbox, WebhookReceiver receiver) {
     sandbox.change(SandboxOptions.options().settings("{\"webhooks\": {\"timeout\": \"50ms\"}}"));
     receiver.slow(Duration.ofSeconds(2));
