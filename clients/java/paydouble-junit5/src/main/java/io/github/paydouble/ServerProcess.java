@@ -1,6 +1,7 @@
 package io.github.paydouble;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Writer;
@@ -14,38 +15,67 @@ final class ServerProcess {
   /** The first line of the banner. */
   private static final Pattern ADDRESS = Pattern.compile("serves at\\s+(https?://\\S+)/api/v1");
 
+  /**
+   * Becomes the server. What waits beside it ends it when its standard input ends, and that ends
+   * with this process, however this process ends.
+   */
+  private static final String SCRIPT =
+      """
+      exec 3<&0
+      { cat; kill $$; } <&3 >/dev/null 2>&1 &
+      exec "$0" serve --port 0 </dev/null 3<&-
+      """;
+
+  /** The exit status of a shell that does not find its command. */
+  private static final int NOT_FOUND = 127;
+
   private ServerProcess() {}
 
   static Paydouble start(String command) {
+    boolean windows = File.separatorChar == '\\';
     ProcessBuilder builder =
-        new ProcessBuilder(command, "serve", "--port", "0").redirectErrorStream(true);
+        windows
+            ? new ProcessBuilder(command, "serve", "--port", "0")
+            : new ProcessBuilder("sh", "-c", SCRIPT, command);
     // These would hide the banner, or move the control API to another port.
     builder.environment().remove("PAYDOUBLE_QUIET");
     builder.environment().remove("PAYDOUBLE_CONTROL_PORT");
     Process process;
     try {
-      process = builder.start();
+      process = builder.redirectErrorStream(true).start();
     } catch (IOException e) {
-      throw new PaydoubleException(
-          "`%s` is not on the PATH: install it, for instance with `pipx install paydouble`"
-              .formatted(command),
-          e);
+      throw absent(command, e);
     }
-    Thread end = new Thread(process::destroy, "paydouble-end");
-    Runtime.getRuntime().addShutdownHook(end);
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> end(process), "paydouble-end"));
     BufferedReader output =
         new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
-    URI url = readAddress(process, output);
+    URI url = readAddress(command, process, output);
     Thread reader = new Thread(() -> drain(output), "paydouble-output");
     reader.setDaemon(true);
     reader.start();
     return Paydouble.at(url)
         .token(builder.environment().get(ServerFinder.TOKEN))
-        .onClose(process::destroy)
+        .onClose(() -> end(process))
         .connect();
   }
 
-  private static URI readAddress(Process process, BufferedReader output) {
+  private static PaydoubleException absent(String command, Throwable cause) {
+    return new PaydoubleException(
+        "`%s` is not on the PATH: install it, for instance with `pipx install paydouble`"
+            .formatted(command),
+        cause);
+  }
+
+  private static void end(Process process) {
+    process.destroy();
+    try {
+      process.getOutputStream().close();
+    } catch (IOException e) {
+      // It has ended.
+    }
+  }
+
+  private static URI readAddress(String command, Process process, BufferedReader output) {
     StringBuilder printed = new StringBuilder();
     try {
       for (String line = output.readLine(); line != null; line = output.readLine()) {
@@ -58,7 +88,14 @@ final class ServerProcess {
     } catch (IOException e) {
       printed.append(e.getMessage());
     }
-    process.destroy();
+    end(process);
+    try {
+      if (process.waitFor() == NOT_FOUND) {
+        throw absent(command, null);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
     throw new PaydoubleException("`paydouble serve` did not start: " + printed.toString().strip());
   }
 

@@ -8,10 +8,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.paydouble.junit5.PaydoubleTest;
 import java.io.File;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
@@ -45,17 +48,52 @@ class ServerFinderTest {
 
   @Test
   void aCommandIsThird() {
+    assumeCommand();
+
+    try (Paydouble found =
+        ServerFinder.find(NOTHING, List.of(ServerFinderTest::none), "paydouble")) {
+      assertEquals("ok", found.health().status());
+    }
+  }
+
+  @Test
+  void aServerEndsWithTheProcessThatIsKilled() throws Exception {
+    assumeCommand();
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    String classPath = System.getProperty("java.class.path");
+    Process process =
+        new ProcessBuilder(java, "-cp", classPath, Halting.class.getName())
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    String pid = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+
+    Optional<ProcessHandle> server = ProcessHandle.of(Long.parseLong(pid.strip()));
+
+    if (server.isPresent()) {
+      server.get().onExit().get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Starts a server, prints its process id, and ends without a shutdown. */
+  static final class Halting {
+    private Halting() {}
+
+    public static void main(String[] arguments) {
+      Paydouble server = ServerProcess.start("paydouble");
+      server.health();
+      ProcessHandle child = ProcessHandle.current().children().findFirst().orElseThrow();
+      System.out.println(child.pid());
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private static void assumeCommand() {
     Pattern separator = Pattern.compile(Pattern.quote(File.pathSeparator));
     assumeTrue(
         separator
             .splitAsStream(System.getenv("PATH"))
             .anyMatch(folder -> Files.isExecutable(Path.of(folder, "paydouble"))),
         "the command paydouble is not on the PATH");
-
-    try (Paydouble found =
-        ServerFinder.find(NOTHING, List.of(ServerFinderTest::none), "paydouble")) {
-      assertEquals("ok", found.health().status());
-    }
   }
 
   @Test
