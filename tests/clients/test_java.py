@@ -43,7 +43,9 @@ def built(url: str) -> str:
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as turn:  # parallel test processes take turns
         fcntl.flock(turn, fcntl.LOCK_EX)
-        return mvn(JAVA, "install", f"-Drevision={__version__}", f"-Dbuild.root={CACHE / 'build'}", url=url)
+        return mvn(
+            JAVA, "--threads=2", "install", f"-Drevision={__version__}", f"-Dbuild.root={CACHE / 'build'}", url=url
+        )
 
 
 def mvn(folder: Path, *arguments: str, url: str) -> str:
