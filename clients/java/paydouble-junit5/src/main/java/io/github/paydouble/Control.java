@@ -41,11 +41,22 @@ final class Control {
             && url.getHost() != null
             && (url.getPath().isEmpty() || url.getPath().equals("/"));
     if (!sound) {
-      throw new PaydoubleException(
-          "'%s' is not a server's URL; write it like http://localhost:8080".formatted(url));
+      throw new PaydoubleException(notAnAddress(url));
     }
     this.url = url.resolve("/");
     this.token = token;
+  }
+
+  static URI parse(String url) {
+    try {
+      return URI.create(url.strip());
+    } catch (IllegalArgumentException e) {
+      throw new PaydoubleException(notAnAddress(url), e);
+    }
+  }
+
+  private static String notAnAddress(Object url) {
+    return "'%s' is not a server's URL; write it like http://localhost:8080".formatted(url);
   }
 
   URI url() {
@@ -65,7 +76,11 @@ final class Control {
   }
 
   JsonNode call(String method, String path, Object body, Duration patience) {
-    return Json.read(send(method, path, body, patience).body());
+    JsonNode answer = Json.read(send(method, path, body, patience).body());
+    if (!answer.isObject()) {
+      throw new PaydoubleException(stranger());
+    }
+    return answer;
   }
 
   /** Returns an answer that is not JSON. */
@@ -137,17 +152,11 @@ final class Control {
         e);
   }
 
-  private ControlRefusedException refused(
-      String method, String path, HttpResponse<byte[]> response) {
+  private PaydoubleException refused(String method, String path, HttpResponse<byte[]> response) {
     int status = response.statusCode();
     JsonNode error = Json.read(response.body()).path("error");
     if (!error.isObject()) {
-      return new ControlRefusedException(
-          status,
-          "not_paydouble",
-          "%s %s was answered %d without an error of paydouble; is %s really its address?"
-              .formatted(method, path, status, url),
-          "");
+      return new PaydoubleException(stranger());
     }
     String member = error.path("member").asText("");
     String message = error.path("message").asText("%s %s was refused".formatted(method, path));
@@ -156,5 +165,10 @@ final class Control {
         error.path("code").asText("refused"),
         member.isEmpty() || message.contains(member) ? message : member + ": " + message,
         member);
+  }
+
+  private String stranger() {
+    return "the server at %s does not answer as paydouble does; is the address right?"
+        .formatted(url);
   }
 }

@@ -43,7 +43,7 @@ public final class Paydouble implements AutoCloseable {
    * @return the server
    */
   public static Paydouble connect(String url) {
-    return at(URI.create(url)).connect();
+    return at(Control.parse(url)).connect();
   }
 
   /**

@@ -1,6 +1,5 @@
 package io.github.paydouble;
 
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,12 +14,12 @@ final class ServerFinder {
 
   static Paydouble find(
       Map<String, String> environment, Iterable<ServerProvider> providers, String command) {
-    String url = environment.getOrDefault(URL, "");
-    if (!url.isBlank()) {
+    String url = variable(environment, URL);
+    if (url != null) {
       Paydouble server =
-          Paydouble.at(URI.create(url.strip()))
-              .token(environment.get(TOKEN))
-              .receiverHost(environment.get(RECEIVER_HOST))
+          Paydouble.at(Control.parse(url))
+              .token(variable(environment, TOKEN))
+              .receiverHost(variable(environment, RECEIVER_HOST))
               .connect();
       server.health();
       return server;
@@ -34,21 +33,27 @@ final class ServerFinder {
       }
     }
     if (reasons.isEmpty()) {
-      reasons.add(
-          "add io.github.paydouble:paydouble-testcontainers to the tests, and have Docker run");
+      reasons.add("io.github.paydouble:paydouble-testcontainers is not among the dependencies");
     }
     try {
       return ServerProcess.start(command);
     } catch (PaydoubleException e) {
       throw new PaydoubleException(
           """
-          no paydouble server is found. Do one of these:
-            %s is not set: start a server with `paydouble serve`, and set it to its address, \
-          such as http://127.0.0.1:8080
-            no container: %s
-            no process: %s"""
+          no paydouble server was found; one of these is needed:
+            %s: it is not set; give it the address of a server, such as http://127.0.0.1:8080
+            a container: %s
+            a command: %s"""
               .formatted(URL, String.join("; ", reasons), e.getMessage()),
           e);
     }
+  }
+
+  /**
+   * Returns a variable; null for a blank one, which is how CI services pass one that is not set.
+   */
+  static String variable(Map<String, String> environment, String name) {
+    String value = environment.get(name);
+    return value == null || value.isBlank() ? null : value;
   }
 }

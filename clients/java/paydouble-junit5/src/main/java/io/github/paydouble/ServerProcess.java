@@ -54,14 +54,14 @@ final class ServerProcess {
     reader.setDaemon(true);
     reader.start();
     return Paydouble.at(url)
-        .token(builder.environment().get(ServerFinder.TOKEN))
+        .token(ServerFinder.variable(builder.environment(), ServerFinder.TOKEN))
         .onClose(() -> end(process))
         .connect();
   }
 
   private static PaydoubleException absent(String command, Throwable cause) {
     return new PaydoubleException(
-        "`%s` is not on the PATH: install it, for instance with `pipx install paydouble`"
+        "`%s` is not on the PATH; install it, for instance with `pipx install paydouble`"
             .formatted(command),
         cause);
   }

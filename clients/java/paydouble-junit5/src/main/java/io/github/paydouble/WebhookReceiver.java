@@ -53,7 +53,7 @@ public final class WebhookReceiver implements AutoCloseable {
   private Socket reservation;
 
   private WebhookReceiver(Builder builder) {
-    this.secret = builder.secret;
+    this.secret = WebhookSignature.checked(builder.secret);
     this.bindHost = builder.bindHost;
     this.server = listen(builder.port);
     int port = server.getAddress().getPort();
@@ -191,7 +191,7 @@ public final class WebhookReceiver implements AutoCloseable {
    * @param secret the new webhook secret
    */
   public synchronized void verifyWith(String secret) {
-    this.secret = secret;
+    this.secret = WebhookSignature.checked(secret);
   }
 
   /** Removes what has come; the ids of events stay known. */
@@ -301,14 +301,15 @@ public final class WebhookReceiver implements AutoCloseable {
               now, path, headers, new Body(body), status, e.getMessage(), 0, false));
     }
     Body exact = new Body(body);
-    String id = exact.json().path("id").asText();
+    String id = exact.json().path("id").textValue();
     ReceivedWebhook webhook;
     ToIntFunction<ReceivedWebhook> decide;
     Integer next;
     synchronized (this) {
-      int attempt = timesSeen.merge(id, 1, Integer::sum);
-      webhook =
-          new ReceivedWebhook(now, path, headers, exact, 0, null, attempt, taken.contains(id));
+      // What is signed and no event has no id.
+      int attempt = id == null ? 1 : timesSeen.merge(id, 1, Integer::sum);
+      boolean duplicate = id != null && taken.contains(id);
+      webhook = new ReceivedWebhook(now, path, headers, exact, 0, null, attempt, duplicate);
       next = nextAnswers.poll();
       decide = handler;
     }
@@ -316,7 +317,7 @@ public final class WebhookReceiver implements AutoCloseable {
     try {
       // Outside of the lock: it may take long, or call the server.
       status = next != null ? next : decide.applyAsInt(webhook);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | AssertionError e) {
       System.getLogger(WebhookReceiver.class.getName())
           .log(System.Logger.Level.ERROR, "the webhook handler has failed; 500 is answered", e);
       status = SERVER_ERROR;

@@ -88,13 +88,18 @@ public final class WebhookSignature {
     }
   }
 
-  private static String digest(String time, byte[] body, String secret) {
+  /** Refuses a blank secret: it is a variable that is not set. */
+  static String checked(String secret) {
     if (secret.isBlank()) {
       throw new PaydoubleException("the webhook secret is blank; give the one of the sandbox");
     }
+    return secret;
+  }
+
+  private static String digest(String time, byte[] body, String secret) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
+      mac.init(new SecretKeySpec(checked(secret).getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
       mac.update((time + ".").getBytes(StandardCharsets.UTF_8));
       return HexFormat.of().formatHex(mac.doFinal(body));
     } catch (GeneralSecurityException e) {

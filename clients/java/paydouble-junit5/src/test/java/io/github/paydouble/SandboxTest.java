@@ -206,28 +206,6 @@ class SandboxTest {
   }
 
   @PaydoubleTest
-  void aServerThatDoesNotAnswerIsNamed() {
-    Paydouble gone = Paydouble.connect("http://127.0.0.1:1");
-
-    ServerGoneException error = assertThrows(ServerGoneException.class, gone::health);
-
-    assertTrue(
-        error
-            .getMessage()
-            .startsWith("the paydouble server at http://127.0.0.1:1/ does not answer GET /health"),
-        error.getMessage());
-  }
-
-  @PaydoubleTest
-  void anotherServerIsNotTakenForPaydouble(Sandbox sandbox) {
-    PaydoubleException error =
-        assertThrows(
-            PaydoubleException.class, () -> Paydouble.connect(sandbox.baseUrl().toString()));
-
-    assertTrue(error.getMessage().contains("is not a server's URL"), error.getMessage());
-  }
-
-  @PaydoubleTest
   void theTimelineShowsWhatHappened(Sandbox sandbox, WebhookReceiver receiver) throws Exception {
     sandbox.faults().add(Fault.error(503).id("down").times(1));
     Deposits.create(sandbox, "order-1");

@@ -101,15 +101,15 @@ class ServerFinderTest {
     PaydoubleException error =
         assertThrows(
             PaydoubleException.class,
-            () -> ServerFinder.find(NOTHING, List.of(), "no-such-command"));
+            () -> ServerFinder.find(Map.of("PAYDOUBLE_URL", ""), List.of(), "no-such-command"));
 
     assertEquals(
         """
-        no paydouble server is found. Do one of these:
-          PAYDOUBLE_URL is not set: start a server with `paydouble serve`, and set it to its \
-        address, such as http://127.0.0.1:8080
-          no container: add io.github.paydouble:paydouble-testcontainers to the tests, and have Docker run
-          no process: `no-such-command` is not on the PATH: install it, for instance with `pipx \
+        no paydouble server was found; one of these is needed:
+          PAYDOUBLE_URL: it is not set; give it the address of a server, such as \
+        http://127.0.0.1:8080
+          a container: io.github.paydouble:paydouble-testcontainers is not among the dependencies
+          a command: `no-such-command` is not on the PATH; install it, for instance with `pipx \
         install paydouble`""",
         error.getMessage());
   }
@@ -121,7 +121,7 @@ class ServerFinderTest {
             PaydoubleException.class,
             () -> ServerFinder.find(NOTHING, List.of(ServerFinderTest::none), "no-such-command"));
 
-    assertTrue(error.getMessage().contains("no container: Docker does not run here"));
+    assertTrue(error.getMessage().contains("a container: Docker does not run here"));
   }
 
   @Test

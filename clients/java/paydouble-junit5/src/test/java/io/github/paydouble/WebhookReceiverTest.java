@@ -183,6 +183,27 @@ class WebhookReceiverTest {
   }
 
   @Test
+  void whatIsSignedAndNoEventIsNeverADuplicate() throws Exception {
+    byte[] body = "[]".getBytes(StandardCharsets.UTF_8);
+    try (WebhookReceiver receiver = WebhookReceiver.with(SECRET).start()) {
+      for (int time = 0; time < 2; time++) {
+        post(receiver.url(), WebhookSignature.sign(body, SECRET, Instant.now()), body);
+      }
+
+      for (ReceivedWebhook each : receiver.received()) {
+        assertEquals("", each.type());
+        assertEquals(1, each.attempt());
+        assertFalse(each.duplicate());
+      }
+    }
+  }
+
+  @Test
+  void aBlankSecretIsAMistake() {
+    assertThrows(PaydoubleException.class, () -> WebhookReceiver.with(" ").start());
+  }
+
+  @Test
   void aReceiverThatIsDownRefusesConnections() {
     try (WebhookReceiver receiver = WebhookReceiver.with(SECRET).start()) {
       receiver.down();
@@ -204,10 +225,14 @@ class WebhookReceiverTest {
   }
 
   private static int post(URI url, String signature) throws Exception {
+    return post(url, signature, BODY);
+  }
+
+  private static int post(URI url, String signature, byte[] body) throws Exception {
     HttpRequest request =
         HttpRequest.newBuilder(url)
             .header(WebhookSignature.HEADER, signature)
-            .POST(BodyPublishers.ofByteArray(BODY))
+            .POST(BodyPublishers.ofByteArray(body))
             .build();
     return HttpClient.newHttpClient().send(request, BodyHandlers.discarding()).statusCode();
   }

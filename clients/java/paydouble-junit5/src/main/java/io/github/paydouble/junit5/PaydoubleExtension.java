@@ -3,10 +3,12 @@ package io.github.paydouble.junit5;
 import io.github.paydouble.ClockSpec;
 import io.github.paydouble.Paydouble;
 import io.github.paydouble.PaydoubleException;
+import io.github.paydouble.RecordedRequest;
 import io.github.paydouble.Sandbox;
 import io.github.paydouble.SandboxOptions;
 import io.github.paydouble.WebhookReceiver;
 import java.time.Instant;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.extension.AfterEachCallback;
@@ -60,14 +62,14 @@ public final class PaydoubleExtension implements ParameterResolver, AfterEachCal
   public void afterEach(ExtensionContext context) {
     Closing<?> sandbox = context.getStore(NAMESPACE).get(Sandbox.class, Closing.class);
     if (sandbox != null && context.getExecutionException().isPresent()) {
-      report(context, (Sandbox) sandbox.value());
+      report(context, (Sandbox) sandbox.value(), sandbox.made());
     }
   }
 
-  private static void report(ExtensionContext context, Sandbox sandbox) {
+  private static void report(ExtensionContext context, Sandbox sandbox, Instant since) {
     String timeline;
     try {
-      timeline = sandbox.timeline();
+      timeline = sandbox.timeline() + unclaimed(server(context), sandbox, since);
     } catch (PaydoubleException e) {
       timeline = "what happened cannot be shown: " + e.getMessage();
     }
@@ -82,6 +84,16 @@ public final class PaydoubleExtension implements ParameterResolver, AfterEachCal
                 sandbox,
                 sandbox.seed(),
                 timeline.indent(2)));
+  }
+
+  /** Returns a hint at requests with other credentials, which are a usual mistake. */
+  private static String unclaimed(Paydouble server, Sandbox sandbox, Instant since) {
+    List<RecordedRequest> requests =
+        server.unclaimedRequests().stream().filter(each -> each.at().isAfter(since)).toList();
+    return requests.isEmpty()
+        ? ""
+        : "%nrequests that no sandbox claims: %d, with business key %s; this sandbox has %s"
+            .formatted(requests.size(), requests.get(0).businessKey(), sandbox.businessKey());
   }
 
   private static Paydouble server(ExtensionContext context) {
@@ -127,13 +139,14 @@ public final class PaydoubleExtension implements ParameterResolver, AfterEachCal
 
   private static <T> T kept(Store store, Class<T> type, Supplier<T> make, Consumer<T> close) {
     Closing<?> kept =
-        store.getOrComputeIfAbsent(type, key -> new Closing<>(make.get(), close), Closing.class);
+        store.getOrComputeIfAbsent(
+            type, key -> new Closing<>(make.get(), close, Instant.now()), Closing.class);
     return type.cast(kept.value());
   }
 
   /** Closed by JUnit with the store that it is in: before 5.13 for the one type, then the other. */
   @SuppressWarnings("deprecation")
-  private record Closing<T>(T value, Consumer<T> onClose)
+  private record Closing<T>(T value, Consumer<T> onClose, Instant made)
       implements Store.CloseableResource, AutoCloseable {
     @Override
     public void close() {

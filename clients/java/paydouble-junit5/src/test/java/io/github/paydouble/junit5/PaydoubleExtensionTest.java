@@ -12,6 +12,9 @@ import io.github.paydouble.ControlRefusedException;
 import io.github.paydouble.Paydouble;
 import io.github.paydouble.Sandbox;
 import io.github.paydouble.WebhookReceiver;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -51,9 +54,13 @@ class PaydoubleExtensionTest {
             .toList();
     assertEquals(2, timelines.size());
     assertTrue(
-        timelines.stream().anyMatch(each -> each.contains("pay-in.created")), "" + timelines);
+        timelines.stream()
+            .anyMatch(each -> each.contains("1, with business key other; this sandbox has")),
+        timelines::toString);
     assertTrue(
-        timelines.stream().anyMatch(each -> each.contains("cannot be shown")), "" + timelines);
+        timelines.stream().anyMatch(each -> each.contains("pay-in.created")), timelines::toString);
+    assertTrue(
+        timelines.stream().anyMatch(each -> each.contains("cannot be shown")), timelines::toString);
   }
 
   @Test
@@ -110,8 +117,14 @@ class PaydoubleExtensionTest {
 
   static class Failing {
     @PaydoubleTest
-    void fails(Sandbox sandbox) {
+    void fails(Paydouble server, Sandbox sandbox) throws Exception {
       sandbox.scenarios().play("happy-path");
+      HttpRequest foreign =
+          HttpRequest.newBuilder(server.url().resolve("/api/v1/pay-in/deposit-creation"))
+              .header("Authorization", "Basic b3RoZXI6c2VjcmV0")
+              .POST(HttpRequest.BodyPublishers.ofString("{}"))
+              .build();
+      HttpClient.newHttpClient().send(foreign, HttpResponse.BodyHandlers.discarding());
       fail("on purpose");
     }
 

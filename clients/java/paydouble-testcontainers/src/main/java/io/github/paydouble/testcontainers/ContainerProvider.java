@@ -12,7 +12,9 @@ public final class ContainerProvider implements ServerProvider {
 
   @Override
   public Paydouble start() {
-    String image = System.getenv().getOrDefault("PAYDOUBLE_IMAGE", "paydouble");
+    String named = System.getenv("PAYDOUBLE_IMAGE");
+    // CI services pass a variable that is not set as a blank one.
+    String image = named == null || named.isBlank() ? "paydouble" : named;
     if (!DockerClientFactory.instance().isDockerAvailable()) {
       throw new PaydoubleException("Testcontainers finds no Docker here");
     }
