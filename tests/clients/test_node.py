@@ -125,7 +125,10 @@ def _mapped(url: str) -> Iterator[str]:
                 _pump(self.request, far)
                 back.join()
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Forward) as forwarder:
+    class Forwarder(socketserver.ThreadingTCPServer):
+        request_queue_size = 256  # with the default of 5, many connections at once would wait for seconds
+
+    with Forwarder(("127.0.0.1", 0), Forward) as forwarder:
         threading.Thread(target=forwarder.serve_forever).start()
         try:
             yield f"http://127.0.0.1:{forwarder.server_address[1]}"
@@ -203,6 +206,15 @@ def test_the_package_starts_a_server_by_itself(project: Path) -> None:
     (project / "payment.test.mjs").write_text(first, "utf-8")
 
     _run(project, "node", "--test", "payment.test.mjs")
+
+
+def test_a_container_needs_a_package_more(project: Path) -> None:
+    """Without `testcontainers`, an image is refused with what to do."""
+    program = 'import { Paydouble } from "paydouble"; await Paydouble.start({ image: "paydouble" });'
+
+    done = _start(project, ("node", "--input-type=module", "--eval", program))
+
+    assert "ServerNotFound: the image paydouble needs the package testcontainers: npm install" in done.stderr
 
 
 def test_the_example_finds_mistakes(project: Path, server: Paydouble) -> None:

@@ -16,12 +16,12 @@ export class Connection {
 
   /** Make a call, and return its JSON. `ControlRefused` when it cannot be carried out, `ServerGone` without an answer. */
   async call<Answer>(method: string, path: string, json?: unknown): Promise<Answer> {
-    return JSON.parse(await this.text(method, path, json)) as Answer;
+    return this.#parse(await this.text(method, path, json), JSON.parse) as Answer;
   }
 
   /** Like `call`, with amounts as decimal text, each digit as it was sent. */
   async resource<Answer>(method: string, path: string, json?: unknown): Promise<Answer> {
-    return parseExact(await this.text(method, path, json)) as Answer;
+    return this.#parse(await this.text(method, path, json), parseExact) as Answer;
   }
 
   /** Return all items of a list, page by page. */
@@ -45,7 +45,19 @@ export class Connection {
   async text(method: string, path: string, json?: unknown): Promise<string> {
     const [status, text] = await this.#exchange(method, path, json === undefined ? undefined : JSON.stringify(json));
     if (status < 400) return text;
-    throw refusal(status, text, `${method} ${this.url}/_paydouble${path}`);
+    throw refusal(status, text) ?? this.#stranger();
+  }
+
+  #parse(text: string, parse: (text: string) => unknown): unknown {
+    try {
+      return parse(text);
+    } catch {
+      throw this.#stranger();
+    }
+  }
+
+  #stranger(): PaydoubleError {
+    return new PaydoubleError(`the server at ${this.url} does not answer as paydouble does; is the address right?`);
   }
 
   // Not with `fetch`: it gives up after five minutes without an answer, and test environments replace it.
@@ -79,14 +91,14 @@ export class Connection {
   }
 }
 
-function refusal(status: number, text: string, call: string): PaydoubleError {
+/** Return the error of a refused call; undefined when the answer is not one of the control API. */
+function refusal(status: number, text: string): ControlRefused | undefined {
   try {
     const { code, message, member } = (JSON.parse(text) as { error: Record<string, string> }).error;
-    if (code !== undefined) return new ControlRefused(status, code, message ?? code, member ?? "");
+    return code === undefined ? undefined : new ControlRefused(status, code, message ?? code, member ?? "");
   } catch {
-    // Not an answer of a paydouble.
+    return undefined;
   }
-  return new PaydoubleError(`${call} answered ${status}, which is no answer of paydouble: is it another server?`);
 }
 
 /** Return one segment of a path. */

@@ -49,10 +49,7 @@ export class Paydouble implements AsyncDisposable {
     const url = variable("PAYDOUBLE_URL");
     if (url !== undefined) return await Paydouble.connect(url);
     const named = image ?? variable("PAYDOUBLE_IMAGE");
-    if (named !== undefined) {
-      const { PaydoubleContainer } = await import("./testcontainers.js");
-      return await (await new PaydoubleContainer(named).start()).connect();
-    }
+    if (named !== undefined) return await startContainer(named);
     const child = await startChild(command, options);
     if (child !== undefined) return await Paydouble.connect(child.url, { onClose: child.close });
     throw new ServerNotFound(
@@ -124,6 +121,14 @@ export class Paydouble implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+async function startContainer(image: string): Promise<Paydouble> {
+  const entry = await import("./testcontainers.js").catch((error: unknown) => {
+    const message = `the image ${image} needs the package testcontainers: npm install --save-dev testcontainers`;
+    throw new ServerNotFound(message, { cause: error });
+  });
+  return await (await new entry.PaydoubleContainer(image).start()).connect();
 }
 
 function variable(name: string): string | undefined {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseExact } from "./control.js";
 import { NotAsExpected } from "./errors.js";
-import { SIGNATURE_HEADER, SignatureError, verifySignature } from "./signature.js";
+import { checkSecret, SIGNATURE_HEADER, SignatureError, verifySignature } from "./signature.js";
 
 const KEPT = 10_000;
 const SHOWN = 20;
@@ -62,6 +62,7 @@ export class WebhookReceiver implements AsyncDisposable {
   #isDown = false;
 
   private constructor({ secret, host, reachableAs }: ReceiverOptions) {
+    checkSecret(secret);
     this.secret = secret;
     this.#host = reachableAs ?? host ?? "127.0.0.1";
     this.#server = createServer((request, response) => {
@@ -155,9 +156,8 @@ export class WebhookReceiver implements AsyncDisposable {
     const answer = delivery.error === undefined ? await this.#decide(delivery) : delivery.error.status;
     const { status = 200, after = 0 } = typeof answer === "object" ? answer : { status: answer };
     delivery.answered = typeof status === "number" ? status : 0;
-    if (delivery.error === undefined && delivery.answered >= 200 && delivery.answered < 300) {
-      this.#taken.add(String(delivery.event.id));
-    }
+    const isTaken = delivery.error === undefined && delivery.answered >= 200 && delivery.answered < 300;
+    if (isTaken && delivery.event.id !== undefined) this.#taken.add(delivery.event.id);
     this.received.push(delivery);
     this.received.splice(0, this.received.length - KEPT);
     this.#arrivals.emit("arrival");
@@ -183,7 +183,8 @@ export class WebhookReceiver implements AsyncDisposable {
       if (!(error instanceof SignatureError)) throw error;
       return { ...delivery, error };
     }
-    const id = String(delivery.event.id);
+    const { id } = delivery.event;
+    if (id === undefined) return { ...delivery, attempt: 1 }; // signed, but not an event
     const attempt = (this.#times.get(id) ?? 0) + 1;
     this.#times.set(id, attempt);
     return { ...delivery, attempt, duplicate: this.#taken.has(id) };

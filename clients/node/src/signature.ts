@@ -51,9 +51,13 @@ export function verifySignature(
   if (!same.includes(true)) throw new SignatureError(401, "no `v1` fits this body and this secret");
 }
 
+/** `TypeError` for a blank secret: it is an unset variable, and everyone knows it. */
+export function checkSecret(secret: string): void {
+  if (!secret.trim()) throw new TypeError("the webhook secret is blank; give the one that the sandbox shows");
+}
+
 function digest(body: string | Uint8Array, secret: string, time: string): Buffer {
-  // Everyone knows a blank key: it is an unset variable, not a secret.
-  if (!secret.trim()) throw new TypeError("the webhook secret is blank");
+  checkSecret(secret);
   return createHmac("sha256", secret).update(`${time}.`).update(body).digest();
 }
 

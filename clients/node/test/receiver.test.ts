@@ -124,7 +124,24 @@ test("a receiver for a container listens on all addresses", async () => {
     fetch(url, { method: "POST", body, headers: { "X-Service-Signature": signature } }).then(({ status }) => status);
   expect(await post(sign(body, "whsec_1"))).toBe(200);
   expect(await post("t=1,v1=00")).toBe(400);
+  expect(receiver.received.map(({ event }) => event.id)).toEqual(["evt_1", "evt_1"]);
   await receiver.close();
+});
+
+test("what is signed and no event is kept, and is never a duplicate", async () => {
+  await using receiver = await WebhookReceiver.listen({ secret: "whsec_1" });
+
+  for (const body of ["[]", "[]", "{"]) {
+    await fetch(receiver.url, { method: "POST", body, headers: { "X-Service-Signature": sign(body, "whsec_1") } });
+  }
+
+  expect(receiver.received.map(({ event, attempt, duplicate }) => ({ event, attempt, duplicate }))).toEqual(
+    Array(3).fill({ event: {}, attempt: 1, duplicate: false }),
+  );
+});
+
+test("a receiver with a blank secret is a mistake of the caller", async () => {
+  await expect(WebhookReceiver.listen({ secret: " " })).rejects.toThrow("the webhook secret is blank");
 });
 
 describe("a signature", () => {

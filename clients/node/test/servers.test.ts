@@ -143,15 +143,17 @@ test("a long list is read page by page", async ({ onTestFinished }) => {
   expect(await server.unclaimedRequests()).toEqual([1, "a b"]);
 });
 
-test("another server is recognised", async ({ onTestFinished }) => {
-  const url = await serve(onTestFinished, (_, response) => response.writeHead(404).end("<h1>Not found</h1>"));
+test.for([
+  [200, "<h1>Welcome</h1>"],
+  [404, "<h1>Not found</h1>"],
+  [500, '{"error": "no"}'],
+] as const)("another server is recognised: %i %s", async ([status, body], { onTestFinished }) => {
+  const url = await serve(onTestFinished, (_, response) => response.writeHead(status).end(body));
 
   const connecting = Paydouble.connect(url);
 
   await expect(connecting).rejects.toThrow(PaydoubleError);
-  await expect(connecting).rejects.toThrow(
-    `GET ${url}/_paydouble/health answered 404, which is no answer of paydouble`,
-  );
+  await expect(connecting).rejects.toThrow(`the server at ${url} does not answer as paydouble does`);
 });
 
 test("a receiver's address is the one that the server sees", async ({ paydouble, sandbox }) => {
