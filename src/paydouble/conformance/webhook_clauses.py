@@ -9,7 +9,7 @@ import json
 import ssl
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -1192,10 +1192,16 @@ def _has_balance(wanted: Decimal, books: Books) -> bool:
     return books.balance == wanted
 
 
-def _disputed(case: Case, outcome: str) -> tuple[Order, list[Event]]:
+def _is_paid_again(whole: Decimal, books: Books) -> bool:
+    return books.status in {"paid", "review"} and books.balance in {None, whole}
+
+
+def _disputed(case: Case, states: Sequence[str]) -> tuple[Order, list[Event]]:
     order, pay_in = case.paid()
     dispute = case.sandbox.pay_ins.dispute(pay_in.id)
-    case.sandbox.disputes.transition(dispute.id, outcome, force=True)
+    for state in states:
+        case.advance("1h")
+        case.sandbox.disputes.transition(dispute.id, state, force=True)
     return order, case.events(dispute)
 
 
@@ -1209,9 +1215,13 @@ def _disputed(case: Case, outcome: str) -> tuple[Order, list[Event]]:
     needs=("driver", "balance"),
 )
 def dispute(case: Case) -> None:
-    """Lose and win a dispute; each event comes twice."""
-    for outcome, left in (("lost", False), ("won", True)):
-        order, events = _disputed(case, outcome)
+    """Lose a dispute, win one, and lose one that was won and reopened; each event comes twice."""
+    for outcome, left, states in (
+        ("lost", False, ("lost",)),
+        ("won", True, ("won",)),
+        ("won, reopened and lost", False, ("won", "under_review", "lost")),
+    ):
+        order, events = _disputed(case, states)
         for event in events:
             for _ in range(2):
                 case.expect_no_crash(case.deliver(event), f"{event.type} of a dispute")
@@ -1232,21 +1242,26 @@ def dispute(case: Case) -> None:
     needs=("driver", "refund"),
 )
 def failed_refund(case: Case) -> None:
-    """Let a refund fail after it was created; each event comes twice."""
-    order, pay_in = case.paid()
-    problem = case.refund(order, "49.90")
-    found = case.refunds_of(pay_in)
-    if not found:
-        raise NotTested(f"the shop made no refund: {problem or 'it sent no request'}")
-    refund = found[-1]
-    case.deliver(case.event(refund, "refund.created"))
-    case.sandbox.refunds.transition(refund, "failed", force=True)
-    for _ in range(2):
-        case.deliver(case.event(refund, "refund.failed"))
-    books = case.wait(order, lambda books: books.status in {"paid", "review"} and books.balance in {None, order.amount})
-    case.check(
-        books is not None, f"after refund.failed: {case.books(order)}", f"paid again, with a balance of {order.amount}"
-    )
+    """Let a refund fail after it was created, and one after it has succeeded; each event comes twice."""
+    for states in (("failed",), ("succeeded", "failed")):
+        order, pay_in = case.paid()
+        problem = case.refund(order, "49.90")
+        found = case.refunds_of(pay_in)
+        if not found:
+            raise NotTested(f"the shop made no refund: {problem or 'it sent no request'}")
+        refund = found[-1]
+        case.deliver(case.event(refund, "refund.created"))
+        for state in states:
+            case.advance("1h")
+            case.sandbox.refunds.transition(refund, state, force=True)
+            for _ in range(2):
+                case.deliver(case.event(refund, f"refund.{state}"))
+        books = case.wait(order, partial(_is_paid_again, order.amount))
+        case.check(
+            books is not None,
+            f"after {' and '.join(f'refund.{state}' for state in states)}: {case.books(order)}",
+            f"paid again, with a balance of {order.amount}",
+        )
 
 
 @clause(
@@ -1273,3 +1288,29 @@ def refund_twice(case: Case) -> None:
         f"after a refund of 20.00 whose events came twice: {case.books(order)}",
         f"a balance of {wanted}",
     )
+
+
+@clause(
+    "W8.5",
+    "6",
+    B,
+    "A refund that the shop did not ask for is booked",
+    costs="the books show money that the service's staff has given back",
+    fix="book each refund of a payment by its events, and not by your own requests",
+    needs=("driver", "balance"),
+)
+def foreign_refund(case: Case) -> None:
+    """Let the service refund a payment by itself; each event comes twice."""
+    case.sandbox.scenarios.activate("refund-by-provider")
+    order, pay_in = case.pending()
+    case.sandbox.scenarios.deactivate()
+    case.advance()
+    case.deliver(case.event(pay_in, "pay-in.succeeded"))
+    case.expect_paid(order, "a plain event")
+    for refund in case.refunds_of(pay_in):
+        for event in case.events(refund):
+            for _ in range(2):
+                case.deliver(event)
+    left = order.amount - case.sandbox.pay_ins.get(pay_in.id).document["refunded_amount"]
+    books = case.wait(order, partial(_has_balance, left))
+    case.check(books is not None, f"after a refund by the service: {case.books(order)}", f"a balance of {left}")
