@@ -1,6 +1,7 @@
 package paydoubletest
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -24,19 +25,19 @@ func TestTheCommandEndsWhenItsPipeIsClosed(t *testing.T) {
 		t.Errorf("it is %+v", health)
 	}
 
+	connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+
 	if err := stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	for deadline := time.Now().Add(patience); ; {
-		connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			break
-		}
-		_ = connection.Close()
-		if time.Now().After(deadline) {
-			t.Fatalf("%s still listens", url)
-		}
+	_ = connection.SetReadDeadline(time.Now().Add(patience))
+	if _, err := connection.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%s has not ended: %v", url, err)
 	}
 }
 
