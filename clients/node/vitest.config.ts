@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     include: ["test/*.test.ts", "example/*.test.js"],
     globalSetup: ["dist/global-setup.js"],
-    // Tests of child processes wait for a Python interpreter or for another test runner.
-    testTimeout: 30_000,
+    // Tests of child processes wait for a Python interpreter or for another test runner, also on a busy machine.
+    testTimeout: 120_000,
   },
 });

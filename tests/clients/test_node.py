@@ -23,12 +23,12 @@ import pytest
 
 from paydouble.testing import Paydouble
 
-pytestmark = pytest.mark.timeout(360)  # the first time its packages have to be fetched
+pytestmark = pytest.mark.timeout(600)  # the first time its packages have to be fetched
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "clients"
 SOURCE = CLIENTS / "node"
 CACHE = ROOT / ".cache" / "clients" / "node"
-SECONDS = 120
+SECONDS = 300
 VITEST = ("node", str(CACHE / "node_modules" / "vitest" / "vitest.mjs"), "run")
 # One realistic change to the shop of the example, and the test that is there for it.
 MISTAKES = {
@@ -201,11 +201,19 @@ def test_the_examples_of_the_readme_run_as_they_are(project: Path, server: Paydo
 
 
 def test_the_package_starts_a_server_by_itself(project: Path) -> None:
-    """Without PAYDOUBLE_URL, the command `paydouble` on the PATH is started and ended."""
-    first, *_ = _examples()
+    """Without PAYDOUBLE_URL, the command `paydouble` on the PATH is started, once for all files if so configured."""
+    first, second, _ = _examples()
     (project / "payment.test.mjs").write_text(first, "utf-8")
+    for name in ("one", "two"):
+        (project / f"{name}.test.js").write_text(f"{second}\nconsole.log('at', process.env.PAYDOUBLE_URL);\n", "utf-8")
+    setup = '{ globalSetup: ["paydouble/global-setup"], include: ["*.test.js"] }'
+    (project / "vitest.config.js").write_text(f"export default {{ test: {setup} }};\n", "utf-8")
 
     _run(project, "node", "--test", "payment.test.mjs")
+    printed = _run(project, *VITEST)
+
+    assert len(re.findall(r"^at http://\S+$", printed, re.MULTILINE)) == 2
+    assert len(set(re.findall(r"^at (http://\S+)$", printed, re.MULTILINE))) == 1
 
 
 def test_a_container_needs_a_package_more(project: Path) -> None:
