@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import clean_room
+import self_contained
 from outcome import Outcome, Verdict, failed, ok, run_command, skipped
 from paydouble.version import __version__
 from paydouble.web.pages import shipped_pages
@@ -21,7 +22,7 @@ TYPED = "import paydouble\nheader: str = paydouble.sign(b'', 'whsec')\nwrong: in
 
 
 def check_wheel() -> Outcome:
-    """Build the release, check its contents, and use the wheel in an empty environment."""
+    """Build the release, check its contents, and use the wheel in an empty environment, and as one file."""
     with tempfile.TemporaryDirectory(dir=".cache") as name:
         folder = Path(name)
         if (built := clean_room.build(folder)).verdict is Verdict.FAILED:
@@ -30,8 +31,15 @@ def check_wheel() -> Outcome:
         held = check_contents(wheel)
         if held.verdict is Verdict.FAILED:
             return held
-        used = check_alone(wheel, folder / "environment")
-        return held if used.verdict is Verdict.OK else used
+        environment = folder / "environment"
+        used = check_alone(wheel, environment)
+        if used.verdict is not Verdict.OK:
+            return used
+        file = folder / "paydouble.pyz"
+        for outcome in (self_contained.make(environment, file), self_contained.check(file, folder)):
+            if outcome.verdict is not Verdict.OK:
+                return outcome
+        return ok(f"{held.reason}; {outcome.reason}")
 
 
 def check_contents(wheel: Path) -> Outcome:
