@@ -452,18 +452,6 @@ func TestAnotherServiceIsNotTakenForTheServer(t *testing.T) {
 	}
 }
 
-func TestWithoutAServerTheMessageSaysWhatToDo(t *testing.T) {
-	t.Setenv("PAYDOUBLE_URL", "")
-	t.Setenv("PATH", t.TempDir())
-	logged, _ := record(func(t testing.TB) { pd.New(t) })
-
-	for _, part := range []string{"PAYDOUBLE_URL", "paydoublecontainer", "PATH"} {
-		if !strings.Contains(logged, part) {
-			t.Errorf("there is no %s in %s", part, logged)
-		}
-	}
-}
-
 func TestAStarterIsAskedUnlessTheEnvironmentNamesAServer(t *testing.T) {
 	server := pd.Connect(t).Address()
 	t.Setenv("PAYDOUBLE_URL", "")

@@ -133,26 +133,30 @@ func locate(chosen *options) (Address, error) {
 		}
 		return address, err
 	}
-	command, err := exec.LookPath("paydouble")
-	if err != nil {
-		return Address{}, errNoServer
-	}
-	url, err := served(command)
+	url, err := onPath()
 	return Address{URL: url, Token: os.Getenv("PAYDOUBLE_CONTROL_TOKEN")}, err
 }
 
 // local is the server that this test binary has started.
 var local struct {
-	once sync.Once
-	url  string
-	err  error
+	sync.Mutex
+	url string
+	err error
 	// The pipe whose end is the end of the server. Here the garbage collector does not close it.
 	stdin io.Closer
 }
 
-// served starts the command, once for the test binary, and returns the server's URL.
-func served(command string) (string, error) {
-	local.once.Do(func() { local.url, local.stdin, local.err = serve(command) })
+// onPath starts the command paydouble, once for the test binary, and returns the server's URL.
+func onPath() (string, error) {
+	local.Lock()
+	defer local.Unlock()
+	if local.url == "" && local.err == nil {
+		command, err := exec.LookPath("paydouble")
+		if err != nil {
+			return "", errNoServer
+		}
+		local.url, local.stdin, local.err = serve(command)
+	}
 	return local.url, local.err
 }
 

@@ -54,3 +54,30 @@ func TestACommandThatEndsAtOnceIsReportedWithWhatItSaid(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestWithoutAServerTheMessageSaysWhatToDo(t *testing.T) {
+	t.Setenv("PAYDOUBLE_URL", "")
+	started := local.url
+	t.Cleanup(func() { local.url = started })
+	local.url = ""
+	t.Setenv("PATH", t.TempDir())
+
+	_, err := locate(&options{})
+
+	for _, part := range []string{"PAYDOUBLE_URL", "paydoublecontainer", "PATH"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("there is no %s in %v", part, err)
+		}
+	}
+}
+
+func TestAServerThatHasStartedNeedsNoCommandAnyMore(t *testing.T) {
+	if _, err := exec.LookPath("paydouble"); err != nil {
+		t.Skip("the command paydouble is not on the PATH")
+	}
+	t.Setenv("PAYDOUBLE_URL", "")
+	New(t)
+	t.Setenv("PATH", t.TempDir())
+
+	New(t)
+}
