@@ -45,5 +45,7 @@ export class NotAsExpected extends AssertionError {
   /** The stack begins at the caller of `thrower`, the method that the test has called. */
   constructor(message: string, thrower?: (...given: never[]) => unknown) {
     super({ message, ...(thrower && { stackStartFn: thrower }) });
+    // Newer versions of Node keep the style of a comparison here; Vitest would print it as the comparison itself.
+    Reflect.deleteProperty(this, "diff");
   }
 }
