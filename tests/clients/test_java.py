@@ -126,6 +126,14 @@ def test_the_first_example_passes_as_it_stands(built: str, url: str, tmp_path: P
     assert counted(output) == [1]
 
 
+@pytest.mark.parametrize("page", [JAVA / "README.md", GUIDE], ids=lambda page: page.name)
+def test_a_page_names_this_version(page: Path) -> None:
+    """The dependency to copy has the server's version, in which it is released."""
+    text = page.read_text("utf-8")
+
+    assert re.findall(r"<artifactId>paydouble-junit5</artifactId>\s*<version>(.*?)</version>", text) == [__version__]
+
+
 def test_the_page_shows_the_example() -> None:
     """Each Java block of the how-to is in the example, word for word."""
     code = "\n".join(path.read_text("utf-8") for path in (JAVA / "example").rglob("*.java"))

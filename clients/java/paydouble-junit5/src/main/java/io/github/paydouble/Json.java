@@ -84,6 +84,10 @@ final class Json {
 
   /** Returns a length of time in the notation of the control API: {@code 1h30m}, {@code 250ms}. */
   static String format(Duration duration) {
+    if (duration.isNegative()) {
+      throw new PaydoubleException(
+          "a length of time is not negative, as %s is".formatted(duration));
+    }
     StringBuilder text = new StringBuilder();
     long rest = duration.toMillis();
     for (int unit = 0; unit < UNITS.length; unit++) {

@@ -58,7 +58,7 @@ final class Timeline {
             request.method(),
             request.target(),
             status,
-            Json.name(request.idempotency().verdict()),
+            verdict(request),
             faults(request.faults()));
   }
 
@@ -81,6 +81,12 @@ final class Timeline {
 
   private static String order(JsonNode event, Event of) {
     return event.path("data").path("object").path("external_identifier").asText(of.objectId());
+  }
+
+  /** A newer server may have a verdict that this client does not know. */
+  private static String verdict(RecordedRequest request) {
+    Verdict verdict = request.idempotency().verdict();
+    return verdict == null ? "unknown" : Json.name(verdict);
   }
 
   private static String faults(List<String> ids) {

@@ -113,6 +113,18 @@ class SandboxTest {
   }
 
   @PaydoubleTest
+  void aTimeCannotBeNegative(Sandbox sandbox) {
+    Duration back = Duration.ofSeconds(-1);
+
+    PaydoubleException error =
+        assertThrows(PaydoubleException.class, () -> sandbox.clock().advance(back));
+
+    assertTrue(
+        error.getMessage().contains("a length of time is not negative, as PT-1S is"),
+        error.getMessage());
+  }
+
+  @PaydoubleTest
   void amountsAreExact(Sandbox sandbox) {
     BigDecimal amount = new BigDecimal("131072.90");
     Resource payIn = sandbox.scenarios().play("happy-path", Map.of("amount", amount));
