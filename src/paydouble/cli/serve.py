@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import SEED, event_filter, events_option, load_config, option, parse_settings, place_in
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from paydouble.cli.live import LiveLog
     from paydouble.scenarios.library import Library
     from paydouble.server import Server, ServerOptions
+
+
+def _check_instance(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-z][a-z0-9]{0,15}", value):
+        raise click.BadParameter(f"{value!r} is not a name such as i2: a lower-case letter, then letters and digits")
+    return value
 
 
 @click.command()
@@ -103,6 +111,12 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="N",
     help="Most sandboxes at the same time.",
+)
+@option(
+    "--instance",
+    metavar="NAME",
+    callback=_check_instance,
+    help="What this server is called among several behind one proxy, such as i2: ids and keys begin with it.",
 )
 @option(
     "--fast-path/--no-fast-path",
@@ -271,12 +285,10 @@ def make_options(
         watch=values["watch"],
         say=log.say if log is not None else None,
         default_sandbox=SandboxSpec(
-            id="default",
+            id=f"{values['instance']}-default" if values["instance"] else "default",
             seed=seed,
             notification_url=values["notification_url"],
-            business_key=values["business_key"],
-            business_secret=values["business_secret"],
-            webhook_secret=values["webhook_secret"],
+            **_credentials(values),
         ),
         shared=HostOptions(
             settings=load_settings(settings) if settings else Settings.model_construct(),
@@ -287,12 +299,21 @@ def make_options(
             insecure_targets=values["insecure_targets"],
             bodies_in_flight=values["bodies_in_flight"],
             max_sandboxes=values["max_sandboxes"],
+            instance=values["instance"] or "",
             library=library,
             on_sandbox=log.follow if log is not None else None,
             on_unclaimed=log.unclaimed if log is not None else None,
             on_reaped=None if log is None else lambda reaped: log.say(reaped.explain()),
         ),
     )
+
+
+def _credentials(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the default sandbox's credentials; one of several servers derives those that were not chosen."""
+    context = click.get_current_context()
+    names = ("business_key", "business_secret", "webhook_secret")
+    is_default = {name: context.get_parameter_source(name) is ParameterSource.DEFAULT for name in names}
+    return {name: None if values["instance"] and is_default[name] else values[name] for name in names}
 
 
 def _check_url(url: str) -> None:

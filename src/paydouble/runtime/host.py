@@ -37,7 +37,7 @@ from paydouble.api.execution import Delayed, Joined, Step
 from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock, ClockMode
-from paydouble.core.errors import PaydoubleError, ReapedSandbox, TooManySandboxes, UnknownThing
+from paydouble.core.errors import PaydoubleError, ReapedSandbox, TooManySandboxes, UnknownThing, UsageError
 from paydouble.core.seeded_random import MADE_UP_BELOW, SeededRandom, check_seed
 from paydouble.guards.idempotency import Claim
 from paydouble.journal import Unclaimed, UnclaimedEntry
@@ -124,6 +124,8 @@ class HostOptions:
     bodies_in_flight: int = DEFAULT_MOST
     """Limit in bytes for the bodies of all requests that are arriving or being answered."""
     max_sandboxes: int = MOST_SANDBOXES
+    instance: str = ""
+    """What this process is called among several behind a proxy; ids and keys of its sandboxes begin with it."""
     library: Library = field(default_factory=Library)
     on_sandbox: Callable[[Sandbox], None] | None = None
     """Called with each new sandbox."""
@@ -200,6 +202,7 @@ class Host:
         `TooManySandboxes` when there are as many as the server may have.
         """
         self._check_room()
+        self._check_instance(spec.id, spec.business_key)
         sandbox_id = spec.id or self._free_id()
         before = self._times_made.get(sandbox_id, 0)
         seed = SeededRandom(self.options.seed).made_up_seed(sandbox_id, before) if spec.seed is None else spec.seed
@@ -246,6 +249,7 @@ class Host:
         from paydouble.sandbox.forking import fork  # noqa: PLC0415 - most servers never fork a sandbox
 
         self._check_room()
+        self._check_instance(spec.id, spec.business_key)
         made = fork(sandbox, spec, checkpoint_id, seed=self.options.seed, taken=self.registry)
         store = self.options.store
         if store is not None:
@@ -294,6 +298,21 @@ class Host:
                 "server with a higher --max-sandboxes."
             )
 
+    def _check_instance(self, sandbox_id: str | None, key: str | None) -> None:
+        instance = self.options.instance
+        if not instance:
+            return
+        for member, chosen, beginning in (
+            ("id", sandbox_id, f"{instance}-"),
+            ("business_key", key, f"key_{instance}-"),
+        ):
+            if chosen is not None and not chosen.startswith(beginning):
+                raise UsageError(
+                    f"begins otherwise than {beginning!r}; this server is {instance} of several, and their proxy finds "
+                    "a sandbox by that. Leave it out, and take it from the answer",
+                    member=member,
+                )
+
     def _hold(self, sandbox: Sandbox, times: int, created_at: int, tenancy: Tenancy = NO_TENANCY) -> None:
         self.registry.add(sandbox)
         self.leases.begin(sandbox.identity.id)
@@ -328,6 +347,11 @@ class Host:
             reaped = self.leases.reaped(sandbox_id)
             if reaped is not None:
                 raise ReapedSandbox(reaped.explain())
+            if self.options.instance:
+                raise UnknownThing(
+                    f"There is no sandbox {sandbox_id[:64]!r}. This server is {self.options.instance} of several; if "
+                    "it was restarted, its sandboxes have ended with it. Make a new one."
+                )
         sandbox = self.registry.get(sandbox_id)
         self.leases.renew(sandbox)
         return sandbox
@@ -564,5 +588,6 @@ class Host:
     def _free_id(self) -> str:
         while True:
             self._made += 1
-            if f"sandbox-{self._made}" not in self.registry:
-                return f"sandbox-{self._made}"
+            sandbox_id = f"{self.options.instance}-sandbox-{self._made}".lstrip("-")
+            if sandbox_id not in self.registry:
+                return sandbox_id
