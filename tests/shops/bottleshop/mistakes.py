@@ -1,0 +1,28 @@
+"""The mistakes that can be switched on in this shop: what each does, and the harm."""
+
+MISTAKES = {
+    "key_from_order": "the key is derived from the order: the second attempt after a failed one replays the failed deposit",
+    "body_rebuilt": "each retry builds the body anew, with the time in it: 409, and no retry ever gets through",
+    "key_age_from_last": "the key's age counts from the last send: after 24 h of retries an old request is made twice",
+    "timeout_is_refusal": "a read timeout counts as a refusal: the next click makes a second deposit",
+    "done_before_sent": "the worker commits `done` before it sends: a crash in between loses the request",
+    "lease_never_ends": "a lease of the outbox has no end: after a crash nobody sends the request again",
+    "check_then_insert": "the open payment is looked for in one transaction, the new one stored in the next: two clicks, two deposits",
+    "reset_never_ms": "X-RateLimit-Reset in milliseconds is read as seconds: the request waits for some thousand years",
+    "conflict_is_success": "409 counts as `exists already`: the order waits for a deposit that nobody made",
+    "no_tolerance": "the age of a signature is not checked: a recorded webhook can be sent again years later",
+    "event_noted_first": "the event's id is committed before the work on it: after a crash the retry is taken for a duplicate",
+    "expired_is_final": "a cancelled pay-in never changes: money that comes late is not seen",
+    "return_page_pays": "the page after the payment marks the order as paid: goods without money",
+    "ships_after_commit": "the parcel is stored in a transaction of its own, after that of the event: a crash loses it",
+    "points_when_paid_again": "points are given at each change to paid: after a won dispute the customer gets them twice",
+    "amount_unchecked": "a pay-in of less than the order's amount pays it",
+    "refund_two_digits": "refunds are rounded to two digits: wrong amounts in dinars, refused ones in yen",
+    "refund_key_by_amount": "a refund's key is derived from pay-in and amount: the second of two equal refunds is never made",
+    "refund_is_final": "a succeeded refund never changes: one that fails late stays taken off",
+    "refund_not_summed": "only the newest refund counts: two halves show as one",
+    "accepted_is_not_lost": "an accepted dispute does not count as lost: the money is shown as ours",
+    "one_dispute_each": "a dispute is stored under its pay-in: the second overwrites the first",
+    "pending_only": "the reconciliation asks about pending orders only: late money, refunds and disputes without events are missed",
+    "newest_only": "the reconciliation reads the newest item of each list: late money on an older attempt is missed",
+}

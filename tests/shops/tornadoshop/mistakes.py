@@ -1,0 +1,28 @@
+"""The mistakes that can be switched on in this shop: what each does, and the harm."""
+
+MISTAKES = {
+    "memory_keys": "the key that is sent lives in memory: after a restart a retry has another one, and the customer pays twice",
+    "noted_after_call": "a deposit is noted once its reply is there: a lost reply and a second click make two",
+    "asked_noted_late": "that a request was sent is noted after its reply: after a crash a 401 counts as proof that nothing was made",
+    "new_key_on_500": "a 500 is taken for `nothing happened`: the next request has a new key",
+    "new_key_on_conflict": "a 409 is answered with a new key: a second deposit",
+    "any_200_is_created": "any 2xx counts as a deposit, also the page of a proxy: nobody asks again",
+    "limit_declines": "a 429 ends the attempt, also when it follows a lost request: the next click makes a second deposit",
+    "unauthorized_retried": "a 401 is repeated like a 503: the account gets locked",
+    "future_accepted": "signatures from the future are accepted: the window for a replay has no end",
+    "prefix_digest": "the digest is compared by its length: an empty one is valid",
+    "dedupe_by_request_id": "events are told apart by request_id: the second event of one request is dropped",
+    "mail_per_event": "a mail goes out for each succeeded event: two under a second event id",
+    "arrival_order": "refunds and disputes are as the last fact says that arrived: an old event takes back a newer one",
+    "closed_is_closed": "a closed dispute never changes: one that is reopened and lost stays won",
+    "cache_over_await": "the view of before the call is kept after it: what came meanwhile is not shown until a restart",
+    "two_decimals": "amounts are sent with two digits: yen are refused, dinars are rounded",
+    "refund_every_click": "a refund that was made is made again when it is requested again",
+    "refund_lost_is_refused": "a lost reply to a refund counts as a refusal: requested again, it is made twice",
+    "refund_never_undone": "a failed refund stays taken off",
+    "dispute_whole_order": "a dispute takes the whole order, also when it is about a half",
+    "won_stays_lost": "a won dispute does not give the money back",
+    "reads_always_win": "what a read says replaces what is known, also when the read is behind",
+    "today_only": "the reconciliation looks at the orders of today: those of yesterday evening are never asked about",
+    "local_expiry": "a day after the first request the order is cancelled by our own clock: the next click makes a second deposit",
+}
