@@ -36,6 +36,8 @@ SHOPS = {
     "event": "EventAdapter",
     "falcon": "FalconAdapter",
     "starlette": "StarletteAdapter",
+    "bottle": "BottleShop",
+    "tornado": "TornadoShop",
 }
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")

@@ -14,12 +14,12 @@ def create_app(shop: Shop, webhook_secret: str, bugs: frozenset[str] = frozenset
     """Return the WSGI application of a shop."""
     app = bottle.Bottle(catchall=False)
 
-    @app.post("/orders")  # type: ignore[untyped-decorator]
+    @app.post("/orders")
     def place() -> dict[str, Any]:
         shop.place(**json.loads(bottle.request.body.read()))
         return {}
 
-    @app.post("/orders/<order_id>/pay")  # type: ignore[untyped-decorator]
+    @app.post("/orders/<order_id>/pay")
     def pay(order_id: str) -> dict[str, Any]:
         try:
             shop.checkout(order_id)
@@ -28,7 +28,7 @@ def create_app(shop: Shop, webhook_secret: str, bugs: frozenset[str] = frozenset
             return {"error": str(reason)}
         return {"status": shop.status(order_id)}
 
-    @app.post("/orders/<order_id>/refunds/<ref>")  # type: ignore[untyped-decorator]
+    @app.post("/orders/<order_id>/refunds/<ref>")
     def refund(order_id: str, ref: str) -> dict[str, Any]:
         try:
             shop.refund(order_id, ref, Decimal(json.loads(bottle.request.body.read())["amount"]))
@@ -37,12 +37,12 @@ def create_app(shop: Shop, webhook_secret: str, bugs: frozenset[str] = frozenset
             return {"error": str(reason)}
         return {"status": shop.status(order_id)}
 
-    @app.get("/orders/<order_id>/thanks")  # type: ignore[untyped-decorator]
+    @app.get("/orders/<order_id>/thanks")
     def thanks(order_id: str) -> dict[str, Any]:
         shop.returned(order_id)
         return {"status": shop.status(order_id)}
 
-    @app.post("/webhooks")  # type: ignore[untyped-decorator]
+    @app.post("/webhooks")
     def webhooks() -> dict[str, Any]:
         body = bottle.request.body.read()
         refused = refusal(bottle.request.environ.get("HTTP_X_SERVICE_SIGNATURE"), body, webhook_secret, bugs)

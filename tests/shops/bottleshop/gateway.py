@@ -129,7 +129,7 @@ class Gateway:
 
     def _pause(self, reset: str | None) -> float:
         """Return the seconds to wait after a 429; the unit of the reset is not documented, so its size decides."""
-        own = 5.0 * 2 ** min(self.limits, 8)
+        own = 5.0 * 2.0 ** min(self.limits, 8)
         try:
             number = float(reset or "")
         except ValueError:

@@ -13,11 +13,10 @@ class Pool:
     def __init__(self, service: Any) -> None:
         self.service = service
 
-    def request(
-        self, method: str, url: str, *, headers: Any, timeout: float, body: bytes | None = None, **_: Any
-    ) -> Any:
+    def request(self, method: str, url: str, **options: Any) -> Any:
         try:
-            answer = self.service.call(method, url, headers, body or b"", timeout)
+            body = options["body"] or b""
+            answer = self.service.call(method, url, options["headers"], body, options["timeout"])
         except TimeoutError as error:
             raise urllib3.exceptions.ReadTimeoutError(None, url, "read timed out") from error  # type: ignore[arg-type]
         except OSError as error:

@@ -41,7 +41,7 @@ async def browse(
         return 400  # as Tornado's server does
     request = HTTPServerRequest(method, path, headers=given, body=body, connection=connection)
     asyncio.get_running_loop().set_exception_handler(connection.fail)
-    app.find_handler(request).execute()  # type: ignore[attr-defined]
+    app.find_handler(request).execute()
     await connection.done
     if errors := app.settings.pop("errors", None):
         raise errors[0]

@@ -205,9 +205,9 @@ class Order:
                 return "review"
             if refunded >= paid:
                 return "refunded"
-            if refunded:
-                return "partly_refunded"
-            return "paid" if paid >= self.amount else "review"
+            if self.amount not in self.succeeded().values():
+                return "review"  # somebody has to look at an amount that was not asked for
+            return "partly_refunded" if refunded else "paid"
         if any(data["status"] == "succeeded" for data in self.payins.values()):
             return "review"
         last = self.last_deposit()
