@@ -12,7 +12,8 @@ from .signature import refusal
 
 def create_app(shop: Shop, webhook_secret: str, bugs: frozenset[str] = frozenset()) -> bottle.Bottle:
     """Return the WSGI application of a shop."""
-    app = bottle.Bottle(catchall=False)
+    app = bottle.Bottle()
+    app.config["catchall"] = False  # the server handles errors
 
     @app.post("/orders")
     def place() -> dict[str, Any]:

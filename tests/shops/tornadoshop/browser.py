@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import tornado.web
-from tornado.httputil import HTTPConnection, HTTPHeaders, HTTPInputError, HTTPServerRequest
+from tornado.httputil import HTTPConnection, HTTPHeaders, HTTPInputError, HTTPServerRequest, RequestStartLine
 
 
 class Connection(HTTPConnection):
@@ -39,7 +39,9 @@ async def browse(
             given.add(name, value)
     except HTTPInputError:
         return 400  # as Tornado's server does
-    request = HTTPServerRequest(method, path, headers=given, body=body, connection=connection)
+    given["Host"] = "shop.test"
+    line = RequestStartLine(method, path, "HTTP/1.1")
+    request = HTTPServerRequest(start_line=line, headers=given, body=body, connection=connection)
     asyncio.get_running_loop().set_exception_handler(connection.fail)
     app.find_handler(request).execute()
     await connection.done
