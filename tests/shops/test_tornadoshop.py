@@ -3,102 +3,102 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tornadoshop.adapter import TornadoShop
 
 from paydouble.stateful import MerchantBug, Play
+from paydouble.stateful.steps import Step, step
 
-PLAYS: dict[str, Callable[[Play], object]] = {
-    "memory_keys": lambda play: (play.order(), play.dead_line(1, "1h", restarted=True)),
-    "noted_after_call": lambda play: (play.order(), play.pay(trouble="request lost")),
-    "new_key_on_500": lambda play: (play.order(), play.pay(trouble="500 after the commit")),
-    "new_key_on_conflict": lambda play: (
-        play.webhooks("drop all"),
-        play.order(),
-        play.pay(trouble="reply lost", then="409"),
+PLAYS: dict[str, tuple[Step, ...]] = {
+    "memory_keys": (step("order"), step("dead_line", 1, "1h", restarted=True)),
+    "noted_after_call": (step("order"), step("pay", trouble="request lost")),
+    "new_key_on_500": (step("order"), step("pay", trouble="500 after the commit")),
+    "new_key_on_conflict": (
+        step("webhooks", "drop all"),
+        step("order"),
+        step("pay", trouble="reply lost", then="409"),
     ),
-    "any_200_is_created": lambda play: (play.order(), play.pay(trouble="reply short", scenario="card-declined")),
-    "limit_declines": lambda play: (
-        play.webhooks("drop all"),
-        play.order(),
-        play.pay(trouble="reply lost", then="429"),
-        play.retry(1),
+    "any_200_is_created": (step("order"), step("pay", trouble="reply short", scenario="card-declined")),
+    "limit_declines": (
+        step("webhooks", "drop all"),
+        step("order"),
+        step("pay", trouble="reply lost", then="429"),
+        step("retry", 1),
     ),
-    "unauthorized_retried": lambda play: (
-        play.order(),
-        play.pay(),
-        play.wait("10s"),
-        play.refund(1, share="half", trouble="401"),
+    "unauthorized_retried": (
+        step("order"),
+        step("pay"),
+        step("wait", "10s"),
+        step("refund", 1, share="half", trouble="401"),
     ),
-    "future_accepted": lambda play: (play.order(), play.pay(), play.inject("302 seconds ahead", 1)),
-    "prefix_digest": lambda play: (play.order(), play.pay(), play.inject("empty digest", 1)),
-    "mail_per_event": lambda play: (play.webhooks("new id"), play.order(), play.pay(), play.wait("10s")),
-    "arrival_order": lambda play: (
-        play.order(),
-        play.pay(scenario="refund-fails"),
-        play.wait("10s"),
-        play.webhooks("reverse"),
-        play.refund(1),
-        play.wait("10s"),
+    "future_accepted": (step("order"), step("pay"), step("inject", "302 seconds ahead", 1)),
+    "prefix_digest": (step("order"), step("pay"), step("inject", "empty digest", 1)),
+    "mail_per_event": (step("webhooks", "new id"), step("order"), step("pay"), step("wait", "10s")),
+    "arrival_order": (
+        step("order"),
+        step("pay", scenario="refund-fails"),
+        step("wait", "10s"),
+        step("webhooks", "reverse"),
+        step("refund", 1),
+        step("wait", "10s"),
     ),
-    "closed_is_closed": lambda play: (
-        play.order(),
-        play.pay(),
-        play.wait("10s"),
-        play.provider("dispute", 1),
-        play.provider("dispute won", 1),
-        play.provider("dispute reopened", 1),
+    "closed_is_closed": (
+        step("order"),
+        step("pay"),
+        step("wait", "10s"),
+        step("provider", "dispute", 1),
+        step("provider", "dispute won", 1),
+        step("provider", "dispute reopened", 1),
     ),
-    "cache_over_await": lambda play: (
-        play.order(),
-        play.pay(),
-        play.pass_time("5s"),
-        play.interrupt_webhook("database down", at=1),
-        play.pass_time("10m"),
+    "cache_over_await": (
+        step("order"),
+        step("pay"),
+        step("pass_time", "5s"),
+        step("interrupt_webhook", "database down", at=1),
+        step("pass_time", "10m"),
     ),
-    "two_decimals": lambda play: (play.order("1.005", "KWD"), play.pay()),
-    "refund_every_click": lambda play: (
-        play.order(),
-        play.pay(),
-        play.wait("10s"),
-        play.refund(1, share="half"),
-        play.refund_again(1),
+    "two_decimals": (step("order", "1.005", "KWD"), step("pay")),
+    "refund_every_click": (
+        step("order"),
+        step("pay"),
+        step("wait", "10s"),
+        step("refund", 1, share="half"),
+        step("refund_again", 1),
     ),
-    "refund_lost_is_refused": lambda play: (
-        play.order(),
-        play.pay(),
-        play.wait("10s"),
-        play.webhooks("drop all"),
-        play.refund(1, share="half", trouble="reply lost"),
-        play.refund_again(1),
+    "refund_lost_is_refused": (
+        step("order"),
+        step("pay"),
+        step("wait", "10s"),
+        step("webhooks", "drop all"),
+        step("refund", 1, share="half", trouble="reply lost"),
+        step("refund_again", 1),
     ),
-    "refund_never_undone": lambda play: (
-        play.order(),
-        play.pay(scenario="refund-fails"),
-        play.wait("10s"),
-        play.refund(1),
+    "refund_never_undone": (
+        step("order"),
+        step("pay", scenario="refund-fails"),
+        step("wait", "10s"),
+        step("refund", 1),
     ),
-    "dispute_whole_order": lambda play: (play.order(), play.pay(), play.wait("10s"), play.provider("dispute half", 1)),
-    "won_stays_lost": lambda play: (
-        play.order(),
-        play.pay(),
-        play.wait("10s"),
-        play.provider("dispute", 1),
-        play.provider("dispute under review", 1),
+    "dispute_whole_order": (step("order"), step("pay"), step("wait", "10s"), step("provider", "dispute half", 1)),
+    "won_stays_lost": (
+        step("order"),
+        step("pay"),
+        step("wait", "10s"),
+        step("provider", "dispute", 1),
+        step("provider", "dispute under review", 1),
     ),
-    "reads_always_win": lambda play: (play.order(), play.pay(), play.reads("stale"), play.wait("10s")),
-    "today_only": lambda play: (play.order(), play.pay(), play.outage("80h")),
-    "local_expiry": lambda play: (play.order(), play.dead_line(1, "25h")),
+    "reads_always_win": (step("order"), step("pay"), step("reads", "stale"), step("wait", "10s")),
+    "today_only": (step("order"), step("pay"), step("outage", "80h")),
+    "local_expiry": (step("order"), step("dead_line", 1, "25h")),
     # Three things at once: the process dies after the commit, the retry meets a 401, and no event tells.
-    "asked_noted_late": lambda play: (
-        play.webhooks("drop all"),
-        play.order(),
-        play.pay(meanwhile="dies", at=5),
-        play.retry(1, "401"),
-        play.retry(1),
+    "asked_noted_late": (
+        step("webhooks", "drop all"),
+        step("order"),
+        step("pay", meanwhile="dies", at=5),
+        step("retry", 1, "401"),
+        step("retry", 1),
     ),
 }
 
@@ -108,10 +108,11 @@ def with_mistakes(*names: str) -> type[TornadoShop]:
     return type("Shop", (TornadoShop,), {"bugs": frozenset(names)})
 
 
-def run(merchant: type[TornadoShop], act: Callable[[Play], object]) -> None:
+def run(merchant: type[TornadoShop], steps: tuple[Step, ...]) -> None:
     """Run a play of a shop that works on each event at once."""
     with Play(merchant, shows="at once") as play:
-        act(play)
+        for each in steps:
+            each.take(play)
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 MISTAKES = {
     "memory_keys": "the key that is sent lives in memory: after a restart a retry has another one, and the customer pays twice",
     "noted_after_call": "a deposit is noted once its reply is there: a lost reply and a second click make two",
-    "asked_noted_late": "that a request was sent is noted after its reply: after a crash a 401 counts as proof that nothing was made",
+    "asked_noted_late": "that a request was sent is noted after its reply: after a crash a 401 counts as proof that nothing was made. Not found by the catalogue: it plays no 401 after a crash",
     "new_key_on_500": "a 500 is taken for `nothing happened`: the next request has a new key",
     "new_key_on_conflict": "a 409 is answered with a new key: a second deposit",
     "any_200_is_created": "any 2xx counts as a deposit, also the page of a proxy: nobody asks again",
@@ -11,7 +11,7 @@ MISTAKES = {
     "unauthorized_retried": "a 401 is repeated like a 503: the account gets locked",
     "future_accepted": "signatures from the future are accepted: the window for a replay has no end",
     "prefix_digest": "the digest is compared by its length: an empty one is valid",
-    "dedupe_by_request_id": "events are told apart by request_id: the second event of one request is dropped",
+    "dedupe_by_request_id": "events are told apart by request_id: the second event of one request is dropped. Not found by the machine: in the double each request has one event, and the contract allows it",
     "mail_per_event": "a mail goes out for each succeeded event: two under a second event id",
     "arrival_order": "refunds and disputes are as the last fact says that arrived: an old event takes back a newer one",
     "closed_is_closed": "a closed dispute never changes: one that is reopened and lost stays won",
