@@ -231,6 +231,8 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="forget what earlier runs have found")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
+    # A job in the background ignores it, and so would the runs that it has to end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = options.shop or shops()
     if options.again:
         for shop in chosen:
