@@ -39,6 +39,10 @@ _SECONDS: Final = 600
 _MISTAKE: Final = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 # The heading of the mistakes that count for no share: they were written for a clause.
 _ADDED: Final = "## Added so that a clause can fail"
+_IDLE: Final = {
+    "W1.13": "it cannot be seen over a network; the report says so",
+    "W7.1": "these shops have no https; `tests/conformance` plays it against receivers with old and with new TLS",
+}
 _COULD_RUN: Final = frozenset({0, 1, 130})
 
 
@@ -171,7 +175,11 @@ def page(chosen: list[str], *, explore: bool) -> str:
     everything = [row for rows in tables.values() for row in rows]
     summary = "\n".join(_summary(shop, rows) for shop, rows in [*tables.items(), ("all", everything)])
     used = {name for row in everything for name in row.clauses}
-    idle = [name for name in CLAUSES if name not in used]
+    idle = [
+        f"- `{name}` {clause.title}: {_IDLE.get(name, 'no mistake of these shops breaks it')}."
+        for name, clause in CLAUSES.items()
+        if name not in used
+    ]
     searched = "What no clause kills is given to `paydouble explore` for at most four minutes."
     if not explore:
         searched = "The search that follows, `paydouble explore`, was left out (`--no-explore`)."
@@ -180,7 +188,8 @@ def page(chosen: list[str], *, explore: bool) -> str:
 Made by `python tools/kill_matrix.py --write` on our own shops in `conformance-shops`. They were written from the
 contract, without a look at [the clauses](reference/clauses.md), each with mistakes that are switched on one at a time.
 A clause kills a mistake when it is broken with it and kept without it. {searched} Mistakes below "added" were written
-for a clause that killed nothing else; they count for no share.
+for a clause that killed nothing else; they count for no share. The clauses were improved with all of these shops in
+sight, so the shares say little about other shops.
 
 | shop | mistakes | killed by clauses | of them by M or B | by clauses and explore |
 |---|---|---|---|---|
@@ -189,7 +198,7 @@ for a clause that killed nothing else; they count for no share.
 {chr(10).join(parts)}
 ## Clauses that killed nothing here
 
-{", ".join(idle) or "None."}
+{chr(10).join(idle) or "None."}
 """
 
 
