@@ -41,6 +41,8 @@ _RETRY_WITHIN_SECONDS: Final = 4.0
 _LEAST_PAUSE_SECONDS: Final = 1.0
 _SILENT_SECONDS: Final = 0.6
 _LEAST_GROWTH: Final = 1.5
+# Shorter than any pause that was meant.
+_NO_PAUSE_SECONDS: Final = 0.02
 _RESETS: Final = {"past": "in the past", "malformed": "that is not a number"}
 
 
@@ -462,7 +464,12 @@ def server_errors(case: Case) -> None:
             first, last = first + gaps[0], last + gaps[-1]
         case.check(case.books(order).status != "paid", f"after 503: {case.books(order)}", "not paid", B)
     case.check(most > 1 or case.stage.has("tick"), "a 503 was not retried, and the shop has no jobs", "a retry")
-    if first:
+    if pauses and max(pauses) < _NO_PAUSE_SECONDS:
+        case.problem(
+            f"{len(pauses)} retries came without a pause, at most {max(pauses):.3f} s after the request before",
+            "growing pauses; a setting that shortens them for tests should leave some",
+        )
+    elif first:
         case.note(f"Pauses between attempts: {first / 3:.2f} s first, {last / 3:.2f} s last.")
         case.check(
             last > first * 0.9, f"pauses shrink: {first / 3:.2f} s first, {last / 3:.2f} s last", "growing pauses"
