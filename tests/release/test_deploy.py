@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -85,3 +86,19 @@ def test_shards_share_four_servers() -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "wrong: 0" in done.stdout
+
+
+def test_the_entry_for_testcontainers_names_the_packages() -> None:
+    """Those of the three clients, as they are called there."""
+    text = (ROOT / "clients" / "registry" / "paydouble" / "index.md").read_text("utf-8")
+    entry = yaml.safe_load(text.split("---\n")[1])
+    java, go, node = entry["docs"]
+    pom = (ROOT / "clients" / "java" / "paydouble-testcontainers" / "pom.xml").read_text("utf-8")
+
+    assert [each["id"] for each in entry["docs"]] == ["java", "go", "nodejs"]
+    for tag in re.findall(r"<(?:groupId|artifactId)>[^<]+</", java["installation"]):
+        assert tag in pom
+    module = (ROOT / "clients/go/paydoublecontainer/go.mod").read_text("utf-8").split()[1]
+    assert module in go["installation"]
+    name = json.loads((ROOT / "clients" / "node" / "package.json").read_text("utf-8"))["name"]
+    assert f" {name} " in node["installation"]
