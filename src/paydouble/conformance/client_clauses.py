@@ -424,6 +424,38 @@ def conflict(case: Case) -> None:
     _one_pay_in(case, order, "a lost reply, a 409, and two more clicks")
 
 
+@clause(
+    "C2.9",
+    "",
+    B,
+    "A new attempt after a decline has a new key",
+    costs="a customer whose card was declined can never pay: the same key is answered with the old decline",
+    fix="make a key for each attempt that the customer starts, and not of the order",
+    needs=("driver",),
+)
+def after_decline(case: Case) -> None:
+    """Decline a payment, and let the customer try again."""
+    case.service_sends()
+    case.sandbox.scenarios.activate("card-declined")
+    order = case.order()
+    case.pay(order)
+    declined = case.deposits(order)
+    case.sandbox.scenarios.deactivate()
+    case.advance()
+    case.wait(order, lambda books: books.status in {"failed", "cancelled", "unpaid"})
+    case.click_again(order)
+    again = case.deposits(order)[len(declined) :]
+    if not declined or not again:
+        raise NotTested("the shop sent no second deposit after a decline")
+    case.check(
+        _key(again[0]).lower() != _key(declined[0]).lower(),
+        "the deposit after a decline had the key of the declined one",
+        "a new key",
+    )
+    case.advance()
+    case.expect_paid(order, "a decline, and a second attempt")
+
+
 # Errors and retries
 
 
