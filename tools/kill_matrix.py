@@ -187,9 +187,10 @@ def page(chosen: list[str], *, explore: bool) -> str:
 
 Made by `python tools/kill_matrix.py --write` on our own shops in `conformance-shops`. They were written from the
 contract, without a look at [the clauses](reference/clauses.md), each with mistakes that are switched on one at a time.
-A clause kills a mistake when it is broken with it and kept without it. {searched} Mistakes below "added" were written
-for a clause that killed nothing else; they count for no share. The clauses were improved with all of these shops in
-sight, so the shares say little about other shops.
+A clause kills a mistake when it is broken with it and kept without it. {searched}
+
+The clauses were improved with all of these shops in sight, so the shares say little about other shops. Mistakes marked
+"added" were written for a clause that killed nothing else; they count for no share.
 
 | shop | mistakes | killed by clauses | of them by M or B | by clauses and explore |
 |---|---|---|---|---|
