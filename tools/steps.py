@@ -43,6 +43,7 @@ PYTEST = ("pytest", "-n", "2", "--dist", "worksteal")
 UNTRACED = (
     "tests/browser",
     "tests/guides",
+    "tests/clients/test_go.py",
     "tests/clients/test_java.py",
     "tests/clients/test_node.py",
     "tests/docs",
