@@ -127,14 +127,19 @@ def test_unusable_arguments_are_refused(
 def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
     """Ctrl-C ends it with 130, and leaves no process behind."""
     document = described_shop(tmp_path)
-    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", "open('ticked', 'w').write('.')"]}
-    os.mkfifo(tmp_path / "ticked")
+    # The job does not end before the signal is sent: the search would find that it does nothing.
+    job = "go = open('go'); open('ticked', 'w').write('.'); go.read()"
+    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", job]}
+    for name in ("ticked", "go"):
+        os.mkfifo(tmp_path / name)
     ticked = os.open(tmp_path / "ticked", os.O_RDONLY | os.O_NONBLOCK)
+    go = os.open(tmp_path / "go", os.O_RDWR)
     command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert select.select([ticked], [], [], AT_MOST_SECONDS)[0], "it does not come to the first job"
             process.send_signal(signal.SIGINT)
+            os.close(go)
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
