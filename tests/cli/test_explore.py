@@ -135,7 +135,13 @@ def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
     ticked = os.open(tmp_path / "ticked", os.O_RDONLY | os.O_NONBLOCK)
     go = os.open(tmp_path / "go", os.O_RDWR)
     command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # A job in the background of a shell ignores the signal, and so would the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as process:
         try:
             assert select.select([ticked], [], [], AT_MOST_SECONDS)[0], "it does not come to the first job"
             process.send_signal(signal.SIGINT)
