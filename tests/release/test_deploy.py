@@ -86,6 +86,7 @@ def test_shards_share_four_servers() -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "wrong: 0" in done.stdout
+    assert re.search(r"^[1-9]\d* rounds began after one server was killed", done.stdout, re.MULTILINE)
 
 
 def test_the_entry_for_testcontainers_names_the_packages() -> None:

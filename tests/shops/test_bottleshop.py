@@ -124,7 +124,7 @@ PLAYS: dict[str, tuple[Step, ...]] = {
         step("provider", "late money"),
         step("wait", "10s"),
     ),
-    # Jobs try for longer than a key lives, and neither an event nor a read tells.
+    # Jobs try for longer than a key is valid, and neither an event nor a read tells.
     "key_age_from_last": (
         step("webhooks", "drop all"),
         step("order"),

@@ -27,11 +27,12 @@ from paydouble.testing.servers import Paydouble
 from paydouble.testing.timeline import timeline
 from paydouble.web.control.openapi import document
 from paydouble.web.control.routes import ROUTES
+from paydouble.web.documents import DEFAULT_ID
 
 _SANDBOX: Final = {
     "type": "string",
-    "default": "default",
-    "description": "The sandbox's id; the server has one named default from its start.",
+    "default": DEFAULT_ID,
+    "description": f"The sandbox's id; the server has one named {DEFAULT_ID} from its start.",
 }
 # More variants than these are reduced to their names.
 _MOST_VARIANTS: Final = 8
@@ -96,7 +97,7 @@ class Server:
         """Make the control call of a tool; return the answer's JSON."""
         route = _ROUTES[tool.route]
         left = dict(arguments)
-        path = _VARIABLE.sub(lambda found: quote(str(left.pop(_name(tool, found[1]), "default")), safe=""), route.path)
+        path = _VARIABLE.sub(lambda found: quote(str(left.pop(_name(tool, found[1]), DEFAULT_ID)), safe=""), route.path)
         query = {name: left.pop(name) for name in route.queries if name in left}
         if query:
             path += "?" + urlencode(query)
@@ -105,13 +106,13 @@ class Server:
 
     def what_happened(self, arguments: Document) -> str:
         """Return the timeline of a sandbox."""
-        return "\n".join(timeline(self.handle.find(arguments.get("sandbox", "default"))))
+        return "\n".join(timeline(self.handle.find(arguments.get("sandbox", DEFAULT_ID))))
 
     def explain_signature(self, arguments: Document) -> str:
         """Return why a webhook's signature does not verify with a sandbox's secret."""
         from paydouble.webhooks.diagnosis import diagnose  # noqa: PLC0415 - most sessions need none
 
-        sandbox = self.handle.find(arguments.get("sandbox", "default"))
+        sandbox = self.handle.find(arguments.get("sandbox", DEFAULT_ID))
         now = arguments.get("now") or int(sandbox.clock.read().now.timestamp())
         found = diagnose(arguments["body"].encode(), arguments["header"], sandbox.webhook_secret, now=now)
         if found.verified:
