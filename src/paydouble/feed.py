@@ -64,6 +64,10 @@ class Feed:
         for listener in self._listeners:
             listener()
 
+    def newest(self) -> Note:
+        """Return the last note; the feed must have one."""
+        return Note(self.sequence, *self._kept[-1].noted())
+
     def since(self, sequence: int, last: int | None = None) -> tuple[list[Note], int]:
         """Return the notes after a number, up to the number `last`, and how many of them are no longer kept."""
         if sequence >= self.sequence:

@@ -12,7 +12,6 @@ import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from paydouble.core.durations import UNITS_MS, format_duration
@@ -45,7 +44,7 @@ _MOST_HOURS: Final = 99
 # Of the message of a refusal; the whole of it is in the request's `response_body`.
 _LONGEST_MESSAGE: Final = 200
 _NAMES: Final = ("external_identifier", "payin_id", "id")
-_read = partial(json.loads, parse_float=str)  # keeps the digits as they were sent
+_read: Final = json.JSONDecoder(parse_float=str).decode  # keeps the digits as they were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +98,14 @@ def unclaimed_row(request: UnclaimedRequest) -> Row:
     return Row(_ms(request.at), CALL, what, str(request.status), good=False, notes=notes)
 
 
-def event_row(event: Event, about: str = "") -> Row:
+def event_row(event: Event, about: str = "", result: str = "") -> Row:
     """Return the row of an event; `about` is the merchant's name for the payment, taken from the body if empty."""
-    resource = resource_of(event.body)
-    name = about or payment(resource)
+    name = about or payment(resource_of(event.body))
     # The first event of an object shows its id, the later ones its amount.
-    more = event.object_id if event.type.endswith(".created") and name != event.object_id else money(resource)
-    return Row(_ms(event.created_at), SERVICE, f"{event.type} {name}".rstrip(), notes=(more,) if more else ())
+    shows_id = event.type.endswith(".created") and name != event.object_id
+    more = event.object_id if shows_id else money(resource_of(event.body))
+    notes = (more,) if more else ()
+    return Row(_ms(event.created_at), SERVICE, f"{event.type} {name}".rstrip(), result, notes=notes)
 
 
 def delivery_row(delivery: DeliverySummary, at: int, about: str, find: Find) -> Row:
@@ -189,7 +189,7 @@ def _ms(moment: datetime) -> int:
 def document(body: bytes) -> dict[str, Any]:
     """Return a body as a JSON object, with fractional numbers as strings; empty when it is not an object."""
     try:
-        read = _read(body)
+        read = _read(body.decode())
     except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}

@@ -516,3 +516,89 @@ def test_some_events_can_be_shown_alone(log_format: LogFormat) -> None:
         "-> merchant pay-in.created order-1",
         "-> merchant pay-in.created (copy 1) order-1",
     ]
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the time of the log's limit, in a list that a test changes."""
+    moment = [100.0]
+    monkeypatch.setattr("paydouble.cli.live.monotonic", lambda: moment[0])
+    return moment
+
+
+def wait_for_lines(stream: io.StringIO, count: int) -> None:
+    """Wait until a log has written so many lines."""
+    written = threading.Event()
+    while len(stream.getvalue().splitlines()) < count:
+        written.wait(0.001)
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_lines_beyond_the_limit_are_counted_where_they_are_missing(log_format: LogFormat, seconds: list[float]) -> None:
+    """Each second has room for so many lines; a request has a line if its event has one."""
+    stream = io.StringIO()
+    log = LiveLog(stream, log_format, "default", limit=3)
+    box = Sandbox({})
+    log.follow(box.core.sandbox)
+    for _ in range(4):
+        box.handle("POST", "/pay-in/deposit-creation", deposit_body(external_identifier="kept"))
+    for _ in range(5):
+        box.handle("GET", "/pay-in/left-out")
+    seconds[0] += 1
+    wait_for_lines(stream, 4)
+    box.handle("GET", "/pay-in/kept")
+    log.close()
+
+    lines = stream.getvalue().splitlines()
+    count = len(box.requests) + len(box.events) - (len(lines) - (2 if log_format == "text" else 1))
+    remark = f"{count} lines were not written: more than 3 a second; --log-limit 0 writes all"
+    assert "left-out" not in stream.getvalue()
+    if log_format == "json":
+        found = [json.loads(line) for line in lines]
+        assert [each["kind"] for each in found] == ["event", "request", "event", "request", "remark", "request"]
+        assert found[4] == {"kind": "remark", "message": remark}
+    else:
+        assert [" ".join(line.split()[2:5]) for line in lines[1:5]] == [
+            "-> POST /pay-in/deposit-creation",
+            f"pay-in.created kept {box.events[0].object_id}",
+            "-> POST /pay-in/deposit-creation",
+            f"pay-in.created kept {box.events[1].object_id}",
+        ]
+        assert lines[5] == f"({remark})"
+        assert "/pay-in/kept" in lines[6]
+
+
+def test_lines_that_are_left_out_at_the_end_are_counted(seconds: list[float]) -> None:
+    """The end of the log does not wait for the end of the second."""
+    del seconds
+    stream = io.StringIO()
+    log = LiveLog(stream, "text", "default", limit=1)
+    for _ in range(3):
+        log.unclaimed(stranger(None))
+    log.say("stopped")
+    log.close()
+
+    assert stream.getvalue().splitlines()[2:] == [
+        "(2 lines were not written: more than 1 a second; --log-limit 0 writes all)",
+        "stopped",
+    ]
+
+
+def test_a_log_that_nobody_reads_still_counts_what_its_limit_left_out(
+    seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both counts are written, whether or not the queue had a place for the note about the limit."""
+    del seconds
+    monkeypatch.setattr(live, "_MOST_WAITING", 1)
+    stream = Stuck()
+    log = LiveLog(stream, "text", "default", limit=1)
+    log.say("first")
+    assert stream.reached.wait(10)
+    for _ in range(3):
+        log.unclaimed(stranger(None))
+    stream.released.set()
+    log.close()
+
+    assert stream.getvalue().splitlines()[-1] == (
+        "(2 lines were not written: more than 1 a second; --log-limit 0 writes all)"
+    )

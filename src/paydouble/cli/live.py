@@ -1,7 +1,14 @@
 """The live log of `serve`: a line for each request, event and attempt, as a timeline or as JSON.
 
-Lines are made where things happen and written by a thread of their own: a terminal that is held, or a pipe that nobody
-reads, must not stop the service. Lines that are lost, also on a full disk, are counted, and the count is written.
+What a line says is collected where the thing happens, since a fault or an endpoint may be gone a moment later. A thread
+of its own turns that into text and writes it: a terminal that is held, or a pipe that nobody reads, must not stop the
+service.
+
+    note in the feed -> Choice -> rows or documents -> queue -> thread: lines -> stream
+
+A line costs about half of what a deposit costs, and nobody reads thousands of lines a second. So each second has room
+for a limited number of lines. Those beyond it are counted, and the count is a line in their place. Lines that are lost
+because nobody reads them, or because a disk is full, are counted too.
 """
 
 from __future__ import annotations
@@ -11,7 +18,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, assert_never
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TextIO, assert_never
 
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.writing import LineWriter
@@ -47,25 +55,56 @@ _MOST_WAITING: Final = 10_000
 _PATIENCE_SECONDS: Final = 0.5
 _UNREAD: Final = "nobody read them"
 
+Unwritten = tuple[Callable[[Any], Iterable[str]], Any]
+"""What lines are made from, behind the function that makes them."""
+
+
+class _Second:
+    """One second of the log."""
+
+    __slots__ = ("ends_at", "room", "told")
+
+    def __init__(self, ends_at: float, room: int) -> None:
+        self.ends_at = ends_at
+        self.room = room
+        self.told = False
+        """Whether the thread knows that lines of this second are left out."""
+
 
 class LiveLog:
     """Follows sandboxes and writes what happens in them."""
 
     def __init__(
-        self, stream: TextIO, log_format: LogFormat, default: str, wanted: Callable[[str], bool] | None = None
+        self,
+        stream: TextIO,
+        log_format: LogFormat,
+        default: str,
+        wanted: Callable[[str], bool] | None = None,
+        *,
+        limit: int = 0,
     ) -> None:
         """Write to a stream; the sandbox with the `default` id is not named on each line.
 
-        With `wanted`, only events whose type it accepts are written, with their requests and attempts.
+        With `wanted`, only events whose type it accepts are written, with their requests and attempts. `limit` is the
+        number of lines in each second; with 0 all are written.
         """
         self._json = log_format == "json"
         self._out = LineWriter(stream, self._remark) if self._json else LineWriter(stream)
         self._terminal = Terminal(stream=stream)
-        self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[Unwritten | _Second | None] = queue.Queue(_MOST_WAITING)
         self._missed = 0
         self._default = default
         self._wanted = wanted
-        self._unclaimed = UnclaimedLines(self._terminal)
+        self._limit = limit
+        self._second = _Second(0.0, 0)
+        self._left_out = 0
+        """How many lines the limit has left out. Only the service's thread changes it."""
+        self._left_out_told = 0
+        """How many of those have been counted in the log. Only the log's thread changes it."""
+        self._closing = threading.Event()
+        self._unclaimed: UnclaimedLines | UnclaimedJson
+        self._unclaimed = UnclaimedJson() if self._json else UnclaimedLines(self._terminal)
+        self._shown: Callable[[str], str] = self._terminal.json if self._json else self._terminal.shown
         # A daemon, so that a reader that has stopped does not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="paydouble-log", daemon=True)
         self._thread.start()
@@ -74,31 +113,29 @@ class LiveLog:
         """Write what happens in a sandbox from now on."""
         feed = box.feed
         name = "" if box.identity.id == self._default else box.identity.id
-        lines = JsonLines(box.identity.id, self._wanted) if self._json else Lines(self._terminal, name, self._wanted)
-        shown: Callable[[str], str] = self._terminal.json if self._json else self._terminal.shown
+        lines = JsonLines(box.identity.id) if self._json else Lines(self._terminal, name)
+        choice = Choice(box, lines.has_line, self._wanted, self._has_room)
 
         def newest() -> None:
-            notes, _ = feed.since(feed.sequence - 1)
-            for note in notes:
-                self._put(map(shown, lines.of(box, note)))
+            note = feed.newest()
+            if choice.takes(note):
+                for made in lines.of(box, note):
+                    self._put(lines.write, made)
 
         feed.listen(newest)
 
     def unclaimed(self, entry: UnclaimedEntry) -> None:
         """Write a request that no sandbox has claimed; it has caused no event."""
-        if self._wanted is not None:
-            return
-        if self._json:
-            self._put(map(self._terminal.json, unclaimed_json(entry)))
-        else:
-            self._put(map(self._terminal.shown, self._unclaimed.of(entry)))
+        if self._wanted is None and self._has_room():
+            self._put(self._unclaimed.write, entry)
 
     def say(self, line: str) -> None:
         """Write a remark."""
-        self._put([self._remark(line) if self._json else self._terminal.shown(printable(line))])
+        self._put(lambda text: (self._remark(text) if self._json else printable(text),), line)
 
     def close(self) -> None:
         """Write the lines that are waiting, if the reader takes them, and stop."""
+        self._closing.set()
         try:
             self._waiting.put(None, timeout=_PATIENCE_SECONDS)
         except queue.Full:
@@ -108,24 +145,115 @@ class LiveLog:
     def _remark(self, text: str) -> str:
         return self._terminal.json(json.dumps({"kind": "remark", "message": text}, ensure_ascii=False))
 
-    def _put(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            try:
-                self._waiting.put_nowait(line)
-            except queue.Full:
-                self._missed += 1
+    def _has_room(self, *, must: bool = False) -> bool:
+        """Return whether this second has room for a line, and take it; count the line if not.
+
+        A line that `must` be written takes room of this second, whether or not there is any.
+        """
+        if not self._limit:
+            return True
+        now = monotonic()
+        second = self._second
+        if now >= second.ends_at:
+            second = self._second = _Second(now + 1, self._limit)
+        if must or second.room > 0:
+            second.room -= 1
+            return True
+        self._left_out += 1
+        if not second.told:
+            second.told = True
+            self._enqueue(second)
+        return False
+
+    def _put(self, write: Callable[[Any], Iterable[str]], made: object) -> None:
+        if not self._enqueue((write, made)):
+            self._missed += 1
+
+    def _enqueue(self, item: Unwritten | _Second) -> bool:
+        try:
+            self._waiting.put_nowait(item)
+        except queue.Full:
+            return False
+        return True
 
     def _work(self) -> None:
         try:
-            while (line := self._waiting.get()) is not None:
-                self._out.write(line)
+            while (item := self._waiting.get()) is not None:
+                if isinstance(item, _Second):
+                    # Its lines are counted when it is over; until then no other line has room.
+                    self._closing.wait(item.ends_at - monotonic())
+                    self._tell_left_out()
+                    continue
+                write, made = item
+                for line in write(made):
+                    self._out.write(self._shown(line))
                 if self._missed and self._waiting.empty():
                     missed, self._missed = self._missed, 0
                     self._out.lose(missed, _UNREAD)
                     self._out.tell()
+            self._tell_left_out()
             self._out.tell()
         except ValueError:
             return  # the stream has been closed
+
+    def _tell_left_out(self) -> None:
+        count = self._left_out - self._left_out_told
+        if count:
+            self._left_out_told += count
+            self._out.lose(count, f"more than {self._limit} a second; --log-limit 0 writes all")
+            self._out.tell()
+
+
+class HasRoom(Protocol):
+    """`LiveLog._has_room`."""
+
+    def __call__(self, *, must: bool = False) -> bool:
+        """Return whether there is room for a line."""
+
+
+class Choice:
+    """Which notes of a sandbox have lines: those about events of the wanted types, as long as there is room.
+
+    A request has a line whenever an event has one that was made while the request was carried out.
+    """
+
+    def __init__(
+        self,
+        box: Sandbox,
+        has_line: Callable[[Note], bool],
+        wanted: Callable[[str], bool] | None,
+        has_room: HasRoom,
+    ) -> None:
+        """Choose among the notes of a sandbox that have a line in the log's format."""
+        self._box = box
+        self._has_line = has_line
+        self._wanted = wanted
+        self._has_room = has_room
+        self._causes: set[str] = set()
+        """Requests without a line so far whose events have one."""
+
+    def takes(self, note: Note) -> bool:
+        """Return whether a note has a line."""
+        record: Any = note.record
+        if note.kind == "request" and record.id in self._causes:
+            self._causes.remove(record.id)
+            return self._has_room(must=True)
+        if note.kind == "reset":
+            self._causes.clear()
+        if not (self._has_line(note) and self._is_wanted(note) and self._has_room()):
+            return False
+        cause = self._box.publisher.cause
+        if cause is not None and note.kind != "request":
+            self._causes.add(cause.id)
+        return True
+
+    def _is_wanted(self, note: Note) -> bool:
+        wanted: Any = self._wanted
+        if wanted is None:
+            return True
+        if note.kind == "event":
+            return bool(wanted(note.record.type))
+        return note.kind in {"attempt", "delivery"} and bool(wanted(note.record.event.type))
 
 
 class UnclaimedLines:
@@ -135,7 +263,7 @@ class UnclaimedLines:
         """Write for a terminal."""
         self._renderer = Renderer(terminal, width=terminal.width, heading="of this machine")
 
-    def of(self, entry: UnclaimedEntry) -> Iterator[str]:
+    def write(self, entry: UnclaimedEntry) -> Iterator[str]:
         """Yield the lines of a request."""
         return self._renderer.lines(unclaimed_row(unclaimed_of(entry)))
 
@@ -143,49 +271,36 @@ class UnclaimedLines:
 class Lines:
     """Turns the notes of one sandbox into lines."""
 
-    def __init__(self, terminal: Terminal, name: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Write for a terminal, with the sandbox's `name` on each line unless that is empty.
-
-        With `wanted`, only of events whose type it accepts, and of the requests that have caused those.
-        """
+    def __init__(self, terminal: Terminal, name: str) -> None:
+        """Write for a terminal, with the sandbox's `name` on each line unless that is empty."""
         self._renderer = Renderer(terminal, width=terminal.width, heading=name, name=name)
-        self._wanted = wanted
         self._caused: dict[str, list[Row]] = {}
+        self.write: Callable[[Row], Iterator[str]] = self._renderer.lines
 
-    def of(self, box: Sandbox, note: Note) -> Iterator[str]:
-        """Yield the lines of a note, and those that have waited for it."""
-        for row in self._rows(box, note):
-            yield from self._renderer.lines(row)
+    @staticmethod
+    def has_line(note: Note) -> bool:
+        """Return whether a note has a line: all but deliveries without an endpoint, which the event's line names."""
+        return note.kind != "delivery" or note.record.status != "no_endpoint"
 
-    def _rows(self, box: Sandbox, note: Note) -> Iterator[Row]:
+    def of(self, box: Sandbox, note: Note) -> Iterator[Row]:
+        """Yield the row of a note, and those that have waited for it."""
         record: Any = note.record
         match note.kind:
             case "request":
                 yield from self._request(box, record)
             case "event":
-                if self._wants(record.type):
-                    yield from self._behind(box, record.request_id, _event(box, record))
+                yield from self._behind(box, record.request_id, _event(box, record))
             case "attempt":
-                if self._wants(record.event.type):
-                    yield _attempt(box, record, note.detail)
+                yield _attempt(box, record, note.detail)
             case "delivery":
-                # Of one without an endpoint the event's own line says so.
-                if record.status != "no_endpoint" and self._wants(record.event.type):
-                    row = delivery_row(summary_of(record), box.now, _order(box, record.event), faults_of(box))
-                    yield from self._behind(box, record.event.request_id, row)
+                row = delivery_row(summary_of(record), box.now, _order(box, record.event), faults_of(box))
+                yield from self._behind(box, record.event.request_id, row)
             case "clock" | "fault" | "reset":
-                yield from self._control(note.kind, record, box.now)
+                if note.kind == "reset":
+                    self._caused.clear()
+                yield Row(box.now, CONTROL, _by_hand(note.kind, record))
             case _:
                 assert_never(note.kind)
-
-    def _control(self, kind: ControlKind, record: Any, now: int) -> Iterator[Row]:  # noqa: ANN401 - see `_by_hand`
-        if kind == "reset":
-            self._caused.clear()
-        if self._wanted is None:
-            yield Row(now, CONTROL, _by_hand(kind, record))
-
-    def _wants(self, kind: str) -> bool:
-        return self._wanted is None or self._wanted(kind)
 
     def _behind(self, box: Sandbox, request_id: str | None, row: Row) -> Iterator[Row]:
         """Keep what a request has caused until the request has a line; yield everything else."""
@@ -197,18 +312,16 @@ class Lines:
 
     def _request(self, box: Sandbox, entry: RequestEntry) -> Iterator[Row]:
         caused = self._caused.pop(entry.id, [])
-        if self._wanted is not None and not caused:
-            return
         # The object's own id is in the line of its event, if there is one.
         names = (entry.external_identifier, None if caused else entry.object_id)
         yield request_row(request_of(entry), faults_of(box), names)
         for row in caused:
-            yield replace(row, at=entry.at)
+            yield row if row.at == entry.at else replace(row, at=entry.at)
 
 
 def _event(box: Sandbox, event: Event) -> Row:
-    row = event_row(event_of(event), _order(box, event))
-    return row if box.notification_url or _has_target(box, event) else replace(row, result="no endpoint")
+    result = "" if box.notification_url or _has_target(box, event) else "no endpoint"
+    return event_row(event_of(event), _order(box, event), result)
 
 
 def _attempt(box: Sandbox, delivery: Delivery, attempt: Attempt) -> Row:
@@ -245,44 +358,39 @@ def _has_target(box: Sandbox, event: Event) -> bool:
     return pay_in is not None and pay_in.notification_url is not None
 
 
+def _json(made: dict[str, Any]) -> Iterable[str]:
+    from paydouble.core import json_text
+
+    return (json_text.dumps(made).decode(),)
+
+
 class JsonLines:
     """Turns the notes of one sandbox into JSON, an object a line: the documents of its stream, with its id."""
 
-    def __init__(self, sandbox: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """With `wanted`, make lines only of what concerns events whose type it accepts."""
+    def __init__(self, sandbox: str) -> None:
+        """Write lines of the sandbox with this id."""
         self._sandbox = sandbox
-        self._wanted = wanted
-        self._causes: set[str] = set()
-        """Requests without a line so far whose events have one."""
 
-    def of(self, box: Sandbox, note: Note) -> Iterable[str]:  # noqa: ARG002 - as `Lines.of`
-        """Return the line of a note, if it has one."""
-        from paydouble.core import json_text
+    @staticmethod
+    def has_line(_: Note) -> bool:
+        """Return that each note has a line."""
+        return True
+
+    def of(self, box: Sandbox, note: Note) -> Iterable[dict[str, Any]]:  # noqa: ARG002 - as `Lines.of`
+        """Return the document of a note."""
         from paydouble.web.control.stream import document
 
-        if self._wanted is not None and not self._wants(note, self._wanted):
-            return ()
-        made: dict[str, Any] = {"sandbox": self._sandbox, "kind": note.kind, **document(note)}
-        return (json_text.dumps(made).decode(),)
+        return ({"sandbox": self._sandbox, "kind": note.kind, **document(note)},)
 
-    def _wants(self, note: Note, wanted: Callable[[str], bool]) -> bool:
-        record: Any = note.record
-        if note.kind == "event":
-            if not wanted(record.type):
-                return False
-            if record.request_id is not None:
-                self._causes.add(record.request_id)
-            return True
-        if note.kind == "request" and record.id in self._causes:
-            self._causes.remove(record.id)
-            return True
-        return note.kind in {"attempt", "delivery"} and wanted(record.event.type)
+    write = staticmethod(_json)
 
 
-def unclaimed_json(entry: UnclaimedEntry) -> Iterable[str]:
-    """Return the line of a request that no sandbox has claimed."""
-    from paydouble.core import json_text
-    from paydouble.records import show_unclaimed
+class UnclaimedJson:
+    """Turns requests that no sandbox claims into JSON."""
 
-    made: dict[str, Any] = {"sandbox": None, "kind": "unclaimed", **show_unclaimed(entry)}
-    return (json_text.dumps(made).decode(),)
+    @staticmethod
+    def write(entry: UnclaimedEntry) -> Iterable[str]:
+        """Return the line of a request."""
+        from paydouble.records import show_unclaimed
+
+        return _json({"sandbox": None, "kind": "unclaimed", **show_unclaimed(entry)})

@@ -132,6 +132,13 @@ def _check_instance(_: click.Context, __: click.Parameter, value: str | None) ->
     show_default=True,
     help="Form of the live log: a timeline, or one JSON object per line.",
 )
+@option(
+    "--log-limit",
+    type=click.IntRange(0),
+    default=500,
+    show_default=True,
+    help="Most lines of the live log in each second; further ones are counted. 0 writes all.",
+)
 @events_option()
 @option("--quiet", "-q", is_flag=True, help="Print no banner and no log.")
 @click.pass_context
@@ -160,7 +167,8 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
     if not values["quiet"] and sys.stderr is not None:
         from paydouble.cli.live import LiveLog
 
-        log = LiveLog(sys.stderr, values["log_format"], default="default", wanted=event_filter(values["events"]))
+        wanted = event_filter(values["events"])
+        log = LiveLog(sys.stderr, values["log_format"], "default", wanted, limit=values["log_limit"])
     try:
         with _placed(config):
             options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
