@@ -21,7 +21,7 @@ from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.steps import CataloguePlay, step
-from paydouble.stateful.troubles import POST_TROUBLES, Trouble
+from paydouble.stateful.troubles import AFTERWARDS, POST_TROUBLES, READ_TROUBLES, Trouble
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
 QUICK = settings(max_examples=3, stateful_step_count=3, database=None, deadline=None, derandomize=True)
@@ -54,6 +54,35 @@ def test_a_new_trouble_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> N
         catalogue.catalogue.cache_clear()
 
     assert any(step("pay", 1, "meteor") in play.steps for play in plays)
+
+
+@pytest.mark.parametrize("then", AFTERWARDS[1:])
+@pytest.mark.parametrize("what", ["dies", "database down"])
+def test_each_answer_follows_a_lost_note(what: str, then: str) -> None:
+    """The request was carried out, its note is lost at any point, no event tells, and the next request meets it."""
+    plays = [play.steps for play in catalogue.catalogue()]
+
+    for at in catalogue.POINTS:
+        clicked = step("pay", 1, meanwhile=what, at=at), step("retry", 1, then), step("retry")
+        refunded = step("refund", 1, "half", meanwhile=what, at=at), step("refund_again", 1, then), step("refund_again")
+        for steps in (clicked, refunded):
+            assert any(steps == each[-4:-1] and step("webhooks", "drop all") in each for each in plays)
+
+
+def test_jobs_go_on_for_longer_than_a_key_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing tells of the first request meanwhile, whatever keeps each read from being answered."""
+    new = {**READ_TROUBLES, "fog": Trouble("fog", READ_TROUBLES["lost"].faults, tells_nothing=True)}
+    catalogue.catalogue.cache_clear()
+    monkeypatch.setattr(catalogue, "READ_TROUBLES", new)
+    try:
+        long = [play.steps for play in catalogue.catalogue() if play.steps.count(step("wait", "1h")) > 24]
+    finally:
+        catalogue.catalogue.cache_clear()
+
+    found = {(each.command, read) for steps in long for each in steps for read in steps if read.command == "reads"}
+    for trouble in ("lost", "proxy page", "fog"):
+        assert {("pay", step("reads", trouble, lasts="end")), ("refund", step("reads", trouble, lasts="end"))} <= found
+    assert all(step("webhooks", "drop all") in steps for steps in long)
 
 
 def test_no_play_is_run_twice() -> None:

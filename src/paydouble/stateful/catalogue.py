@@ -20,6 +20,8 @@ from functools import cache
 from time import monotonic
 from typing import Final, NamedTuple
 
+from paydouble.config import Settings
+from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.coverage import Coverage, Trial
 from paydouble.stateful.crafted import AHEAD
@@ -70,6 +72,9 @@ _SETTLE: Final = step("wait", "10s")
 _RESTART: Final = step("restart")
 _WORK_OFF: Final = step("work_off")
 _PAID: Final = (_ORDER, _PAY, _SETTLE)
+_HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
+# What can keep a merchant from writing down that it has sent a request.
+_LOSES_NOTES: Final = ("dies", "database down")
 
 
 @cache
@@ -94,6 +99,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_orders,
         _lost_replies,
         _two_troubles,
+        _lost_notes,
+        _past_the_key,
         _pairs,
     )
     plays: dict[Hashable, CataloguePlay] = {}
@@ -500,6 +507,31 @@ def _two_troubles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*later, _RETRY, _SETTLE), why)
         unanswered = (*_PAID, silent, step("refund", 1, "half", "reply lost"), job)
         yield CataloguePlay((*unanswered, step("refund_again", 1, then), _SETTLE, again, _SETTLE), why)
+
+
+def _lost_notes() -> Iterator[CataloguePlay]:
+    # The request was carried out, the merchant's note of it is lost, and the next answer says nothing about it.
+    silent, again = step("webhooks", "drop all"), step("refund_again")
+    why = "the request was carried out, its note is lost, and the next answer says nothing about it"
+    for then in AFTERWARDS[1:]:
+        for what in _LOSES_NOTES:
+            for at in POINTS:
+                click = step("pay", 1, meanwhile=what, at=at)
+                yield CataloguePlay((_ORDER, silent, click, step("retry", 1, then), _RETRY, _SETTLE), why)
+                refund = step("refund", 1, "half", meanwhile=what, at=at)
+                yield CataloguePlay((*_PAID, silent, refund, step("refund_again", 1, then), again, _SETTLE), why)
+
+
+def _past_the_key() -> Iterator[CataloguePlay]:
+    # Jobs repeat a request for longer than the service remembers its key.
+    silent = step("webhooks", "drop all")
+    why = "jobs go on for longer than a key is valid, and nothing tells of the first request"
+    for trouble in (name for name, found in READ_TROUBLES.items() if found.tells_nothing):
+        unread = (step("reads", trouble, lasts=TO_THE_END), *_HOURS_PAST_THE_KEY)
+        lost = step("pay", 1, "reply lost", lasts=TO_THE_END)
+        yield CataloguePlay((_ORDER, silent, lost, *unread, _RETRY, _SETTLE), why)
+        refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
+        yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
 
 
 def _pairs() -> Iterator[CataloguePlay]:

@@ -28,6 +28,8 @@ class Trouble(NamedTuple):
     """Whether a client that retries as the contract asks (section 7) succeeds."""
     retry_after_seconds: float | None = None
     """After a 429: the least pause in seconds before the client may ask again."""
+    tells_nothing: bool = False
+    """Whether a read that meets it has no answer of the service."""
 
 
 def _api(effect: str, *, phase: str | None = None, times: int | None = 1, **attributes: object) -> tuple[Document, ...]:
@@ -133,8 +135,10 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),
         "not found yet": Trouble("the next reads do not find young payments", _behind("not_found_yet")),
-        "proxy page": Trouble("the next reads meet a proxy's 502 page", _api("html_error", times=2)),
-        "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2)),
+        "proxy page": Trouble(
+            "the next reads meet a proxy's 502 page", _api("html_error", times=2), tells_nothing=True
+        ),
+        "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2), tells_nothing=True),
         "unknown status": Trouble("the next read shows an unknown status", _api("unknown_status")),
         "unknown members": Trouble("the next reads show unknown members", _api("unknown_members", times=3)),
     }

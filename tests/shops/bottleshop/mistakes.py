@@ -3,7 +3,7 @@
 MISTAKES = {
     "key_from_order": "the key is derived from the order: the second attempt after a failed one replays the failed deposit",
     "body_rebuilt": "each retry builds the body anew, with the time in it: 409, and no retry ever gets through",
-    "key_age_from_last": "the key's age counts from the last send: after 24 h of retries an old request is made twice. Not found by the catalogue: it never loses replies and reads for longer than a key is valid while jobs run",
+    "key_age_from_last": "the key's age counts from the last send: after 24 h of retries an old request is made twice",
     "timeout_is_refusal": "a read timeout counts as a refusal: the next click makes a second deposit",
     "done_before_sent": "the worker commits `done` before it sends: a crash in between loses the request",
     "lease_never_ends": "a lease of the outbox has no end: after a crash nobody sends the request again",

@@ -3,7 +3,7 @@
 MISTAKES = {
     "memory_keys": "the key that is sent is kept in memory only: after a restart a retry has another one, and the customer pays twice",
     "noted_after_call": "a deposit is noted once its reply is there: a lost reply and a second click make two",
-    "asked_noted_late": "that a request was sent is noted after its reply: after a crash a 401 counts as proof that nothing was made. Not found by the catalogue: it plays no 401 after a crash",
+    "asked_noted_late": "that a request was sent is noted after its reply: after a crash a 401 counts as proof that nothing was made",
     "new_key_on_500": "a 500 is taken for `nothing happened`: the next request has a new key",
     "new_key_on_conflict": "a 409 is answered with a new key: a second deposit",
     "any_200_is_created": "any 2xx counts as a deposit, also the page of a proxy: nobody asks again",
