@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +20,7 @@ from typing import IO, Any
 import aiohttp
 import pytest
 import receivers
+import trustme
 from bounds import AT_MOST_SECONDS, FAR_LONGER
 from drive import deposit_body, key
 from receivers import receiving
@@ -104,6 +106,30 @@ async def test_a_signal_ends_it_with_deliveries_in_flight(number: signal.Signals
 
     assert (status, errors) == (0, "")
     assert seconds < AT_MOST_SECONDS
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_the_machines_own_certificates_are_trusted(tmp_path: Path, *, trusted: bool) -> None:
+    """An https target is verified with what OpenSSL finds on the machine, also where a variable names it."""
+    authority = trustme.CA()
+    bundle = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    async with (
+        receiving(tls=context) as receiver,
+        _serving(
+            *("--port", "0", "--clock", "manual", "--notification-url", receiver.url),
+            env={"SSL_CERT_FILE": str(bundle)} if trusted else None,
+        ) as served,
+    ):
+        assert await _deposit(served) == 200
+        async with aiohttp.ClientSession() as session:
+            call = session.post(f"{served.url}/_paydouble/sandboxes/default/clock/advance", json={"by": "0s"})
+            async with call as response:
+                assert response.status == 200
+
+        assert len(receiver.requests) == int(trusted)
 
 
 async def test_a_signal_ends_it_with_an_advance_in_flight() -> None:
