@@ -18,7 +18,7 @@ from paydouble.yamlfile.tree import LARGEST_TEXT, Node, read_tree
 
 M = TypeVar("M", bound=BaseModel)
 _TOO_LARGE: Final = f"this is larger than {LARGEST_TEXT} bytes"
-# Not allowed in YAML 1.2: control characters, halves of surrogate pairs, and three others. A class of all the others would
+# Not allowed in YAML 1.2: control characters, halves of surrogate pairs, and three others. A class of the rest would
 # take as long to compile as a file takes to read.
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 
