@@ -170,8 +170,11 @@ class Pump:
                 self.wake()  # another attempt may be possible at the same time
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
+                # This worker looks for the endpoint's next attempt itself.
+                self._starting.add(endpoint)
                 self.wake()  # copies that follow a success may have other queues
         finally:
+            self._starting.discard(endpoint)
             self._workers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
             self.wake()
 

@@ -66,12 +66,11 @@ class Sender:
             public = settings.allow_public_targets and url.scheme == "https"
             self._check(url, settings, public=public)
             # A session's own timeout would include the body; the contract's ten seconds end with the headers.
-            async with contextlib.AsyncExitStack() as stack:
-                async with asyncio.timeout(settings.timeout / 1000):
-                    if url.scheme == "https":
-                        await _read_closed_connections()
-                    response, exchange = await self._post(attempt, url, public=public)
-                    await stack.enter_async_context(response)
+            async with asyncio.timeout(settings.timeout / 1000):
+                if url.scheme == "https":
+                    await _read_closed_connections()
+                response, exchange = await self._post(attempt, url, public=public)
+            async with response:
                 status = response.status
                 headers = _kept(response)
                 body = await _read(response, settings.response_limit)
@@ -191,14 +190,17 @@ def _kept(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Return the first `limit` bytes of a body, or what has arrived when it is too slow or ends early."""
     body = bytearray()
+    content = response.content
+    if content.is_eof() and content.total_bytes <= limit and content.exception() is None:
+        return await content.read()  # it has arrived with the head, as most do
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
         async with asyncio.timeout(BODY_PATIENCE_SECONDS):
             while len(body) < limit:
-                chunk = await response.content.read(limit - len(body))
+                chunk = await content.read(limit - len(body))
                 if not chunk:
                     break
                 body += chunk
-    if not response.content.at_eof():
+    if not content.at_eof():
         response.close()  # the rest of the body is unread, so the connection cannot be used again
     return bytes(body)
 
