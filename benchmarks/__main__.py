@@ -10,13 +10,37 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks import create, faults, inspector, kit, measures, memory, retries, sandboxes, start, store
+from benchmarks import (
+    create,
+    crowd,
+    deliveries,
+    faults,
+    image,
+    inspector,
+    kit,
+    livelog,
+    lives,
+    measures,
+    memory,
+    million,
+    outage,
+    retries,
+    sandboxes,
+    start,
+    store,
+    suites,
+)
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
 
 BENCHMARKS: Final[dict[str, Benchmark]] = {
     "create": create.BENCHMARK,
+    "livelog": livelog.BENCHMARK,
+    "lives": lives.BENCHMARK,
+    "image": image.BENCHMARK,
+    "deliveries": deliveries.BENCHMARK,
     "start": start.BENCHMARK,
+    "suites": suites.BENCHMARK,
     "sandboxes": sandboxes.BENCHMARK,
     "store": store.BENCHMARK,
     "faults": faults.BENCHMARK,
@@ -25,6 +49,9 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "memory": memory.BENCHMARK,
     "measures": measures.BENCHMARK,
     "inspector": inspector.BENCHMARK,
+    "crowd": crowd.BENCHMARK,
+    "million": million.BENCHMARK,
+    "outage": outage.BENCHMARK,
 }
 _PAGE = Path(__file__).with_name("page.md")
 
@@ -43,7 +70,7 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     pin(-1)
     rows: list[Row] = []
-    for name in arguments.only or BENCHMARKS:
+    for name in arguments.only or _chosen(everything=bool(arguments.long or arguments.write or arguments.quick)):
         print(f"measuring: {name}", file=sys.stderr, flush=True)
         rows.extend(BENCHMARKS[name].measure(effort))
     text = table(rows, judged=effort.judged)
@@ -54,10 +81,20 @@ def main() -> int:
     return int(any("missed" in row.verdict(judged=effort.judged) for row in rows))
 
 
+def _chosen(*, everything: bool) -> list[str]:
+    return [name for name, benchmark in BENCHMARKS.items() if everything or not benchmark.takes_minutes]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure paydouble against bare code.")
     parser.add_argument("--quick", action="store_true", help="show in seconds that everything works; judge nothing")
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this part; may be repeated")
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="measure also what takes minutes: "
+        + ", ".join(name for name, benchmark in BENCHMARKS.items() if benchmark.takes_minutes),
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page with the table to this file")
     parser.add_argument("--list", action="store_true", help="print the names of the rows, and measure nothing")
     parser.add_argument("--profile", choices=["create", "sandbox", "retries", "start"], help="profile a job instead")

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from benchmarks.load import Burst, send_deposits
-from benchmarks.machine import has_uvloop, processor_seconds
-from benchmarks.rows import Benchmark, Effort, Row, Target, percentile, write
+from benchmarks.machine import has_uvloop
+from benchmarks.rows import Benchmark, Effort, Row, Target, micros, percentile, ratios, write
 from benchmarks.servers import Loop, Running, running
+from benchmarks.turns import processor_time_of
 
 _LOOPS: tuple[Loop, ...] = ("asyncio", "uvloop")
 _WARM_UP = 500
@@ -48,21 +49,19 @@ def _compare(loop: Loop, effort: Effort) -> Iterator[Row]:
             ours.append(_burst(double, effort.requests, ours_cpu))
             bare.append(_burst(handler, effort.requests, bare_cpu))
     rate, cpu, tail = _names(loop)
-    ratios = [mine.rate / theirs.rate for mine, theirs in zip(ours, bare, strict=True)]
-    yield Row(rate, _rate(ours, ours_cpu), _rate(bare, bare_cpu), ratios, "×", Target(0.55, at_least=True, aim=0.75))
-    costs = [mine / theirs for mine, theirs in zip(ours_cpu, bare_cpu, strict=True) if theirs]
-    yield Row(cpu, _micros(ours_cpu), _micros(bare_cpu), costs, "×")
+    kept = ratios([burst.rate for burst in ours], [burst.rate for burst in bare])
+    yield Row(rate, _rate(ours, ours_cpu), _rate(bare, bare_cpu), kept, "×", Target(0.55, at_least=True, aim=0.75))
+    yield Row(cpu, micros(ours_cpu), micros(bare_cpu), ratios(ours_cpu, bare_cpu), "×")
     spans = [percentile(each.latencies, 0.99) / percentile(each.latencies, 0.5) for each in ours]
     yield Row(tail, _latency(ours), _latency(bare), spans, "×", Target(3.0, at_least=False))
 
 
 def _burst(server: Running, count: int, cpu: list[float]) -> Burst:
-    before = processor_seconds(server.pid)
-    burst = send_deposits(server.port, count)
-    after = processor_seconds(server.pid)
-    if before is not None and after is not None:
-        cpu.append((after - before) / count)
-    return burst
+    bursts: list[Burst] = []
+    spent = processor_time_of(server, lambda: bursts.append(send_deposits(server.port, count)))
+    if spent is not None:
+        cpu.append(spent / count)
+    return bursts[0]
 
 
 def _rate(bursts: list[Burst], cpu: list[float]) -> str:
@@ -70,10 +69,6 @@ def _rate(bursts: list[Burst], cpu: list[float]) -> str:
     rate = median(burst.rate for burst in bursts)
     busy = median(cost * burst.rate for cost, burst in zip(cpu, bursts, strict=True)) if cpu else None
     return write(rate, "/s") + ("" if busy is None else f", core {min(busy, 1):.0%} busy")
-
-
-def _micros(costs: list[float]) -> str:
-    return write(median(costs) * 1e6, "µs") if costs else "–"
 
 
 def _latency(bursts: list[Burst]) -> str:

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import time
 from collections.abc import Iterator
+from statistics import median
 
+from benchmarks.control import DEFAULT, Control, controlling
 from benchmarks.load import send_deposits
-from benchmarks.rows import Benchmark, Effort, Row, Target, write
+from benchmarks.rows import Benchmark, Effort, Row, Target, ratios, write
 from benchmarks.servers import running
 
 IDLE_FAULTS = "create a deposit among 100 faults that do not match"
 ADD = "a fault over HTTP (one kept connection)"
 VERIFY = "verify over a full journal, with near misses explained"
-_SANDBOX = "/_paydouble/sandboxes/default"
+_FAULT, _VERIFY = f"{DEFAULT}/faults", f"{DEFAULT}/requests/verify"
 _FAULTS = 100
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the throughput that is kept, and the milliseconds of the two calls."""
     with running("paydouble") as burdened, running("paydouble") as free:
-        for number in range(_FAULTS):
-            elsewhere = {"effect": {"type": "connection_reset"}, "match": _match(number)}
-            _call(_connect(burdened.port), f"{_SANDBOX}/faults", elsewhere, 201)
+        with controlling(burdened.port) as control:
+            for number in range(_FAULTS):
+                control.post(_FAULT, {"effect": {"type": "connection_reset"}, "match": _match(number)})
         with_faults, without = [], []
         for _ in range(effort.rounds):
             with_faults.append(send_deposits(burdened.port, effort.requests).rate)
             without.append(send_deposits(free.port, effort.requests).rate)
-        kept = [mine / theirs for mine, theirs in zip(with_faults, without, strict=True)]
-        mine, theirs = (write(sorted(rates)[len(rates) // 2], "/s") for rates in (with_faults, without))
-        yield Row(IDLE_FAULTS, mine, theirs, kept, "×", Target(0.85, at_least=True))
-        fault = {"effect": {"type": "drop"}, "match": {"object_id": "none"}}
-        millis = _calls(free.port, effort, "faults", fault, 201)
-        yield Row(ADD, _median(millis), "–", millis, "ms", Target(2.0, at_least=False))
-        question = {"match": {"operation": "deposit-creation", "status": 500, "external_identifier": "order-*"}}
-        while _call(_connect(free.port), f"{_SANDBOX}/requests/verify", question, 200)["evicted"] == 0:
-            send_deposits(free.port, max(effort.requests, 2_000))
-        millis = _calls(free.port, effort, "requests/verify", question, 200)
-        yield Row(VERIFY, _median(millis), "–", millis, "ms", Target(20.0, at_least=False))
+        mine, theirs = (write(median(rates), "/s") for rates in (with_faults, without))
+        yield Row(IDLE_FAULTS, mine, theirs, ratios(with_faults, without), "×", Target(0.85, at_least=True))
+        with controlling(free.port) as control:
+            millis = _calls(control, effort, _FAULT, {"effect": {"type": "drop"}, "match": {"object_id": "none"}})
+            yield Row(ADD, write(median(millis), "ms"), "–", millis, "ms", Target(2.0, at_least=False))
+            question = {"match": {"operation": "deposit-creation", "status": 500, "external_identifier": "order-*"}}
+            while control.post(_VERIFY, question)["evicted"] == 0:
+                send_deposits(free.port, max(effort.requests, 2_000))
+            millis = _calls(control, effort, _VERIFY, question)
+        yield Row(VERIFY, write(median(millis), "ms"), "–", millis, "ms", Target(20.0, at_least=False))
 
 
 def _match(number: int) -> dict[str, str]:
@@ -46,35 +45,15 @@ def _match(number: int) -> dict[str, str]:
     return {"external_identifier": f"other-{number}*" if number % 4 == 0 else f"other-{number}"}
 
 
-def _median(millis: list[float]) -> str:
-    return write(sorted(millis)[len(millis) // 2], "ms")
-
-
-def _calls(port: int, effort: Effort, path: str, body: object, status: int) -> list[float]:
-    connection = _connect(port)
+def _calls(control: Control, effort: Effort, path: str, body: object) -> list[float]:
     count = max(1, effort.sandboxes // 20)
     millis = []
     for _ in range(effort.rounds):
         start = time.perf_counter()
         for _ in range(count):
-            _call(connection, f"{_SANDBOX}/{path}", body, status)
+            control.post(path, body)
         millis.append((time.perf_counter() - start) / count * 1e3)
-    connection.close()
     return millis
-
-
-def _connect(port: int) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", port, timeout=30.0)
-
-
-def _call(connection: http.client.HTTPConnection, path: str, body: object, status: int) -> dict[str, int]:
-    connection.request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    answer = response.read()
-    if response.status != status:
-        raise SystemExit(f"benchmarks: {path} was refused: {answer.decode(errors='replace')}")
-    parsed: dict[str, int] = json.loads(answer)
-    return parsed
 
 
 BENCHMARK = Benchmark((IDLE_FAULTS, ADD, VERIFY), measure)

@@ -10,13 +10,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from statistics import median
 from typing import Final
 
-from benchmarks.load import send_deposits
-from benchmarks.machine import processor_seconds
-from benchmarks.rows import Benchmark, Effort, Row, Target, write
+from benchmarks.rows import Benchmark, Effort, Row, Target, micros, ratios
 from benchmarks.servers import running
+from benchmarks.turns import in_turn
 
 _NAME: Final = "a create with the inbox open (processor time)"
 _STREAM: Final = "/_paydouble/inspector/inbox/stream"
@@ -24,17 +22,9 @@ _STREAM: Final = "/_paydouble/inspector/inbox/stream"
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the row."""
-    watched: list[float] = []
-    alone: list[float] = []
     with running("paydouble") as one, running("paydouble") as other, _following(one.port):
-        for server, costs in ((one, watched), (other, alone)) * effort.rounds:
-            before = processor_seconds(server.pid)
-            burst = send_deposits(server.port, effort.requests)
-            after = processor_seconds(server.pid)
-            if before is not None and after is not None:
-                costs.append((after - before) / len(burst.latencies))
-    ratios = [mine / theirs for mine, theirs in zip(watched, alone, strict=True) if theirs]
-    yield Row(_NAME, _micros(watched), _micros(alone), ratios, "×", Target(1.03, at_least=False))
+        watched, alone = in_turn((one, other), effort.rounds, effort)
+    yield Row(_NAME, micros(watched), micros(alone), ratios(watched, alone), "×", Target(1.03, at_least=False))
 
 
 @contextmanager
@@ -55,10 +45,6 @@ def _following(port: int) -> Iterator[None]:
 def _read(connection: socket.socket) -> None:
     while connection.recv(1 << 16):
         pass
-
-
-def _micros(seconds: list[float]) -> str:
-    return write(median(seconds) * 1e6, "µs") if seconds else "–"
 
 
 BENCHMARK = Benchmark([_NAME], measure)

@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmarks.load import DEPOSIT
 from benchmarks.machine import on_server_core
-from benchmarks.rows import Benchmark, Effort, Row, Target, write
+from benchmarks.rows import Benchmark, Effort, Row, Target, micros, ratios, write
 from paydouble.api.schemas import DepositRequest
 from paydouble.core import json_text
 from paydouble.testing import Paydouble, Sandbox
@@ -36,8 +36,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         "/min",
         Target(20_000.0, at_least=True),
     )
-    ratios = [mine / theirs for mine, theirs in zip(ours, bare, strict=True)]
-    yield Row(AGAINST_BARE, _micros(ours), _micros(bare), ratios, "×")
+    yield Row(AGAINST_BARE, micros(ours), micros(bare), ratios(ours, bare), "×")
     yield Row(FIXTURE, write(median(millis), "ms"), "–", millis, "ms", Target(3.0, at_least=False))
 
 
@@ -71,10 +70,6 @@ def _fixtures(effort: Effort) -> list[float]:
                     pass
             millis.append((time.perf_counter() - start) / effort.sandboxes * 1e3)
     return millis
-
-
-def _micros(seconds: list[float]) -> str:
-    return write(median(seconds) * 1e6, "µs")
 
 
 BENCHMARK = Benchmark((SOCKETLESS, AGAINST_BARE, FIXTURE), measure)

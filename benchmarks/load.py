@@ -22,6 +22,7 @@ from paydouble.guards.credentials import basic_header
 CONNECTIONS = 32
 PATIENCE_SECONDS = 60.0
 KEY, SECRET = "sandbox_key", "sandbox_secret"
+PATH = "/api/v1/pay-in/deposit-creation"
 DEPOSIT = (
     b'{"amount":49.90,"currency":"EUR","country":"DE","external_identifier":"order-100042",'
     b'"payment_method":{"type":"CREDIT_CARD"},"return_url":"https://merchant.test/orders/100042/return",'
@@ -31,10 +32,10 @@ DEPOSIT = (
 _LENGTH = b"Content-Length: "
 
 
-def deposit_request(path: str = "/api/v1/pay-in/deposit-creation") -> bytes:
-    """Return a request to create a deposit, with a key of its own."""
+def deposit_request(key: str = KEY, secret: str = SECRET) -> bytes:
+    """Return a request of a business to create a deposit, with an idempotency key of its own."""
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {basic_header(KEY, SECRET)}\r\n"
+        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {basic_header(key, secret)}\r\n"
         f"Idempotency-Key: {uuid.uuid4()}\r\nContent-Type: application/json\r\nContent-Length: {len(DEPOSIT)}\r\n\r\n"
     )
     return head.encode() + DEPOSIT
@@ -49,7 +50,7 @@ def deposit(number: int) -> Request:
             "Content-Type": "application/json",
         }
     )
-    return Request("POST", "/api/v1/pay-in/deposit-creation", headers, DEPOSIT)
+    return Request("POST", PATH, headers, DEPOSIT)
 
 
 @dataclass(slots=True)

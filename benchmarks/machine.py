@@ -31,11 +31,31 @@ def on_server_core() -> Iterator[None]:
         pin(-1)
 
 
+@contextlib.contextmanager
+def on_all_cores() -> Iterator[None]:
+    """Run a block where the system decides; a process that it starts stays there."""
+    if PINNED:
+        os.sched_setaffinity(0, CORES)
+    try:
+        yield
+    finally:
+        pin(-1)
+
+
 def free_port() -> int:
     """Return a port that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return different ports that nobody has at this moment."""
+    with contextlib.ExitStack() as probes:
+        ports = []
+        for _ in range(count):
+            probe = probes.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            ports.append(int(probe.getsockname()[1]))
+        return ports
 
 
 def resident_bytes(pid: int) -> int | None:
@@ -49,6 +69,12 @@ def resident_bytes(pid: int) -> int | None:
 
 def processor_seconds(pid: int) -> float | None:
     """Return the processor time that a process has used, or None where the system does not tell."""
+    # The scheduler counts nanoseconds for each thread, where the kernel keeps these counts; the process's own count
+    # has steps of ten milliseconds.
+    with contextlib.suppress(OSError):
+        tasks = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
+        if tasks:
+            return sum(int(task.read_text("ascii").split()[0]) for task in tasks) / 1e9
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     except OSError:

@@ -10,15 +10,15 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from statistics import median
 from typing import Final
 from unittest import mock
 
-from benchmarks.load import Burst, deposit, send_deposits
-from benchmarks.machine import on_server_core, processor_seconds
+from benchmarks.load import deposit
+from benchmarks.machine import on_server_core
 from benchmarks.profiles import host_with_business
-from benchmarks.rows import Benchmark, Effort, Row, Target, write
-from benchmarks.servers import running
+from benchmarks.rows import Benchmark, Effort, Row, Target, micros, ratios
+from benchmarks.servers import QUIET, running
+from benchmarks.turns import in_turn
 from paydouble.api import faulted
 from paydouble.core import json_text
 from paydouble.core.ids import Ids
@@ -103,25 +103,12 @@ def _collector_of_serve() -> Iterator[None]:
 
 
 def _fast_path(effort: Effort) -> Row:
-    ours: list[float] = []
-    without: list[float] = []
-    with running("paydouble") as quick, running("paydouble", options=["--no-fast-path"]) as ordinary:
-        for server, costs in ((quick, ours), (ordinary, without)) * effort.rounds:
-            before = processor_seconds(server.pid)
-            burst: Burst = send_deposits(server.port, effort.requests)
-            after = processor_seconds(server.pid)
-            if before is not None and after is not None:
-                costs.append((after - before) / len(burst.latencies))
-    return _row(_FAST_PATH, ours, without)
+    with running("paydouble") as quick, running("paydouble", options=[*QUIET, "--no-fast-path"]) as ordinary:
+        return _row(_FAST_PATH, *in_turn((quick, ordinary), effort.rounds, effort))
 
 
 def _row(name: str, ours: list[float], without: list[float]) -> Row:
-    ratios = [theirs / mine for mine, theirs in zip(ours, without, strict=True) if mine]
-    return Row(name, _micros(ours), _micros(without), ratios, "×", _WORTH_KEEPING)
-
-
-def _micros(seconds: list[float]) -> str:
-    return write(median(seconds) * 1e6, "µs") if seconds else "–"
+    return Row(name, micros(ours), micros(without), ratios(without, ours), "×", _WORTH_KEEPING)
 
 
 BENCHMARK = Benchmark([*PLAIN, _FAST_PATH], measure)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from benchmarks.load import send_deposits
 from benchmarks.machine import resident_bytes
 from benchmarks.rows import Benchmark, Effort, Row, Target, write
-from benchmarks.servers import running
+from benchmarks.servers import QUIET, running
 
 NAME = "resident memory for each deposit, journal full"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Fill the journal, then see how much a further lot of deposits adds."""
-    options = () if effort.judged else ("--set", f"journal_limit={effort.fill // 2}")
+    options = QUIET if effort.judged else (*QUIET, "--set", f"journal_limit={effort.fill // 2}")
     with running("paydouble", options=options) as server:
         send_deposits(server.port, effort.fill)
         before = resident_bytes(server.pid)

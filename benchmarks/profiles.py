@@ -50,8 +50,8 @@ def retries() -> None:
         await send_all(host, url)
         await host.close()
 
-    with receiving() as url:
-        _print(lambda: asyncio.run(run(url)))
+    with receiving() as receiver:
+        _print(lambda: asyncio.run(run(receiver.urls[0])))
 
 
 def start() -> None:

@@ -1,65 +1,115 @@
-"""A receiver that answers 500 at once, whatever comes: `python -m benchmarks.receiver PORT`."""
+"""Receivers of webhooks that give every POST the same answer at once: `python -m benchmarks.receiver STATUS PORT…`.
+
+All ports belong to one process. A GET is answered with the number of POSTs so far.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import cast
 
-from benchmarks.machine import free_port
+from benchmarks.machine import free_ports
 from benchmarks.servers import PATIENCE_SECONDS, ROOT
 
-_ANSWER = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 _LENGTH = b"content-length: "
 
 
-class _Refusal(asyncio.Protocol):
-    def __init__(self) -> None:
+@dataclass(slots=True, frozen=True)
+class Receiver:
+    """Receivers that listen."""
+
+    ports: list[int]
+
+    @property
+    def urls(self) -> list[str]:
+        """Return the URL of each receiver."""
+        return [f"http://127.0.0.1:{port}/" for port in self.ports]
+
+    def received(self) -> int:
+        """Return how many POSTs have come so far, to all of them together."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=PATIENCE_SECONDS)
+        try:
+            connection.request("GET", "/")
+            return int(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def await_posts(self, count: int) -> None:
+        """Wait until so many POSTs have come."""
+        deadline = time.perf_counter() + PATIENCE_SECONDS
+        while self.received() < count:
+            if time.perf_counter() > deadline:
+                raise SystemExit(f"benchmarks: of {count} webhooks only {self.received()} have come")
+            time.sleep(0.01)
+
+
+class _Counter:
+    def __init__(self, status: int) -> None:
+        self.posts = 0
+        self.answer = f"HTTP/1.1 {status} Answer\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, counter: _Counter) -> None:
+        self._counter = counter
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its bases
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         data = self._buffer + data
         head = data.find(b"\r\n\r\n")
-        start = data[: max(head, 0)].lower().find(_LENGTH) + len(_LENGTH)
-        if head < 0 or len(data) < head + 4 + int(data[start : data.find(b"\r", start)]):
+        if head < 0 or self._transport is None:
+            self._buffer = data
+            return
+        if data.startswith(b"GET "):
+            posts = str(self._counter.posts)
+            self._transport.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(posts)}\r\n\r\n{posts}".encode())
+            return
+        start = data[:head].lower().find(_LENGTH) + len(_LENGTH)
+        if len(data) < head + 4 + int(data[start : data.find(b"\r", start)]):
             self._buffer = data
             return
         self._buffer = b""
-        if self._transport is not None:
-            self._transport.write(_ANSWER)
+        self._counter.posts += 1
+        self._transport.write(self._counter.answer)
 
 
-async def _serve(port: int) -> None:
+async def _serve(status: int, ports: list[int]) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    server = await loop.create_server(_Refusal, "127.0.0.1", port)
+    counter = _Counter(status)
+    servers = [await loop.create_server(lambda: _Connection(counter), "127.0.0.1", port) for port in ports]
     await stopped.wait()
-    server.close()
+    for server in servers:
+        server.close()
 
 
 @contextlib.contextmanager
-def receiving() -> Iterator[str]:
-    """Start the receiver in a process of its own, on this process's core, and return its URL."""
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.receiver", str(port)], cwd=ROOT)
+def receiving(count: int = 1, status: int = 500) -> Iterator[Receiver]:
+    """Start receivers, in one process on this process's core."""
+    ports = free_ports(count)
+    program = [sys.executable, "-m", "benchmarks.receiver", str(status), *map(str, ports)]
+    process = subprocess.Popen(program, cwd=ROOT)
     try:
         deadline = time.perf_counter() + PATIENCE_SECONDS
-        while not _listens(port):
+        while not all(map(_listens, ports)):
             if process.poll() is not None or time.perf_counter() > deadline:
-                raise SystemExit("benchmarks: the receiver did not start; see its own words")
+                raise SystemExit("benchmarks: the receiver did not start")
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}/"
+        yield Receiver(ports)
     finally:
         process.terminate()
         process.wait(PATIENCE_SECONDS)
@@ -74,4 +124,4 @@ def _listens(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1])))
+    asyncio.run(_serve(int(sys.argv[1]), [int(port) for port in sys.argv[2:]]))

@@ -18,11 +18,39 @@ class Effort:
     retries: int
     fill: int
     growth: int
+    turns: int
+    """Rounds where each takes a second or more."""
+    tests: int
+    """Of a suite."""
+    scale: int = 1
+    """What the numbers in the names of rows are divided by."""
     judged: bool = True
 
 
-FULL = Effort(rounds=25, requests=2_500, starts=15, sandboxes=400, retries=7, fill=12_000, growth=20_000)
-QUICK = Effort(rounds=1, requests=200, starts=1, sandboxes=20, retries=1, fill=300, growth=200, judged=False)
+FULL = Effort(
+    rounds=25,
+    requests=2_500,
+    starts=15,
+    sandboxes=400,
+    retries=7,
+    fill=12_000,
+    growth=20_000,
+    turns=7,
+    tests=200,
+)
+QUICK = Effort(
+    rounds=1,
+    requests=200,
+    starts=1,
+    sandboxes=20,
+    retries=1,
+    fill=300,
+    growth=200,
+    turns=1,
+    tests=2,
+    scale=1_000,
+    judged=False,
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,6 +111,8 @@ class Benchmark:
 
     names: Sequence[str]
     measure: Callable[[Effort], Iterator[Row]]
+    takes_minutes: bool = False
+    """Whether only `--long`, `--write` and `--quick` run it, besides `--only`."""
 
 
 HEAD = ("What", "paydouble", "bare", "figure (lowest to highest round)", "target", "verdict")
@@ -98,6 +128,16 @@ def write(figure: float, unit: str) -> str:
     """Return a figure with as many digits as it deserves."""
     digits = 0 if abs(figure) >= 100 else 1 if abs(figure) >= 10 else 2
     return f"{figure:,.{digits}f}{' ' if unit and unit != '×' else ''}{unit}"
+
+
+def micros(seconds: Sequence[float]) -> str:
+    """Return the median of some seconds in microseconds, or a dash if nothing could be measured."""
+    return write(median(seconds) * 1e6, "µs") if seconds else "–"
+
+
+def ratios(ours: Sequence[float], bare: Sequence[float]) -> list[float]:
+    """Return how many times as much each of our figures is as the other one of its round."""
+    return [mine / theirs for mine, theirs in zip(ours, bare, strict=True) if theirs]
 
 
 def percentile(sorted_figures: Sequence[float], share: float) -> float:

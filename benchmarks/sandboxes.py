@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import http.client
 import time
 from collections.abc import Iterator
 
+from benchmarks.control import controlling
 from benchmarks.machine import on_server_core
 from benchmarks.rows import Benchmark, Effort, Row, Target, write
-from benchmarks.servers import running
+from benchmarks.servers import QUIET, running
 from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 
 CREATE = "a fresh sandbox in the process (create)"
@@ -22,7 +22,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield the mean time of each, a figure a round."""
     with on_server_core():
         rounds = asyncio.run(in_process(effort))
-    for name, place, target in ((CREATE, 0, Target(200.0, at_least=False)), (CREATE_AND_DELETE, 1, None)):
+    for name, place, target in ((CREATE, 0, Target(50.0, at_least=False)), (CREATE_AND_DELETE, 1, None)):
         figures = sorted(each[place] * 1e6 for each in rounds)
         yield Row(name, write(figures[len(figures) // 2], "µs"), "–", figures, "µs", target)
     millis = sorted(_over_http(effort))
@@ -49,23 +49,14 @@ async def in_process(effort: Effort) -> list[tuple[float, float]]:
 
 def _over_http(effort: Effort) -> list[float]:
     millis: list[float] = []
-    with running("paydouble", options=["--max-sandboxes", "1000000"]) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30.0)
+    options = [*QUIET, "--max-sandboxes", "1000000"]
+    with running("paydouble", options=options) as server, controlling(server.port) as control:
         for _ in range(effort.rounds):
             start = time.perf_counter()
             for _ in range(effort.sandboxes):
-                _post_sandbox(connection)
+                control.post("/sandboxes")
             millis.append((time.perf_counter() - start) / effort.sandboxes * 1e3)
-        connection.close()
     return millis
-
-
-def _post_sandbox(connection: http.client.HTTPConnection) -> None:
-    connection.request("POST", "/_paydouble/sandboxes", b"{}", {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    answer = response.read()
-    if response.status != 201:
-        raise SystemExit(f"benchmarks: no sandbox was made: {answer.decode(errors='replace')}")
 
 
 BENCHMARK = Benchmark((CREATE, CREATE_AND_DELETE, OVER_HTTP), measure)

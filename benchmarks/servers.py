@@ -1,4 +1,4 @@
-"""The two servers that are compared, each a process of its own on the server's core."""
+"""The servers that are compared, each a process of its own on the server's core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,14 +26,15 @@ ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
     "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "pycache"),
 }
-_READY = {"paydouble": "/_paydouble/health", "bare": "/"}
+HEALTH = "/_paydouble/health"
+QUIET = ("--quiet", "--clock", "manual")
+"""The options with which most rows start `serve`."""
 
 
 @dataclass(slots=True, frozen=True)
 class Running:
     """A server that answers."""
 
-    kind: Kind
     pid: int
     port: int
     started: float
@@ -43,20 +44,44 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(kind: Kind, loop: Loop = "asyncio", options: Sequence[str] = ()) -> Iterator[Running]:
-    """Start a server, wait for its first 200, and stop it at the end; `options` are further flags of `serve`."""
+def running(
+    kind: Kind,
+    loop: Loop = "asyncio",
+    options: Sequence[str] = QUIET,
+    *,
+    log: int | None = None,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> Iterator[Running]:
+    """Start a server, wait for its first 200, and stop it at the end.
+
+    `options` are those of `serve`, besides its port; its log goes to the file descriptor `log`.
+    """
     port = free_port()
     if kind == "bare":
-        program = ["-m", "benchmarks.bare", str(port), loop]
+        program, ready = ["-m", "benchmarks.bare", str(port), loop], "/"
     else:
         start = ["-m", "paydouble"] if loop == "uvloop" else ["-c", _WITHOUT_UVLOOP]
-        program = [*start, "serve", "--quiet", "--clock", "manual", "--port", str(port), *options]
+        program, ready = [*start, "serve", "--port", str(port), *options], HEALTH
+    with started([sys.executable, *program], port, ready, log=log, environment=environment) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def started(
+    program: Sequence[str],
+    port: int,
+    ready: str,
+    *,
+    log: int | None = None,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> Iterator[Running]:
+    """Start any server, wait until it answers 200 at the path `ready`, and stop it at the end."""
     with on_server_core():
-        started = time.perf_counter()
-        process = subprocess.Popen([sys.executable, *program], cwd=ROOT, env=ENVIRONMENT)
+        begin = time.perf_counter()
+        process = subprocess.Popen(program, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=log)
     try:
-        _await_first_200(process, port, _READY[kind])
-        yield Running(kind, process.pid, port, started, time.perf_counter())
+        _await_first_200(process, port, ready)
+        yield Running(process.pid, port, begin, time.perf_counter())
     finally:
         process.terminate()
         process.wait(PATIENCE_SECONDS)
@@ -66,7 +91,7 @@ def _await_first_200(process: subprocess.Popen[bytes], port: int, path: str) -> 
     deadline = time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < deadline:
         if process.poll() is not None:
-            raise SystemExit(f"benchmarks: {process.args!r} ended with status {process.returncode}; see its own words")
+            raise SystemExit(f"benchmarks: {process.args!r} ended with status {process.returncode}")
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
         try:
             connection.request("GET", path)

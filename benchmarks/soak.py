@@ -8,17 +8,14 @@ not, 2 where the system does not tell.
 from __future__ import annotations
 
 import argparse
-import http.client
-import json
 import sys
 import time
 from statistics import median
-from typing import Any
 
+from benchmarks.control import controlling
 from benchmarks.load import deposit_request, send
 from benchmarks.machine import resident_bytes
 from benchmarks.servers import running
-from paydouble.guards.credentials import basic_header
 
 MOST_GROWTH = 0.05
 # What `serve` collects after a delete it collects once it has been quiet for a moment.
@@ -53,26 +50,13 @@ def main() -> int:
 
 
 def _round(port: int, deposits: int, sandboxes: int) -> None:
-    control = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
-    box = _call(control, "POST", "/sandboxes")
-    ours = basic_header(box["business_key"], box["business_secret"]).encode()
-    default = deposit_request().split(b"Authorization: ", 1)[1].split(b"\r\n", 1)[0]
-    send(port, [deposit_request().replace(default, ours) for _ in range(deposits)])
-    _call(control, "DELETE", f"/sandboxes/{box['id']}")
-    names = [_call(control, "POST", "/sandboxes")["id"] for _ in range(sandboxes)]
-    for name in names:
-        _call(control, "DELETE", f"/sandboxes/{name}")
-    control.close()
-
-
-def _call(connection: http.client.HTTPConnection, method: str, path: str) -> Any:  # noqa: ANN401 - JSON is any
-    body = b"{}" if method == "POST" else None
-    connection.request(method, f"/_paydouble{path}", body, {"Content-Type": "application/json"} if body else {})
-    response = connection.getresponse()
-    answer = response.read()
-    if response.status not in {200, 201}:
-        raise SystemExit(f"soak: {method} {path} was answered with {answer.decode(errors='replace')}")
-    return json.loads(answer)
+    with controlling(port) as control:
+        box = control.post("/sandboxes")
+        send(port, [deposit_request(box["business_key"], box["business_secret"]) for _ in range(deposits)])
+        control.delete(f"/sandboxes/{box['id']}")
+        names = [control.post("/sandboxes")["id"] for _ in range(sandboxes)]
+        for name in names:
+            control.delete(f"/sandboxes/{name}")
 
 
 if __name__ == "__main__":
