@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -23,7 +24,7 @@ from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.troubles import INJECTED
 from paydouble.stateful.verdicts import DatabaseDown
-from paydouble.stateful.watchdog import is_over
+from paydouble.stateful.watchdog import is_over, ready_seconds
 
 # What can point to an object that a shop knows.
 _NAMES: Final = ("id", "payin_id", "external_identifier", "reference")
@@ -464,18 +465,33 @@ def test_a_forged_signature_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slices", "used", "over"),
+    ("slices", "used", "ready", "over"),
     [
-        (9, 0.0, False),  # not yet
-        (10, 0.0, True),  # it waits
-        (10, 1.0, False),  # it is slow for want of a processor
-        (10, 10.0, True),  # it computes without end
-        (100, 9.0, True),  # whatever it does
+        (9, 0.0, 0.0, False),  # not yet
+        (10, 0.0, 0.0, True),  # it waits
+        (10, 0.0, 0.5, True),  # it waits, and is woken late at the end of each slice
+        (10, 1.0, 0.0, False),  # it is slow for want of a processor
+        (10, 0.03, 9.9, False),  # it has hardly had the processor, as a process of low priority beside busy ones
+        (10, 10.0, 0.0, True),  # it computes without end
+        (100, 9.0, 0.0, True),  # whatever it does
+        (100, 0.3, 99.0, True),  # however long it has waited for the processor
     ],
 )
-def test_a_busy_computer_is_no_hanging_call(slices: int, used: float, over: bool) -> None:
-    """A call hangs when it waits, or has used its limit of the processor."""
-    assert is_over(slices, used, 10.0) is over
+def test_a_busy_computer_is_no_hanging_call(slices: int, used: float, ready: float, over: bool) -> None:
+    """A call hangs when it waits for something else than the processor, or has used its limit of it."""
+    assert is_over(slices, used, ready, 10.0) is over
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("17 2500000000 3\n", 2.5), ("", 0.0), (None, 0.0)])
+def test_the_system_tells_how_long_a_process_was_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, seconds: float
+) -> None:
+    """Where it does not, the time counts as none."""
+    if text is not None:
+        (tmp_path / "schedstat").write_text(text)
+    monkeypatch.setattr("paydouble.stateful.watchdog._SCHEDULED", tmp_path / "schedstat")
+
+    assert ready_seconds() == seconds
 
 
 def test_what_happens_once_is_told_as_that() -> None:

@@ -5,7 +5,8 @@ test runner's own timeout applies.
 
 A computer that is busy or was suspended must not look like a call that hangs, or the same play would fail once and pass
 when it is repeated. So the limit is counted in slices: a suspended process misses slices, and a call that is slow for
-want of processor time has used some, which one that waits has not.
+want of processor time has used some, or was ready to run, which one that waits has not. The second matters for a
+process of low priority: beside busy ones it may use less than a hundredth of a processor.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -23,8 +25,12 @@ from paydouble.stateful.verdicts import Hanging
 
 _ALARM: Final[int | None] = getattr(signal, "SIGALRM", None)
 _SLICES: Final = 10
-# A call that used less of the processor than this was waiting.
+# A call that used less of the processor than this was waiting,
 _WAITING: Final = 0.02
+# unless it was ready to run for more than this. A call that waits is ready for a moment at the end of each slice.
+_READY: Final = 0.2
+_SCHEDULED: Final = Path("/proc/self/schedstat")
+"""What Linux tells of the main thread: nanoseconds on a processor, nanoseconds ready for one, time slices."""
 # However busy the computer is.
 _MOST_LIMITS: Final = 10
 
@@ -37,7 +43,7 @@ class Watchdog:
         self.seconds = seconds
         self._watching = False
         self._slices = 0
-        self._processor_start = 0.0
+        self._processor_start = self._ready_start = 0.0
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -61,17 +67,31 @@ class Watchdog:
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._slices += 1
+        if self._slices == 1:  # most calls are over by then, and need not ask
+            self._ready_start = ready_seconds()
         used = time.process_time() - self._processor_start
-        if is_over(self._slices, used, self.seconds):
+        if is_over(self._slices, used, ready_seconds() - self._ready_start, self.seconds):
             raise Hanging
 
 
-def is_over(slices: int, processor_seconds: float, limit_seconds: float) -> bool:
-    """Return whether a call hangs after so many slices of its limit, in which it has used so much of the processor."""
+def is_over(slices: int, processor_seconds: float, ready_seconds: float, limit_seconds: float) -> bool:
+    """Return whether a call hangs after so many slices of its limit.
+
+    In them it has used so many seconds of the processor, and was ready to run for so many without having it.
+    """
     if slices < _SLICES:
         return False
-    is_waiting = processor_seconds < limit_seconds * slices / _SLICES * _WAITING
+    elapsed = limit_seconds * slices / _SLICES
+    is_waiting = processor_seconds < elapsed * _WAITING and ready_seconds < elapsed * _READY
     return is_waiting or processor_seconds >= limit_seconds or slices >= _SLICES * _MOST_LIMITS
+
+
+def ready_seconds() -> float:
+    """Return for how many seconds the main thread was ready to run and had no processor; 0 where no system tells."""
+    try:
+        return int(_SCHEDULED.read_text("ascii").split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):  # another system than Linux, or one that does not count
+        return 0.0
 
 
 def load_factor() -> float:
