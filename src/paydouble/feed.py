@@ -25,12 +25,16 @@ class Note(NamedTuple):
 class Notable(Protocol):
     """A record that knows its kind of note."""
 
+    @property
+    def note_kind(self) -> Kind:
+        """The kind of its note."""
+
     def noted(self) -> tuple[Kind, Any]:
         """Return the kind of note and the record."""
 
 
 class _Detailed(NamedTuple):
-    kind: Kind
+    note_kind: Kind
     record: Any
     detail: Any
 
@@ -63,6 +67,11 @@ class Feed:
         self._kept.append(_Detailed(kind, record, detail))
         for listener in self._listeners:
             listener()
+
+    def glance(self) -> tuple[Kind, Any]:
+        """Return the kind of the last note, and its record without making one that is made when it is first read."""
+        last = self._kept[-1]
+        return last.note_kind, last.record if isinstance(last, _Detailed) else last
 
     def newest(self) -> Note:
         """Return the last note; the feed must have one."""

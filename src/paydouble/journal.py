@@ -117,6 +117,11 @@ class RequestEntry:
                     self.order = named_in(json_text.read(self.body))
         return self.order
 
+    @property
+    def note_kind(self) -> Literal["request"]:
+        """Return the kind of its note."""
+        return "request"
+
     def noted(self) -> tuple[Literal["request"], RequestEntry]:
         """Return the kind of its note, and the entry."""
         return "request", self

@@ -19,6 +19,7 @@ from paydouble import Sandbox
 from paydouble.cli import live
 from paydouble.cli.live import LiveLog, LogFormat
 from paydouble.cli.options import event_filter
+from paydouble.cli.writing import LineWriter
 from paydouble.core.instants import write_instant
 from paydouble.core.printable import printable
 from paydouble.faults.model import parse_fault
@@ -328,9 +329,9 @@ def test_what_a_full_disk_did_not_take_is_counted_when_there_is_room_again(error
     file.error = error
     log = LiveLog(io.TextIOWrapper(io.BufferedWriter(file), "utf-8", line_buffering=True), "text", "default")
     file.room = len("first\nsec")
-    for line in ("first", "second", "third"):
+    log.say("first")
+    for line in ("second", "third"):
         log.say(line)
-    for _ in range(2):
         assert file.refused.acquire(timeout=30)
 
     file.room = None
@@ -345,6 +346,50 @@ def test_what_a_full_disk_did_not_take_is_counted_when_there_is_room_again(error
         "fourth",
         "fifth",
     ]
+
+
+def test_of_lines_that_are_written_together_those_are_lost_that_did_not_end() -> None:
+    """A line of which a part was written is lost, with those behind it."""
+    file = _File()
+    writer = LineWriter(io.TextIOWrapper(io.BufferedWriter(file), "utf-8"))
+    file.room = len("first\nsecond\nthi")
+
+    refused = [writer.write("first", "second", "third", "fourth")]
+    file.room = len("\n(")
+    refused.append(writer.write("fifth"))
+    file.room = None
+    assert writer.write("sixth", "seventh") is None
+
+    assert refused == [file.error, file.error]
+    assert file.content.decode().splitlines() == [
+        "first",
+        "second",
+        "thi",
+        "(",
+        "(3 lines were not written: no space left on device)",
+        "sixth",
+        "seventh",
+    ]
+
+
+def test_lines_to_a_stream_without_a_file_are_lost_together() -> None:
+    """Such a stream does not say how much it has taken."""
+
+    class Full(io.StringIO):
+        room = False
+
+        def write(self, text: str) -> int:
+            if not self.room:
+                raise OSError
+            return super().write(text)
+
+    stream = Full()
+    writer = LineWriter(stream)
+    assert isinstance(writer.write("first", "second"), OSError)
+    stream.room = True
+    writer.write("third")
+
+    assert stream.getvalue().splitlines() == ["(2 lines were not written: oserror)", "third"]
 
 
 def test_a_reader_that_is_slow_on_a_pipe_that_does_not_block_gets_everything() -> None:

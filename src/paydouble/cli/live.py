@@ -4,7 +4,7 @@ What a line says is collected where the thing happens, since a fault or an endpo
 of its own turns that into text and writes it: a terminal that is held, or a pipe that nobody reads, must not stop the
 service.
 
-    note in the feed -> Choice -> rows or documents -> queue -> thread: lines -> stream
+    note in the feed -> Choice -> rows or documents -> waiting -> thread: lines -> stream
 
 A line costs about half of what a deposit costs, and nobody reads thousands of lines a second. So each second has room
 for a limited number of lines. Those beyond it are counted, and the count is a line in their place. Lines that are lost
@@ -14,8 +14,8 @@ because nobody reads them, or because a disk is full, are counted too.
 from __future__ import annotations
 
 import json
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from time import monotonic
@@ -41,7 +41,7 @@ from paydouble.timeline import (
 )
 
 if TYPE_CHECKING:
-    from paydouble.feed import Note
+    from paydouble.feed import Kind, Note
     from paydouble.journal import RequestEntry, UnclaimedEntry
     from paydouble.payments.events import Event
     from paydouble.sandbox import Sandbox
@@ -53,6 +53,7 @@ ControlKind = Literal["clock", "fault", "reset"]
 # Lines that wait for a slow reader; a few megabytes at most.
 _MOST_WAITING: Final = 10_000
 _PATIENCE_SECONDS: Final = 0.5
+_PAUSE_SECONDS: Final = 0.02
 _UNREAD: Final = "nobody read them"
 
 Unwritten = tuple[Callable[[Any], Iterable[str]], Any]
@@ -91,7 +92,9 @@ class LiveLog:
         self._json = log_format == "json"
         self._out = LineWriter(stream, self._remark) if self._json else LineWriter(stream)
         self._terminal = Terminal(stream=stream)
-        self._waiting: queue.Queue[Unwritten | _Second | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: deque[Unwritten | _Second] = deque()
+        self._ready = threading.Event()
+        """Something waits, or the log is to end."""
         self._missed = 0
         self._default = default
         self._wanted = wanted
@@ -117,9 +120,8 @@ class LiveLog:
         choice = Choice(box, lines.has_line, self._wanted, self._has_room)
 
         def newest() -> None:
-            note = feed.newest()
-            if choice.takes(note):
-                for made in lines.of(box, note):
+            if choice.takes(*feed.glance()):
+                for made in lines.of(box, feed.newest()):
                     self._put(lines.write, made)
 
         feed.listen(newest)
@@ -136,10 +138,7 @@ class LiveLog:
     def close(self) -> None:
         """Write the lines that are waiting, if the reader takes them, and stop."""
         self._closing.set()
-        try:
-            self._waiting.put(None, timeout=_PATIENCE_SECONDS)
-        except queue.Full:
-            return
+        self._ready.set()
         self._thread.join(_PATIENCE_SECONDS)
 
     def _remark(self, text: str) -> str:
@@ -170,31 +169,47 @@ class LiveLog:
             self._missed += 1
 
     def _enqueue(self, item: Unwritten | _Second) -> bool:
-        try:
-            self._waiting.put_nowait(item)
-        except queue.Full:
+        if len(self._waiting) >= _MOST_WAITING:
             return False
+        self._waiting.append(item)
+        if not self._ready.is_set():
+            self._ready.set()
         return True
 
     def _work(self) -> None:
+        closing = False
         try:
-            while (item := self._waiting.get()) is not None:
-                if isinstance(item, _Second):
-                    # Its lines are counted when it is over; until then no other line has room.
-                    self._closing.wait(item.ends_at - monotonic())
-                    self._tell_left_out()
-                    continue
-                write, made = item
-                for line in write(made):
-                    self._out.write(self._shown(line))
-                if self._missed and self._waiting.empty():
+            while not closing:
+                self._ready.wait()
+                self._ready.clear()
+                closing = self._closing.is_set()  # what comes after this question is not written
+                while self._waiting:
+                    self._write(self._waiting.popleft())
+                if self._missed:
                     missed, self._missed = self._missed, 0
                     self._out.lose(missed, _UNREAD)
                     self._out.tell()
+                # Lines that follow at once are written together: each call would hold up the service's thread.
+                self._closing.wait(_PAUSE_SECONDS)
             self._tell_left_out()
             self._out.tell()
         except ValueError:
             return  # the stream has been closed
+
+    def _write(self, item: Unwritten | _Second) -> None:
+        """Write the lines of an item and of those behind it, as far as none of them ends a second."""
+        lines: list[str] = []
+        while isinstance(item, tuple):
+            write, made = item
+            lines.extend(map(self._shown, write(made)))
+            if not self._waiting:
+                break
+            item = self._waiting.popleft()
+        self._out.write(*lines)
+        if isinstance(item, _Second):
+            # Its lines are counted when it is over; until then no other line has room.
+            self._closing.wait(item.ends_at - monotonic())
+            self._tell_left_out()
 
     def _tell_left_out(self) -> None:
         count = self._left_out - self._left_out_told
@@ -220,7 +235,7 @@ class Choice:
     def __init__(
         self,
         box: Sandbox,
-        has_line: Callable[[Note], bool],
+        has_line: Callable[[Kind, Any], bool],
         wanted: Callable[[str], bool] | None,
         has_room: HasRoom,
     ) -> None:
@@ -232,28 +247,26 @@ class Choice:
         self._causes: set[str] = set()
         """Requests without a line so far whose events have one."""
 
-    def takes(self, note: Note) -> bool:
+    def takes(self, kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
         """Return whether a note has a line."""
-        record: Any = note.record
-        if note.kind == "request" and record.id in self._causes:
+        if kind == "request" and record.id in self._causes:
             self._causes.remove(record.id)
             return self._has_room(must=True)
-        if note.kind == "reset":
+        if kind == "reset":
             self._causes.clear()
-        if not (self._has_line(note) and self._is_wanted(note) and self._has_room()):
+        if not (self._has_line(kind, record) and self._is_wanted(kind, record) and self._has_room()):
             return False
         cause = self._box.publisher.cause
-        if cause is not None and note.kind != "request":
+        if cause is not None and kind != "request":
             self._causes.add(cause.id)
         return True
 
-    def _is_wanted(self, note: Note) -> bool:
-        wanted: Any = self._wanted
-        if wanted is None:
+    def _is_wanted(self, kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
+        if self._wanted is None:
             return True
-        if note.kind == "event":
-            return bool(wanted(note.record.type))
-        return note.kind in {"attempt", "delivery"} and bool(wanted(note.record.event.type))
+        if kind == "event":
+            return self._wanted(record.type)
+        return kind in {"attempt", "delivery"} and self._wanted(record.event.type)
 
 
 class UnclaimedLines:
@@ -278,9 +291,9 @@ class Lines:
         self.write: Callable[[Row], Iterator[str]] = self._renderer.lines
 
     @staticmethod
-    def has_line(note: Note) -> bool:
+    def has_line(kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
         """Return whether a note has a line: all but deliveries without an endpoint, which the event's line names."""
-        return note.kind != "delivery" or note.record.status != "no_endpoint"
+        return kind != "delivery" or record.status != "no_endpoint"
 
     def of(self, box: Sandbox, note: Note) -> Iterator[Row]:
         """Yield the row of a note, and those that have waited for it."""
@@ -372,7 +385,7 @@ class JsonLines:
         self._sandbox = sandbox
 
     @staticmethod
-    def has_line(_: Note) -> bool:
+    def has_line(_: Kind, __: object) -> bool:
         """Return that each note has a line."""
         return True
 

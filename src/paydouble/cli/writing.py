@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TextIO
 
 _PATIENCE_SECONDS: Final = 1.0
@@ -31,15 +31,14 @@ class LineWriter:
         self._lost = 0
         self._reason = ""
 
-    def write(self, line: str) -> OSError | None:
-        """Write a line; returns why it was lost."""
+    def write(self, *lines: str) -> OSError | None:
+        """Write lines at once; returns why some or all of them were lost."""
         try:
             self._tell()
-            self._push(line)
         except OSError as error:
-            self.lose(1, (error.strerror or type(error).__name__).lower())
+            self._lose(len(lines), error)
             return error
-        return None
+        return self._push(lines)
 
     def lose(self, count: int, reason: str) -> None:
         """Count lines that were lost."""
@@ -54,19 +53,43 @@ class LineWriter:
     def _tell(self) -> None:
         if self._lost:
             lines = "1 line was" if self._lost == 1 else f"{self._lost} lines were"
-            self._push(self._remark(f"{lines} not written: {self._reason}"))
-            self._lost = 0
+            lost, self._lost = self._lost, 0
+            error = self._push([self._remark(f"{lines} not written: {self._reason}")])
+            if error is not None:
+                self._lost = lost  # the remark itself is none of them
+                raise error
 
-    def _push(self, line: str) -> None:
+    def _push(self, lines: Sequence[str]) -> OSError | None:
+        """Write lines; those that the stream does not take are lost, and it says why."""
+        text = "".join(f"{line}\n" for line in lines)
         if self._raw is None:
-            self._stream.write(line + "\n")
-            self._stream.flush()
-            return
-        rest = memoryview(f"{chr(10) if self._torn else ''}{line}\n".encode(self._encoding, "backslashreplace"))
-        while rest:
-            written = self._raw.write(rest)
-            if written is None:  # another process has made the file non-blocking
-                select.select([], [self._raw], [], _PATIENCE_SECONDS)
-            elif written:
-                rest = rest[written:]
-                self._torn = bool(rest)
+            try:
+                self._stream.write(text)
+                self._stream.flush()
+            except OSError as error:
+                self._lose(len(lines), error)
+                return error
+            return None
+        content = f"{chr(10) if self._torn else ''}{text}".encode(self._encoding, "backslashreplace")
+        rest = memoryview(content)
+        try:
+            while rest:
+                written = self._raw.write(rest)
+                if written is None:  # another process has made the file non-blocking
+                    select.select([], [self._raw], [], _PATIENCE_SECONDS)
+                elif written:
+                    rest = rest[written:]
+        except OSError as error:
+            taken = content[: len(content) - len(rest)]
+            if taken:
+                ended = taken.count(b"\n") - int(self._torn)
+                self._torn = not taken.endswith(b"\n")
+            else:
+                ended = 0
+            self._lose(len(lines) - ended, error)
+            return error
+        self._torn = False
+        return None
+
+    def _lose(self, count: int, error: OSError) -> None:
+        self.lose(count, (error.strerror or type(error).__name__).lower())

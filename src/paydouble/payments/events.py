@@ -61,6 +61,11 @@ class Event(NamedTuple):
     sequence: int = 0
     """Its place among the requests, events and attempts of its sandbox."""
 
+    @property
+    def note_kind(self) -> Literal["event"]:
+        """Return the kind of its note in the feed."""
+        return "event"
+
     def noted(self) -> tuple[Literal["event"], Event]:
         """Return the kind of its note in the feed, and the event."""
         return "event", self

@@ -146,6 +146,11 @@ class Delivery:
         """Return the name of its queue."""
         return f"{self.target}{self.queue}"
 
+    @property
+    def note_kind(self) -> Literal["delivery"]:
+        """Return the kind of its note in the feed."""
+        return "delivery"
+
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
         """Return the kind and the content of its note in the feed."""
         return "delivery", self
@@ -159,11 +164,11 @@ class Delivery:
 class Unsent:
     """An event without an endpoint; its delivery is only made when it is read."""
 
-    __slots__ = ("_due", "_event", "_made")
+    __slots__ = ("_due", "_made", "event")
 
     def __init__(self, event: Event, due: int) -> None:
         """Take an event, and the instant at which it would have been due."""
-        self._event = event
+        self.event = event
         self._due = due
         self._made: Delivery | None = None
 
@@ -172,15 +177,25 @@ class Unsent:
         made = self._made
         if made is None:
             self._made = made = Delivery(
-                f"dlv_{self._event.id[4:]}",
-                self._event,
+                f"dlv_{self.event.id[4:]}",
+                self.event,
                 target=None,
                 follows_sandbox=True,
                 first_due_at=self._due,
                 next_due_at=None,
-                status="no_endpoint",
+                status=self.status,
             )
         return made
+
+    @property
+    def status(self) -> Literal["no_endpoint"]:
+        """Return the state of its delivery."""
+        return "no_endpoint"
+
+    @property
+    def note_kind(self) -> Literal["delivery"]:
+        """Return the kind of its note in the feed."""
+        return "delivery"
 
     def noted(self) -> tuple[Literal["delivery"], Delivery]:
         """Return the kind and the content of its note in the feed."""

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paydouble.feed import Feed, Note
+from paydouble.payments.events import Event
+from paydouble.webhooks.deliveries import Unsent
 
 
 def test_a_listener_is_told_of_each_note_until_it_is_forgotten() -> None:
@@ -58,3 +60,16 @@ def test_notes_up_to_a_number() -> None:
     assert [note.sequence for note in feed.since(0, 4)[0]] == [3, 4]
     assert [note.sequence for note in feed.since(3, 4)[0]] == [4]
     assert feed.since(0, 1) == ([], 2)
+
+
+def test_a_glance_at_the_last_note_makes_no_delivery() -> None:
+    """A delivery without an endpoint is made when it is read, and not before."""
+    feed = Feed(10)
+    unsent = Unsent(Event("evt_1", "pay-in.created", "payin_1", 0, None, b"{}"), 0)
+    feed.add(unsent)
+
+    assert feed.glance() == ("delivery", unsent)
+    assert unsent.status == "no_endpoint"
+    assert feed.newest() == Note(1, "delivery", unsent.delivery())
+    feed.note("clock", 5)
+    assert feed.glance() == ("clock", 5)
