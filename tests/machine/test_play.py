@@ -14,6 +14,7 @@ from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Service
 from paydouble.stateful.troubles import (
+    AT_POINTS,
     INJECTED,
     MEANWHILE,
     PAYER_SCENARIOS,
@@ -33,7 +34,7 @@ from paydouble.stateful.watchdog import Watchdog
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
 def test_a_correct_merchant_survives_every_payment(trouble: str, meanwhile: str) -> None:
     """Whatever goes wrong, at every point of its code."""
-    for at in range(4):
+    for at in range(4) if meanwhile in AT_POINTS else (0,):
         with Play(ZooMerchant) as play:
             play.pay(1, trouble, meanwhile=meanwhile, at=at)
             play.retry(1)

@@ -1,5 +1,7 @@
 """`python tests/zoo` prints the table of the bug zoo; `--correct N` tries the correct merchant on N seeds.
 
+Then `--correct` plays the whole catalogue with each correct shop of an unusual kind.
+
 `--write` notes for the tests which play catches each variant.
 `--changed` changes each merchant at one place of its run, and compares the line that is named.
 `--runs` writes the run file of each variant, and replays it, tells it to the variant again, and shrinks it.
@@ -10,6 +12,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 from bugzoo import catches as written
 from bugzoo.adapter import ZooMerchant
@@ -17,6 +22,9 @@ from bugzoo.changing import try_changes
 from bugzoo.hunt import caught_by_story, hunt
 from bugzoo.runs import try_runs
 from bugzoo.table import VARIANTS
+from bugzoo.unusual_shops import UNUSUAL_SHOPS, play_a_part
+
+from paydouble.stateful import MerchantBug
 
 
 def main() -> int:
@@ -65,13 +73,20 @@ def main() -> int:
 
 
 def try_correct(seeds: int, each: int) -> int:
-    """Run the machine over the correct merchant."""
+    """Run the machine over the correct merchant, and the catalogue over the correct shops of an unusual kind."""
     for seed in range(seeds):
         found = hunt(ZooMerchant, seed, each, catalogue=seed == 0)
         if found.verdict is not None:
             print(f"seed {seed}: {found.verdict}")
             return 1
     print(f"the correct merchant passes {each} examples on each of {seeds} seeds")
+    for shop in UNUSUAL_SHOPS:
+        try:
+            play_a_part(shop, parts=1)
+        except MerchantBug as bug:
+            print(f"{shop.__name__}: {bug}")
+            return 1
+        print(f"{shop.__name__} passes the catalogue", flush=True)
     return 0
 
 

@@ -28,11 +28,7 @@ CATCHES = catches.load()
 OUT_OF_DATE = "the play of the variant in catches.json no longer catches it; python tests/zoo --write looks for another"
 # A hunt up to so many plays takes no longer than the rest of its test.
 _FEW = 40
-# The last one goes through most of the catalogue.
-_LAST = max(CATCHES, key=lambda name: CATCHES[name].plays)
-HUNTED = [
-    each for each in BY_MACHINE if each.name not in CATCHES or each.name == _LAST or CATCHES[each.name].plays <= _FEW
-]
+HUNTED = [each for each in BY_MACHINE if each.name not in CATCHES or CATCHES[each.name].plays <= _FEW]
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failure-modes.md"
 
 
@@ -94,7 +90,7 @@ def test_a_story_catches_what_the_machine_cannot_know(variant: Variant) -> None:
     assert caught_by_story(variant).verdict is not None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_machine_lets_the_correct_merchant_pass(seed: int) -> None:
     """Nothing is found where nothing is wrong; its catalogue is a test of its own. `python tests/zoo --correct 100`."""
     found = hunt(ZooMerchant, seed, 20, catalogue=False)

@@ -1,0 +1,122 @@
+"""Correct shops of an unusual kind: what the contract leaves open is a choice, and no finding."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from small_shop import SmallOrder, SmallShop, Wish
+
+from paydouble.stateful import Merchant
+from paydouble.stateful.calibration import when_it_shows
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+
+
+class Rereads(SmallShop):
+    """Takes a webhook as a hint, and believes what it reads from the service."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        return 200 if self.ask(order_id) else 503
+
+
+class WorksLater(SmallShop):
+    """Stores each event, and works on it in a job."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        self.service.checkpoint()
+        self.stored = [*getattr(self, "stored", []), event]
+        return 200
+
+    def tick(self) -> None:
+        stored, self.stored = getattr(self, "stored", []), []
+        for event in stored:
+            self.learn(event["data"]["object"])
+        super().tick()
+
+
+class NeverRetries(SmallShop):
+    """Sends each request once, and closes an order whose attempt has failed."""
+
+    retries_by_itself: ClassVar[bool] = False
+    pauses = ()
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return order.wish is None
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Look what has become of it instead."""
+        if self.ask(wish.order_id) and wish.state == "open":
+            wish.state = "refused"
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        super().send(wish, path)
+
+
+class FulfilsForThePayer(SmallShop):
+    """Fulfils when the payer is back, or in its job, and only after the service has said that it is paid."""
+
+    is_asked = False
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return self.is_asked
+
+    def customer_returns(self, order_id: str) -> None:
+        self.ask(order_id)
+
+    def ask(self, order_id: str) -> bool:
+        self.is_asked = True
+        try:
+            return super().ask(order_id)
+        finally:
+            self.is_asked = False
+
+
+class Cron(SmallShop):
+    """Sends nothing in a click; a job of each minute sends each open request once, and asks."""
+
+    pauses = ()
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        """Leave it to the job."""
+
+
+class Jitters(SmallShop):
+    """Pauses for about as long each time."""
+
+    pauses = (2.1, 1.7, 2.4, 1.9)
+
+
+class LearnsRefundsByAsking(SmallShop):
+    """Works on the success of payments at once, and learns everything else in its job."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        if event["type"] == "pay-in.succeeded":
+            self.learn(event["data"]["object"])
+        return 200
+
+
+class ClosesAfterARefusal(SmallShop):
+    """Takes no further click on an order whose deposit was refused or whose payment has failed."""
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return order.wish is None or order.wish.state == "open"
+
+
+UNUSUAL_SHOPS: Final = (
+    ClosesAfterARefusal,
+    SmallShop,
+    Rereads,
+    WorksLater,
+    NeverRetries,
+    FulfilsForThePayer,
+    Cron,
+    Jitters,
+    LearnsRefundsByAsking,
+)
+
+
+def play_a_part(merchant: type[Merchant], parts: int) -> None:
+    """Run one part of the catalogue of so many over a shop, each shop another one; `MerchantBug` for an alarm."""
+    run = CatalogueRun(merchant, shows=when_it_shows(merchant))
+    for play in catalogue()[UNUSUAL_SHOPS.index(merchant) % parts :: parts]:
+        if play.missing(merchant) is None:
+            run.one(play)
