@@ -36,6 +36,12 @@ def test_no_play_breaks_what_must_hold(part: int) -> None:
         run(seed)
 
 
+@pytest.mark.parametrize("seed", [3384])
+def test_what_a_long_run_has_found_stays_repaired(seed: int) -> None:
+    """3384: a reset was carried out after the delete that had overtaken it."""
+    run(seed)
+
+
 def test_a_play_repeats_to_the_byte() -> None:
     """A seed gives the same calls, ids, attempts, signatures and outcomes again."""
     for seed in range(20):

@@ -68,6 +68,7 @@ class Pump:
         self._advancing = asyncio.Lock()
         self._in_flight = 0
         self._interruptions = 0
+        self._interrupting = asyncio.Lock()
         self._closed = False
         self.attempts = 0
         """The number of attempts so far."""
@@ -137,14 +138,16 @@ class Pump:
         # A counter, since a second reset or `close` may begin while the first one waits for its workers.
         self._interruptions += 1
         try:
-            self._drop_alarm()
-            workers = tuple(self._workers)
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            self._workers.difference_update(workers)  # a task that is cancelled before its first step runs no `finally`
-            self._starting.clear()
-            result = action()
+            async with self._interrupting:  # or a delete could end while a reset still waits, and then acts
+                self._drop_alarm()
+                workers = tuple(self._workers)
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+                # A task that is cancelled before its first step runs no `finally`.
+                self._workers.difference_update(workers)
+                self._starting.clear()
+                result = action()
         finally:
             self._interruptions -= 1
         self.wake()
