@@ -10,17 +10,24 @@ import re
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.streams import StreamReader
 from bounds import AT_MOST_SECONDS
 from drive import deposit_body, key
+from multidict import CIMultiDict
 from servers import CONTROL, Answer, Box, Client, running
 
 from paydouble import Sandbox
+from paydouble.runtime.bodies import Bodies
 from paydouble.runtime.host import HostOptions
 from paydouble.server import ServerOptions
 from paydouble.testing.aiohttp_connector import SandboxConnector
+from paydouble.web.bodies import read_body
 from paydouble.web.control.app import BODY_LIMIT
 
 DEPOSITS = "/api/v1/pay-in/deposit-creation"
@@ -216,6 +223,16 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_holds_nothing(client
         writer.transport.abort()
         while bodies.used:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.001)
+
+
+async def test_a_body_is_not_read_from_a_client_that_has_disconnected() -> None:
+    """A connection that is lost before anybody reads the body makes aiohttp raise, and that is no bug to log."""
+    content = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
+    request = SimpleNamespace(body_exists=True, headers=CIMultiDict(), content=content, transport=None)
+
+    body = await read_body(cast("Any", request), 100, Bodies())
+
+    assert body == (b"", "The body cannot be read: the client has disconnected.")
 
 
 async def test_a_packed_body_is_taken_without_sockets() -> None:

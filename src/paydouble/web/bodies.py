@@ -52,6 +52,11 @@ async def read_body(request: web.BaseRequest, limit: int, bodies: Bodies) -> Bod
         return Body(problem=f"The body did not arrive within {BODY_PATIENCE_SECONDS:g} seconds.")
     except (web.RequestPayloadError, HttpProcessingError, ConnectionError) as error:
         return Body(problem=f"The body cannot be read: {' '.join(str(error).split())[:200]}.")
+    except RuntimeError:
+        # aiohttp raises it when the client has disconnected before the first read.
+        if request.transport is not None:
+            raise
+        return Body(problem="The body cannot be read: the client has disconnected.")
     return Body(b"".join(pieces)[:limit], problem)
 
 
