@@ -456,6 +456,8 @@ def explained(error: ValidationError, model: type[BaseModel] | None = None) -> E
         first = next((each for each in beside if nearest(each["loc"][-1], [str(name)])), first)
         place = (*place[:-1], first["loc"][-1])
     limits = first.get("ctx", {})
+    if first["type"] == "extra_forbidden" and place[-1] == "":
+        return Explained(place[:-1], "a member with an empty name is not known", first["type"], limits)
     text = sentence(first["type"], first["input"], limits, first["msg"])
     if first["type"] == "extra_forbidden" and model is not None:
         text += _meant(place, model)

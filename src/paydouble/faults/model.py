@@ -173,6 +173,8 @@ def _located(error: ValidationError, kind: str, model: type[Fault]) -> FaultErro
     if place[:2] == ["effect", kind]:
         del place[1]  # the discriminator is no member of the document
     text = found.text
+    if found.kind == "extra_forbidden" and not place:
+        return FaultError(f"The body: {text}", member="", kind=found.kind, limits=found.limits)
     if found.kind == "extra_forbidden":
         text = _other_side(place, kind, model) or text
     if not place:

@@ -243,3 +243,18 @@ def test_a_fault_that_can_never_fire_is_refused(match: dict[str, str], effect: s
         parse_fault({"match": match, "effect": {"type": effect}})
 
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"effect": {"type": "drop"}, "": 1}, "The body: a member with an empty name is not known"),
+        ({"effect": {"type": "drop", "": 1}}, "effect: a member with an empty name is not known"),
+    ],
+)
+def test_a_member_with_an_empty_name_is_refused_with_its_place(fault: dict[str, object], message: str) -> None:
+    """The message says where it is; a path that ends with an empty name would not."""
+    with pytest.raises(UsageError) as refused:
+        parse_fault(fault)
+
+    assert str(refused.value) == message
