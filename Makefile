@@ -26,7 +26,7 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench zoo shops simulate newest-aiohttp lock upgrade format clean
+.PHONY: help setup demo test bench zoo shops simulate nightly newest-aiohttp lock upgrade format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -51,6 +51,9 @@ shops: $(SETUP) ## Run the machine on shops written without knowledge of it
 SEEDS ?= 100000
 simulate: $(SETUP) ## Simulate the shell; SEEDS=1000 plays fewer seeds
 	@$(BIN)/python tests/simulation/play.py --seeds $(SEEDS)
+
+nightly: $(SETUP) ## Run the long checks; PARTS="fuzz soak" runs some
+	@$(BIN)/python tools/nightly.py $(PARTS)
 
 lock: $(SETUP) ## Update both lock files for a changed pyproject.toml
 	$(COMPILE) --all-extras --group dev --output-file requirements.lock

@@ -1,0 +1,127 @@
+"""Run all tests many times in random order, and name those that failed in some runs and not in others.
+
+    python tools/flakes.py [--runs N] [--busy] [--seed N] [--minutes N] [--jobs N] [PATH …]
+
+Each run has a seed, with which pytest-randomly orders the tests and seeds `random`; `pytest --randomly-seed=SEED`
+repeats it. `--busy` keeps every core busy with other programs meanwhile. `--minutes` begins no run
+after so many. Ends with one line, and with status 1 when a test failed in any run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+_SEEDS: Final = 1_000
+"""The seed of the first run, where none is given."""
+# A program that computes and never waits.
+_BUSY: Final = "while True: sum(range(100_000))"
+_BUSY_A_CORE: Final = 2
+
+
+def main() -> int:
+    """Run the tests; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python tools/flakes.py", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--runs", type=int, default=20, help="how many (default 20)")
+    parser.add_argument("--busy", action="store_true", help="keep every core busy with other programs")
+    parser.add_argument("--seed", type=int, default=_SEEDS, help="of the first run; each further run has the next one")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many minutes")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of a run (default 2)")
+    parser.add_argument("paths", nargs="*", default=["tests"], help="the tests (default: all)")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    end = time.monotonic() + options.minutes * 60
+    failed: defaultdict[str, list[int]] = defaultdict(list)
+    done: list[int] = []
+    with _busy() if options.busy else _idle():
+        for seed in range(options.seed, options.seed + options.runs):
+            if time.monotonic() > end:
+                break
+            began = time.monotonic()
+            names, status = _run(seed, options.jobs, options.paths)
+            done.append(seed)
+            for name in names:
+                failed[name].append(seed)
+            if status not in {0, 1}:
+                failed[f"the run itself (status {status})"].append(seed)
+            print(f"seed {seed}: {len(names)} failed, {time.monotonic() - began:.0f} s", flush=True)
+    return _conclude(done, options.runs, failed)
+
+
+def _conclude(done: list[int], wanted: int, failed: dict[str, list[int]]) -> int:
+    always = {name for name, seeds in failed.items() if len(seeds) == len(done)}
+    for name, seeds in failed.items():
+        kind = "fails" if name in always else "flaky"
+        print(f"{kind}: {name}: in {len(seeds)} of {len(done)} runs; seeds {' '.join(map(str, seeds))}")
+    runs = f"{len(done)} runs" if len(done) == wanted else f"{len(done)} of {wanted} runs, for want of time"
+    if not failed:
+        print(f"flakes: {runs}, no test failed in any")
+        return 0
+    named = "; ".join(f"{name} (seeds {' '.join(map(str, seeds))})" for name, seeds in failed.items())
+    print(f"flakes: {runs}, {len(failed) - len(always)} flaky, {len(always)} failed in every run: {named}")
+    return 1
+
+
+def _run(seed: int, jobs: int, paths: list[str]) -> tuple[list[str], int]:
+    """Run the tests once; return the names of those that failed, and pytest's status."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "worksteal"),
+                *(f"--randomly-seed={seed}", f"--junit-xml={report}", *paths),
+            ],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        names = _failed(report) if report.is_file() else []
+    if names or done.returncode:
+        print(done.stdout[-20_000:], flush=True)
+    return names, done.returncode
+
+
+def _failed(report: Path) -> list[str]:
+    """Return the tests that a report says have failed."""
+    cases = ET.parse(report).getroot().iter("testcase")  # noqa: S314 - pytest has just written it
+    return [
+        f"{case.get('classname')}.{case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+@contextmanager
+def _idle() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _busy() -> Iterator[None]:
+    """Keep every core busy during the block."""
+    count = (os.cpu_count() or 1) * _BUSY_A_CORE
+    programs = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
