@@ -1,5 +1,7 @@
 """`python -m benchmarks`: measure, print the table, and with `--write` put it into the page.
 
+With `--peers` it measures other mocks, and writes their page.
+
 Exit status: 0 when every target is met (or not judged), 1 when one is missed.
 """
 
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import (
+    comparison,
     create,
     crowd,
     deliveries,
@@ -32,6 +35,7 @@ from benchmarks import (
 )
 from benchmarks.machine import describe, pin
 from benchmarks.rows import FULL, QUICK, Benchmark, Row, table
+from benchmarks.servers import ROOT
 
 BENCHMARKS: Final[dict[str, Benchmark]] = {
     "create": create.BENCHMARK,
@@ -54,13 +58,18 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "outage": outage.BENCHMARK,
 }
 _PAGE = Path(__file__).with_name("page.md")
+_PEERS_PAGE = Path(__file__).with_name("peers.md")
+_CACHE = ROOT / ".cache" / "peers"
 
 
 def main() -> int:
     """Run what the arguments ask for."""
     arguments = _arguments()
     if arguments.list:
-        print("\n".join(name for each in BENCHMARKS.values() for name in each.names))
+        names = (
+            comparison.titles() if arguments.peers else [name for each in BENCHMARKS.values() for name in each.names]
+        )
+        print("\n".join(names))
         return 0
     if arguments.profile:
         from benchmarks.profiles import PROFILES  # noqa: PLC0415 - pstats and more that a measurement does not need
@@ -70,13 +79,17 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     pin(-1)
     rows: list[Row] = []
-    for name in arguments.only or _chosen(everything=bool(arguments.long or arguments.write or arguments.quick)):
-        print(f"measuring: {name}", file=sys.stderr, flush=True)
-        rows.extend(BENCHMARKS[name].measure(effort))
-    text = table(rows, judged=effort.judged)
+    if arguments.peers:
+        text = comparison.table(arguments.peers.resolve(), effort)
+    else:
+        for name in arguments.only or _chosen(everything=bool(arguments.long or arguments.write or arguments.quick)):
+            print(f"measuring: {name}", file=sys.stderr, flush=True)
+            rows.extend(BENCHMARKS[name].measure(effort))
+        text = table(rows, judged=effort.judged)
     print(f"{describe()}\n\n{text}")
     if arguments.write:
-        page = _PAGE.read_text("utf-8").replace("{machine}", describe()).replace("{table}", text)
+        template = _PEERS_PAGE if arguments.peers else _PAGE
+        page = template.read_text("utf-8").replace("{machine}", describe()).replace("{table}", text)
         arguments.write.write_text(page, "utf-8")
     return int(any("missed" in row.verdict(judged=effort.judged) for row in rows))
 
@@ -95,12 +108,22 @@ def _arguments() -> argparse.Namespace:
         help="measure also what takes minutes: "
         + ", ".join(name for name, benchmark in BENCHMARKS.items() if benchmark.takes_minutes),
     )
+    parser.add_argument(
+        "--peers",
+        nargs="?",
+        type=Path,
+        const=_CACHE,
+        metavar="FOLDER",
+        help="measure other mocks instead; they are installed into this folder (default .cache/peers)",
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page with the table to this file")
     parser.add_argument("--list", action="store_true", help="print the names of the rows, and measure nothing")
     parser.add_argument("--profile", choices=["create", "sandbox", "retries", "start"], help="profile a job instead")
     arguments = parser.parse_args()
     if arguments.write and (arguments.quick or arguments.only or arguments.profile or arguments.list):
         parser.error("--write takes a whole run: leave --quick, --only, --profile and --list out")
+    if arguments.peers and (arguments.only or arguments.profile):
+        parser.error("--peers measures all servers of its table: leave --only and --profile out")
     return arguments
 
 

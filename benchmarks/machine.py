@@ -69,17 +69,17 @@ def resident_bytes(pid: int) -> int | None:
 
 def processor_seconds(pid: int) -> float | None:
     """Return the processor time that a process has used, or None where the system does not tell."""
-    # The scheduler counts nanoseconds for each thread, where the kernel keeps these counts; the process's own count
-    # has steps of ten milliseconds.
-    with contextlib.suppress(OSError):
-        tasks = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
-        if tasks:
-            return sum(int(task.read_text("ascii").split()[0]) for task in tasks) / 1e9
+    # The scheduler counts nanoseconds, but only of threads that still run, and not in every kernel. The process's own
+    # count includes the others and has steps of ten milliseconds. Neither is ever more than the whole.
+    precise = 0.0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            precise += int(task.read_text("ascii").split()[0]) / 1e9
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     except OSError:
         return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return max(precise, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
 
 
 def has_uvloop() -> bool:

@@ -70,32 +70,35 @@ def running(
 def started(
     program: Sequence[str],
     port: int,
-    ready: str,
+    ready: str | None,
     *,
     log: int | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
 ) -> Iterator[Running]:
-    """Start any server, wait until it answers 200 at the path `ready`, and stop it at the end."""
+    """Start any server, and stop it at the end.
+
+    First wait until it answers 200 at the path `ready`, or anything if that is None.
+    """
     with on_server_core():
         begin = time.perf_counter()
         process = subprocess.Popen(program, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=log)
     try:
-        _await_first_200(process, port, ready)
+        _await_answer(process, port, ready)
         yield Running(process.pid, port, begin, time.perf_counter())
     finally:
         process.terminate()
         process.wait(PATIENCE_SECONDS)
 
 
-def _await_first_200(process: subprocess.Popen[bytes], port: int, path: str) -> None:
+def _await_answer(process: subprocess.Popen[bytes], port: int, path: str | None) -> None:
     deadline = time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < deadline:
         if process.poll() is not None:
             raise SystemExit(f"benchmarks: {process.args!r} ended with status {process.returncode}")
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
         try:
-            connection.request("GET", path)
-            if connection.getresponse().status == 200:
+            connection.request("GET", path or "/")
+            if connection.getresponse().status == 200 or path is None:
                 return
         except ConnectionError:
             time.sleep(0.001)
