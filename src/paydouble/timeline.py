@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from paydouble.core.durations import UNITS_MS, format_duration
 from paydouble.core.errors import UnknownThing
-from paydouble.core.instants import write_instant
+from paydouble.core.instants import Stamps, write_instant
 from paydouble.core.printable import printable
 from paydouble.faults import labels
 
@@ -313,13 +313,14 @@ class Renderer:
         self._heading = f"UTC  {printable(heading)}".rstrip()
         self._name = f"{printable(name)}  " if name else ""
         self._day = ""
+        self._stamps = Stamps()
 
     def lines(self, row: Row) -> Iterator[str]:
         """Yield the lines of a row."""
         if self._began is not None:
             time = f"  {offset(row.at - self._began):<9}"
         else:
-            day, _, rest = write_instant(row.at).partition("T")
+            day, _, rest = self._stamps.write(row.at).partition("T")
             time = rest.removesuffix("Z")
             if day != self._day:
                 self._day = day
