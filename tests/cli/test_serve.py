@@ -27,6 +27,7 @@ from receivers import receiving
 
 from paydouble.cli.main import run
 from paydouble.cli.options import LARGEST_CONFIG
+from paydouble.cli.terminal import WIDTH
 from paydouble.guards.credentials import basic_header
 
 # What hangs, hangs for longer than anybody waits here, so that a process which waits for it is found out.
@@ -168,6 +169,7 @@ async def test_the_banner_says_what_a_person_needs() -> None:
         f"{served.url}/_paydouble\n",
     ):
         assert text in served.banner
+    assert max(map(len, served.banner.splitlines())) <= WIDTH
 
 
 async def test_the_banner_names_the_inspector() -> None:

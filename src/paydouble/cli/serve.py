@@ -403,15 +403,16 @@ def banner(server: Server) -> list[str]:
         )
     api = server.base_url if options.public_url is None else server.addresses.own.api
     control = _control_url(server)
-    target = (
-        box.notification_url or "nobody yet; run `paydouble receive` and give --notification-url http://127.0.0.1:8081/"
-    )
+    target = [box.notification_url or "nobody yet; run `paydouble receive`, and start this with"]
+    if box.notification_url is None:
+        target.append("--notification-url http://127.0.0.1:8081/")
     return [
         f"paydouble serves at   {api}/api/v1",
         f"  business key        {box.business_key}",
         f"  business secret     {box.business_secret}",
         f"  webhook secret      {box.webhook_secret}",
-        f"  events go to        {target}",
+        f"  events go to        {target[0]}",
+        *(f"{'':22}{more}" for more in target[1:]),
         f"  clock               {options.shared.clock.mode}",
         f"  seed                {options.shared.seed} (--seed {options.shared.seed} makes the same ids again)",
         f"  control API         {control}/_paydouble",
