@@ -17,12 +17,13 @@ from bugzoo.client import Client, Declined
 from bugzoo.receiver import BadSignature, Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import Row
+from small_shop import SmallShop
 
 from paydouble.stateful import MerchantBug, Play, Webhook, explore
 from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
-from paydouble.stateful.troubles import INJECTED
+from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_request, parsed_faults
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.stateful.watchdog import is_over, ready_seconds
 
@@ -446,7 +447,59 @@ def test_a_report_lists_what_follows_the_cause_first() -> None:
     causes = [text.index(each) for each in ("took a new Idempotency-Key", "made 2 deposits", "charged order-1 2 times")]
     assert causes == sorted(causes)
     assert text.startswith("The merchant took a new Idempotency-Key for a retry")
-    assert re.search(r"\(key \w{8}… at 0 s, key \w{8}… at 1 s\); the customer's clicks allow 1", text)
+    keys = r"\(key \w{8}… at 0 s, key \w{8}… at 1 s after a disturbed reply\)"
+    assert re.search(rf"{keys}; the customer's clicks allow 1", text)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "then", "keys"),
+    [
+        ("reply lost", "429", r"at 0 s, key \w{8}… at \d+ s after the 429"),
+        ("500 after the commit", "none", r"at 0 s, key \w{8}… at \d s after the 500"),
+        ("reply lost", "none", r"at 0 s, key \w{8}… at \d s after a disturbed reply"),
+    ],
+)
+def test_a_second_deposit_is_told_with_what_came_before_it(trouble: str, then: str, keys: str) -> None:
+    """The answer of the request before it, or that there was none."""
+    play = Play(shop(client_part=NewKeyForEach))
+    play.order()
+    with pytest.raises(MerchantBug, match=r"took a new Idempotency-Key") as caught:
+        play.pay(trouble=trouble, then=then)
+
+    assert re.search(rf"made 2 deposits for order-1 \(key \w{{8}}… {keys}\)", str(caught.value))
+
+
+def test_a_second_deposit_can_come_after_a_request_without_an_answer() -> None:
+    """The reply of the first request is lost, the second does not arrive, and the third has another key."""
+    play = Play(shop(client_part=NewKeyForEach))
+    play.order()
+    for fault in parsed_faults(next_request(documents_of(POST_TROUBLES["request lost"]))):
+        play.sandbox.add_fault(fault)
+    with pytest.raises(MerchantBug) as caught:
+        play.pay(trouble="reply lost")
+
+    keys = r"\(key \w{8}… at 0 s, key \w{8}… at \d s after a request without an answer\)"
+    assert re.search(rf"made 2 deposits for order-1 {keys}", str(caught.value))
+
+
+def test_a_paid_order_without_money_comes_before_what_follows_from_it() -> None:
+    """An event that says that nothing was paid is then contradicted too."""
+
+    class TrustsTheReturn(SmallShop):
+        def customer_returns(self, order_id: str) -> None:
+            self.trusted = {*getattr(self, "trusted", set()), order_id}
+
+        def order_status(self, order_id: str) -> str:
+            return "paid" if order_id in getattr(self, "trusted", set()) else super().order_status(order_id)
+
+    with pytest.raises(MerchantBug) as caught, Play(TrustsTheReturn, shows="at once") as play:
+        play.order()
+        play.pay(scenario="payer-abandons")
+        play.returns()
+        play.wait("25h")
+
+    assert caught.value.verdict == "The merchant calls order-1 paid, but no money has come"
+    assert "answered 200 to the pay-in.cancelled of order-1 and calls it paid" in str(caught.value)
 
 
 def test_a_forged_signature_is_named() -> None:

@@ -34,10 +34,12 @@ class Rule(IntEnum):
     """A webhook that must not change anything has changed something."""
     ANSWER = auto()
     """Its answer to a webhook is wrong."""
+    UNPAID = auto()
+    """It calls an order paid, or fulfils it, without its money."""
     LOST = auto()
     """It acknowledged an event and did not do what the event asks for."""
     EFFECTS = auto()
-    """It did twice what may be done once, or did it without money."""
+    """It did twice what may be done once."""
     VIEW = auto()
     """It shows what the ledger contradicts."""
     RETRIES = auto()

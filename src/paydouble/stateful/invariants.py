@@ -180,7 +180,7 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
     if status not in STATUSES:
         yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
     if status in _HAS_MONEY and not state.paid:
-        yield Rule.VIEW, f"calls {name} {status}, but no money has come"
+        yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     for effect, times in merchant.effects(name).items():
@@ -192,9 +192,9 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
     if shipped > 1:
         yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
     if not state.paid:
-        yield Rule.EFFECTS, f"fulfilled {name}, but no money has come"
+        yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
     elif expected.amount_differs(state):
-        yield Rule.EFFECTS, f"fulfilled {name}, but another amount was paid than was asked for"
+        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
 
 
 def _is_the_same_again(entry: RequestEntry, key: str, body: bytes) -> bool:
@@ -288,7 +288,7 @@ def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Itera
 
 def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     if len(state.pay_ins) > order.clicks:
-        made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, state)})"
+        made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, order, state)})"
         yield Rule.DEPOSITS, f"{made}; the customer's clicks allow {order.clicks}"
     charged = [each for each in state.paid if each.id not in order.paid_late]
     if len(charged) > 1:
@@ -302,15 +302,27 @@ def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[F
             )
 
 
-def _keys_of(box: Sandbox, state: ExpectedState) -> str:
+def _keys_of(box: Sandbox, order: Order, state: ExpectedState) -> str:
     made = {each.id for each in state.pay_ins}
     first = min(each.created_at for each in state.pay_ins)
-    keys = [
-        f"key {str(entry.key)[:8]}… at {(entry.at - first) / 1000:g} s"
-        for entry in box.journal.requests.entries
-        if entry.object_id in made and entry.verdict == "new" and entry.method == "POST"
-    ]
+    keys: list[str] = []
+    met = ""
+    for entry in box.journal.requests.entries:
+        if entry.operation != "deposit-creation" or _order_of(entry) != order.id:
+            continue
+        if entry.object_id in made and entry.verdict == "new":
+            keys.append(f"key {str(entry.key)[:8]}… at {(entry.at - first) / 1000:g} s{met and f' after {met}'}")
+        met = _trouble_of(entry)
     return ", ".join(keys[:_MOST_KEYS] + ["…"] * (len(keys) > _MOST_KEYS))
+
+
+def _trouble_of(entry: RequestEntry) -> str:
+    """Return what kept a client from knowing what became of a request, for a sentence; empty when nothing did."""
+    if entry.status is None:
+        return "a request without an answer"
+    if not 200 <= entry.status < 300:  # noqa: PLR2004 - HTTP
+        return f"the {entry.status}"
+    return "a disturbed reply" if entry.faults else ""
 
 
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
