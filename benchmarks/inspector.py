@@ -23,7 +23,7 @@ _STREAM: Final = "/_paydouble/inspector/inbox/stream"
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the row."""
     with running("paydouble") as one, running("paydouble") as other, _following(one.port):
-        watched, alone = in_turn((one, other), effort.rounds, effort)
+        watched, alone = in_turn((one, other), effort.rounds, effort.requests)
     yield Row(_NAME, micros(watched), micros(alone), ratios(watched, alone), "×", Target(1.03, at_least=False))
 
 

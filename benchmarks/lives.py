@@ -9,13 +9,15 @@ from benchmarks.rows import Benchmark, Effort, Row, micros, ratios
 from benchmarks.servers import running
 from benchmarks.turns import in_turn
 
+# Longer than any pause between two changes of a payment.
+_IDLE_SECONDS: Final = 0.2
 _NAME: Final = "a create and its payment's whole scenario, real clock (processor time)"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the row."""
     with running("paydouble", options=["--quiet"]) as double, running("bare") as handler:
-        ours, bare = in_turn((double, handler), effort.turns, effort, until_idle=True)
+        ours, bare = in_turn((double, handler), effort.turns, effort.requests, idle_seconds=_IDLE_SECONDS)
     yield Row(_NAME, micros(ours), micros(bare), ratios(ours, bare), "×")
 
 

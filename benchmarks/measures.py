@@ -104,7 +104,7 @@ def _collector_of_serve() -> Iterator[None]:
 
 def _fast_path(effort: Effort) -> Row:
     with running("paydouble") as quick, running("paydouble", options=[*QUIET, "--no-fast-path"]) as ordinary:
-        return _row(_FAST_PATH, *in_turn((quick, ordinary), effort.rounds, effort))
+        return _row(_FAST_PATH, *in_turn((quick, ordinary), effort.rounds, effort.requests))
 
 
 def _row(name: str, ours: list[float], without: list[float]) -> Row:

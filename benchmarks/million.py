@@ -39,7 +39,7 @@ def measure(effort: Effort) -> Iterator[Row]:
             # A new server to compare with each time, since it gets as many deposits in the rounds as this one.
             with running("paydouble") as young:
                 _fill(young.port, 0, base)
-                late, early = in_turn((server, young), effort.turns, effort)
+                late, early = in_turn((server, young), effort.turns, effort.requests)
             sent += (effort.turns + 1) * effort.requests
             yield Row(name, micros(late), micros(early), ratios(late, early), "×", target)
     if before is None or after is None:

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from benchmarks.load import Burst, send_deposits
+from benchmarks.load import send_deposits
 from benchmarks.machine import processor_seconds
-from benchmarks.rows import Effort
 from benchmarks.servers import PATIENCE_SECONDS, Running
 
 _LOOK_SECONDS = 0.1
@@ -17,20 +16,21 @@ _WARM_UP = 500
 _IDLE_SHARE = 0.03
 
 
-def in_turn(servers: Sequence[Running], rounds: int, effort: Effort, *, until_idle: bool = False) -> list[list[float]]:
+def in_turn(servers: Sequence[Running], rounds: int, requests: int, *, idle_seconds: float = 0.0) -> list[list[float]]:
     """Return for each server the processor seconds of a create in each round; the servers take turns.
 
-    With `until_idle`, what a create starts and its answer does not wait for belongs to it as well.
+    With `idle_seconds`, what a create starts and its answer does not wait for belongs to it as well: a round ends when
+    the server has been idle for so long.
     """
     costs: list[list[float]] = [[] for _ in servers]
     for server in servers:
-        send_deposits(server.port, min(_WARM_UP, effort.requests))
-        await_idle(server)
+        send_deposits(server.port, min(_WARM_UP, requests))
+        await_idle(server, idle_seconds)
     for _ in range(rounds):
         for server, own in zip(servers, costs, strict=True):
-            spent = processor_time_of(server, partial(_burst, server, effort, until_idle=until_idle))
+            spent = processor_time_of(server, partial(_burst, server, requests, idle_seconds))
             if spent is not None:
-                own.append(spent / effort.requests)
+                own.append(spent / requests)
     return costs
 
 
@@ -42,20 +42,20 @@ def processor_time_of(server: Running, job: Callable[[], object]) -> float | Non
     return None if before is None or after is None else after - before
 
 
-def await_idle(server: Running) -> None:
-    """Wait until a server has finished what its requests have started."""
+def await_idle(server: Running, seconds: float = _LOOK_SECONDS) -> None:
+    """Wait until a server has been idle for so long, since it has finished what its requests have started."""
     deadline = time.perf_counter() + PATIENCE_SECONDS
+    idle = 0.0
     before = processor_seconds(server.pid)
-    while before is not None and time.perf_counter() < deadline:
+    while before is not None and idle < seconds and time.perf_counter() < deadline:
         time.sleep(_LOOK_SECONDS)
         after = processor_seconds(server.pid)
-        if after is None or after - before < _LOOK_SECONDS * _IDLE_SHARE:
+        if after is None:
             return
+        idle = idle + _LOOK_SECONDS if after - before < _LOOK_SECONDS * _IDLE_SHARE else 0.0
         before = after
 
 
-def _burst(server: Running, effort: Effort, *, until_idle: bool) -> Burst:
-    burst = send_deposits(server.port, effort.requests)
-    if until_idle:
-        await_idle(server)
-    return burst
+def _burst(server: Running, requests: int, idle_seconds: float) -> None:
+    send_deposits(server.port, requests)
+    await_idle(server, idle_seconds)
