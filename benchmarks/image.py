@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Final
 
-from benchmarks.livelog import BURSTS, IDLE_SECONDS, ROUNDS, piped
+from benchmarks.livelog import BURSTS, ROUNDS, idle_seconds, piped
 from benchmarks.machine import has_uvloop
 from benchmarks.rows import Benchmark, Effort, Row, micros, ratios
 from benchmarks.servers import ENVIRONMENT, ROOT, Loop, running
@@ -32,7 +32,10 @@ def measure(effort: Effort) -> Iterator[Row]:
             running("bare", loop) as handler,
         ):
             ours, bare = in_turn(
-                (double, handler), min(ROUNDS, effort.turns), BURSTS * effort.requests, idle_seconds=IDLE_SECONDS
+                (double, handler),
+                min(ROUNDS, effort.turns),
+                BURSTS * effort.requests,
+                idle_seconds=idle_seconds(effort),
             )
     yield Row(_NAME, micros(ours), micros(bare), ratios(ours, bare), "×")
 
