@@ -25,6 +25,10 @@ LABEL org.opencontainers.image.title="paydouble" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The paydouble authors"
 COPY --from=build /opt/venv /opt/venv
+# The image of Python has no bytecode of the standard library. Without this each start, also of the health check, would
+# compile what it imports.
+RUN /opt/venv/bin/paydouble demo >/dev/null \
+    && /opt/venv/bin/python -c "import paydouble.cli.healthcheck, paydouble.cli.serve, paydouble.server"
 # PAYDOUBLE_INSECURE_CONTROL: a container must listen on all of its addresses to be reached at all, and who reaches it is
 # decided where its port is published. A PAYDOUBLE_CONTROL_TOKEN is asked for all the same, and is what a shared network
 # wants (docs/decisions/0010-control-in-the-image.md).
