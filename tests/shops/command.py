@@ -38,6 +38,7 @@ SHOPS = {
     "starlette": "StarletteAdapter",
     "bottle": "BottleShop",
     "tornado": "TornadoShop",
+    "plain": "PlainShop",
 }
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")

@@ -14,7 +14,7 @@ from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
 
 from . import db
 from .app import Shop
-from .conf import Conf
+from .conf import Conf, bugs
 
 CONNECTION = db.connect()
 
@@ -44,7 +44,7 @@ class PlainShop(Merchant):
     """The shop in this process."""
 
     follows_time = True
-    mistakes: frozenset[str] = frozenset()
+    bugs: frozenset[str] = frozenset()
 
     def __init__(self, service: ServiceLike) -> None:
         super().__init__(service)
@@ -53,9 +53,11 @@ class PlainShop(Merchant):
         self.restart()
 
     def restart(self) -> None:
+        bugs.clear()
+        bugs.update(self.bugs)
         conf = Conf(
             self.service.base_url, self.service.business_key, self.service.business_secret,
-            self.service.webhook_secret, mistakes=self.mistakes,
+            self.service.webhook_secret,
         )  # fmt: skip
         self.shop = Shop(
             CONNECTION, conf, [ServiceHandler(self.service)],

@@ -39,7 +39,7 @@ class Shop:
         self.db = Database(connection, watch)
         self.gateway = gateway.Gateway(conf, handlers)
         self.mailer = mailer or _send_mail
-        self.orders = orders.Orders(self.db, conf, self.mailer)
+        self.orders = orders.Orders(self.db, self.mailer)
 
     def refresh(self, order_id: str) -> None:
         self.orders.refresh(order_id)
@@ -78,8 +78,8 @@ class Shop:
         """Return what the pages of an order show."""
         order = self.db.one("SELECT * FROM orders WHERE id = ?", order_id)
         shown = {"id": order_id, "status": order["status"], "currency": order["currency"]}
-        shown["amount"] = money.to_text(order["amount"], order["currency"], self.conf)
-        shown["balance"] = money.to_text(self.orders.balance(order_id), order["currency"], self.conf)
+        shown["amount"] = money.to_text(order["amount"], order["currency"])
+        shown["balance"] = money.to_text(self.orders.balance(order_id), order["currency"])
         effects = self.db.one(
             "SELECT (SELECT count(*) FROM shipments WHERE order_id = orders.id) AS shipments,"
             " (SELECT count(*) FROM stock_moves WHERE order_id = orders.id) AS stock_moves,"

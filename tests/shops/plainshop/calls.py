@@ -14,7 +14,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from .conf import Conf
+from .conf import bugs
 from .gateway import Lost, Unexpected, wait_of
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ CLICK_TRIES = 4
 LISTS_LAG = 3600.0  # seconds after which a list of the service has to show what was made
 
 
-def new_key(kind: str, order_id: str, conf: Conf) -> str:
+def new_key(kind: str, order_id: str) -> str:
     """Return the key of a new call."""
-    if conf.wrong("key_from_order") and kind == "deposit":
+    if "key_from_order" in bugs and kind == "deposit":
         # The same order always gives the same key, so no click can make two.
         name = uuid.uuid5(uuid.NAMESPACE_URL, order_id)
         return str(uuid.UUID(bytes=name.bytes, version=4))
@@ -41,15 +41,15 @@ def add(shop: "Shop", kind: str, order_id: str, subject: str | None, path: str, 
     shop.db.run(
         "INSERT INTO calls (kind, order_id, subject, path, key, body, state, created_at, next_try_at)"
         " VALUES (?, ?, ?, ?, ?, ?, 'new', ?, ?)",
-        kind, order_id, subject, path, new_key(kind, order_id, shop.conf), body, now, now + 60,
+        kind, order_id, subject, path, new_key(kind, order_id), body, now, now + 60,
     )  # fmt: skip
     return int(shop.db.one("SELECT last_insert_rowid()")[0])
 
 
-def key_is_old(call: sqlite3.Row, conf: Conf) -> bool:
+def key_is_old(call: sqlite3.Row) -> bool:
     """Return whether the service may have forgotten the key of a call."""
     age = dt.timedelta(seconds=time.time() - call["created_at"])
-    if conf.wrong("age_wraps"):
+    if "age_wraps" in bugs:
         return age.seconds >= KEY_LIFE.total_seconds()
     return age >= KEY_LIFE
 
@@ -61,7 +61,7 @@ def deliver(shop: "Shop", call_id: int, tries: int, click: bool) -> str:
             call = shop.db.one("SELECT * FROM calls WHERE id = ?", call_id)
             if call is None or call["state"] not in (("new", "unsure") if click else ("new",)):
                 return str(call["state"]) if call else "dead"
-            if key_is_old(call, shop.conf):
+            if key_is_old(call):
                 return str(call["state"])
             now = time.time()
             shop.db.run(
@@ -85,7 +85,7 @@ def deliver(shop: "Shop", call_id: int, tries: int, click: bool) -> str:
                 _refuse(shop, call_id)
                 return "refused"
             if reply.limited():
-                asked = wait_of(reply, shop.conf)
+                asked = wait_of(reply)
                 _limited(shop, call_id, asked, wait)
                 wait = max(wait, asked or 0.0)
                 if wait > LONGEST_SLEEP:
@@ -107,7 +107,7 @@ def _refuse(shop: "Shop", call_id: int) -> None:
         if call is None or call["state"] not in ("new", "unsure"):
             return
         others = call["open_sends"] - 1
-        if shop.conf.wrong("refusal_forgets_lost"):
+        if "refusal_forgets_lost" in bugs:
             others = 0
         shop.db.run("UPDATE calls SET open_sends = ? WHERE id = ?", others, call_id)
         if others:
@@ -129,6 +129,6 @@ def _limited(shop: "Shop", call_id: int, asked: float | None, backoff: float) ->
     with shop.db.transaction():
         call = shop.db.one("SELECT * FROM calls WHERE id = ?", call_id)
         due: float | None = time.time() + max(pause_after(call["tries"] - 1) if asked is None else asked, backoff)
-        if asked is None and shop.conf.wrong("null_next_try"):
+        if asked is None and "null_next_try" in bugs:
             due = None
         shop.db.run("UPDATE calls SET open_sends = open_sends - 1, next_try_at = ? WHERE id = ?", due, call_id)

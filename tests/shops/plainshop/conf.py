@@ -1,11 +1,14 @@
 """The settings of the shop."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+bugs: set[str] = set()
+"""The mistakes that are switched on."""
 
 
 @dataclass(frozen=True)
 class Conf:
-    """Where the payment service is, the shop's credentials, and the mistakes that are switched on."""
+    """Where the payment service is, and the shop's credentials."""
 
     base_url: str
     business_key: str
@@ -13,8 +16,3 @@ class Conf:
     webhook_secret: str
     livemode: bool = False
     timeout: float = 10.0
-    mistakes: frozenset[str] = field(default_factory=frozenset)
-
-    def wrong(self, name: str) -> bool:
-        """Return whether the mistake of this name is switched on."""
-        return name in self.mistakes

@@ -14,7 +14,7 @@ from decimal import Decimal
 from email.message import Message
 from typing import Any
 
-from .conf import Conf
+from .conf import Conf, bugs
 
 LONGEST_WAIT = 3600.0
 
@@ -98,13 +98,13 @@ class Gateway:
             raise Lost(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
             # urllib wraps what goes wrong until the request is sent, but nothing that goes wrong after it.
-            if self.conf.wrong("raw_errors_refuse"):
+            if "raw_errors_refuse" in bugs:
                 raise Unexpected(str(error)) from error
             raise Lost(str(error)) from error
         return Reply(response.status, response.headers, raw)
 
 
-def wait_of(reply: Reply, conf: Conf) -> float | None:
+def wait_of(reply: Reply) -> float | None:
     """Return the seconds to wait after a 429, or None when its headers do not say.
 
     The contract does not say in which unit X-RateLimit-Reset is: it may be seconds from now, or a
@@ -123,7 +123,7 @@ def wait_of(reply: Reply, conf: Conf) -> float | None:
         reset = float(reply.headers.get("X-RateLimit-Reset", ""))
     except ValueError:
         return None
-    if conf.wrong("reset_is_seconds"):
+    if "reset_is_seconds" in bugs:
         return max(reset, 0.0)
     if reset > 1e11:
         return _within(reset / 1000 - time.time())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import calls, orders
+from .conf import bugs
 from .gateway import Lost, wait_of
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ def resend(shop: "Shop") -> None:
         "SELECT * FROM calls WHERE (state = 'new' AND next_try_at <= ?) OR state = 'unsure' ORDER BY id", time.time()
     )
     for call in due:
-        if call["state"] == "unsure" or calls.key_is_old(call, shop.conf):
+        if call["state"] == "unsure" or calls.key_is_old(call):
             look_up(shop, call)
             continue
         state = calls.deliver(shop, call["id"], 1, click=False)
-        if shop.conf.wrong("resend_stops_at_first") and state == "new":
+        if "resend_stops_at_first" in bugs and state == "new":
             log.warning("the payment service does not answer; the rest has to wait")
             break
-        if shop.conf.wrong("missing_means_dead") and state == "new":
+        if "missing_means_dead" in bugs and state == "new":
             look_up(shop, call)
 
 
@@ -59,7 +60,7 @@ def pages(shop: "Shop", path: str, **query: str) -> Iterator[list[dict[str, Any]
             raise NoAnswer from None
         data = reply.data()
         if data is None or not isinstance(data.get("items"), list):
-            raise NoAnswer(wait_of(reply, shop.conf) if reply.limited() else None)
+            raise NoAnswer(wait_of(reply) if reply.limited() else None)
         yield [item for item in data["items"] if isinstance(item, dict)]
         cursor = data.get("next_cursor")
         if not cursor:
@@ -90,9 +91,9 @@ def look_up(shop: "Shop", call: sqlite3.Row) -> None:
         call = shop.db.one("SELECT * FROM calls WHERE id = ?", call["id"])
         if call["state"] not in ("new", "unsure"):
             return
-        if now - (call["last_sent_at"] or 0.0) < calls.LISTS_LAG and not shop.conf.wrong("missing_means_dead"):
+        if now - (call["last_sent_at"] or 0.0) < calls.LISTS_LAG and "missing_means_dead" not in bugs:
             return
-        if call["kind"] == "refund" and call["state"] == "new" and not shop.conf.wrong("missing_means_dead"):
+        if call["kind"] == "refund" and call["state"] == "new" and "missing_means_dead" not in bugs:
             # It was promised, and it was never made: ask again, as a new request.
             calls.close(shop, call, "dead")
             shop.db.run("UPDATE refunds SET status = 'asked' WHERE id = ?", call["subject"])
@@ -141,7 +142,7 @@ def reconcile(shop: "Shop") -> None:
     if now < shop.value("sweep_after"):
         return
     sql = "SELECT min(created_at) AS oldest FROM orders WHERE created_at > ? AND id IN (SELECT order_id FROM calls)"
-    if shop.conf.wrong("sweep_skips_closed"):
+    if "sweep_skips_closed" in bugs:
         sql += " AND status NOT IN ('failed', 'cancelled')"
     oldest = shop.db.one(sql, now - SWEEP_BACK)["oldest"]
     if oldest is None:
@@ -160,10 +161,10 @@ def _sweep(shop: "Shop", path: str, oldest: float) -> None:
     for page in pages(shop, path):
         news = 0
         for item in page:
-            if path == "/pay-in" and shop.conf.wrong("sweep_skips_closed") and _closed(shop, item):
+            if path == "/pay-in" and "sweep_skips_closed" in bugs and _closed(shop, item):
                 continue
             news += take(shop, path, item)
-        if shop.conf.wrong("sweep_stops_at_known") and not news:
+        if "sweep_stops_at_known" in bugs and not news:
             return
         try:
             if page and orders.instant(page[-1].get("created_at")) / 1e6 < oldest - 3600:

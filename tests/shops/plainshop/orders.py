@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import money
-from .conf import Conf
+from .conf import bugs
 from .db import Database
 
 Mailer = Callable[[str, str], None]
@@ -45,11 +45,11 @@ def text_of(thing: dict[str, Any], name: str) -> str:
     return value
 
 
-def is_newer(row: sqlite3.Row | None, status: str, at: int, statuses: tuple[str, ...], conf: Conf) -> bool:
+def is_newer(row: sqlite3.Row | None, status: str, at: int, statuses: tuple[str, ...]) -> bool:
     """Return whether a state of a resource is newer than the stored row."""
     if row is None:
         return True
-    if conf.wrong("whole_seconds"):
+    if "whole_seconds" in bugs:
         return at // 1_000_000 >= int(row["updated_at"]) // 1_000_000
     if at == row["updated_at"]:
         return statuses.index(status) > statuses.index(row["status"])
@@ -59,9 +59,8 @@ def is_newer(row: sqlite3.Row | None, status: str, at: int, statuses: tuple[str,
 class Orders:
     """The part of the shop that knows orders."""
 
-    def __init__(self, db: Database, conf: Conf, mailer: Mailer) -> None:
+    def __init__(self, db: Database, mailer: Mailer) -> None:
         self.db = db
-        self.conf = conf
         self.mailer = mailer
 
     # What the service says. Each works within a transaction and returns whether something was new.
@@ -82,14 +81,14 @@ class Orders:
             if row:
                 return False
             status, at = "created", 0  # it is there, and any status that the shop knows is newer
-        if not ask_anyway and not is_newer(row, status, at, PAYIN_STATUSES, self.conf):
+        if not ask_anyway and not is_newer(row, status, at, PAYIN_STATUSES):
             return False
         currency = str(thing.get("currency"))
         self.db.run(
             "INSERT INTO payins (id, order_id, status, amount, currency, payment_url, created_at, updated_at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
             " amount = excluded.amount, currency = excluded.currency, updated_at = excluded.updated_at",
-            payin_id, order_id, status, money.to_minor(thing.get("amount"), currency, self.conf), currency,
+            payin_id, order_id, status, money.to_minor(thing.get("amount"), currency), currency,
             url if isinstance(url, str) else None, made, at,
         )  # fmt: skip
         self.refresh(order_id)
@@ -113,7 +112,7 @@ class Orders:
         at = instant(thing.get("updated_at"))
         if status not in REFUND_STATUSES:
             status, at = "created", 0  # it is there, and any status that the shop knows is newer
-        amount = money.to_minor(thing.get("amount"), str(thing.get("currency")), self.conf)
+        amount = money.to_minor(thing.get("amount"), str(thing.get("currency")))
         if amount is None:
             raise Unreadable("no amount")
         row = self.db.one("SELECT * FROM refunds WHERE service_id = ?", service_id)
@@ -136,7 +135,7 @@ class Orders:
                 " WHERE kind = 'refund' AND subject = ? AND state IN ('new', 'unsure')",
                 service_id, row["id"],
             )  # fmt: skip
-        elif not is_newer(row, status, at, REFUND_STATUSES, self.conf):
+        elif not is_newer(row, status, at, REFUND_STATUSES):
             return False
         self.db.run(
             "UPDATE refunds SET status = ?, amount = ?, updated_at = ? WHERE id = ?", status, amount, at, row["id"]
@@ -151,10 +150,10 @@ class Orders:
             return False
         at = instant(thing.get("updated_at"))
         row = self.db.one("SELECT * FROM disputes WHERE id = ?", dispute_id)
-        if not is_newer(row, status, at, DISPUTE_STATUSES, self.conf):
+        if not is_newer(row, status, at, DISPUTE_STATUSES):
             return False
-        amount = money.to_minor(thing.get("amount"), str(thing.get("currency")), self.conf)
-        if self.conf.wrong("dispute_full_amount"):
+        amount = money.to_minor(thing.get("amount"), str(thing.get("currency")))
+        if "dispute_full_amount" in bugs:
             payin = self.db.one("SELECT amount FROM payins WHERE id = ?", payin_id)
             amount = payin["amount"] if payin else amount
         if amount is None:
@@ -188,7 +187,7 @@ class Orders:
             for refund in self.db.all("SELECT * FROM refunds WHERE payin_id = ?", payin["id"]):
                 refunded += refund["amount"] if refund["status"] == "succeeded" else 0
             for dispute in self.db.all("SELECT * FROM disputes WHERE payin_id = ?", payin["id"]):
-                gone = ("lost",) if self.conf.wrong("accepted_forgotten") else ("lost", "accepted")
+                gone = ("lost",) if "accepted_forgotten" in bugs else ("lost", "accepted")
                 lost += dispute["amount"] if dispute["status"] in gone else 0
                 disputed = disputed or dispute["status"] in OPEN_DISPUTE
         return paid, refunded, lost, disputed
@@ -201,7 +200,7 @@ class Orders:
 
     def _status(self, order: sqlite3.Row, paid: int, refunded: int, lost: int, disputed: bool) -> str:
         payins = self.db.all("SELECT * FROM payins WHERE order_id = ? ORDER BY created_at, rowid", order["id"])
-        if self.conf.wrong("late_failure_wins") and payins:
+        if "late_failure_wins" in bugs and payins:
             newest = max(payins, key=lambda payin: payin["updated_at"])
             if newest["status"] in ("failed", "cancelled"):
                 return str(newest["status"])
@@ -232,7 +231,7 @@ class Orders:
         paid, refunded, lost, disputed = self.sums(order)
         status = self._status(order, paid, refunded, lost, disputed)
         self.db.run("UPDATE orders SET status = ? WHERE id = ?", status, order_id)
-        if self.conf.wrong("ship_on_transition"):
+        if "ship_on_transition" in bugs:
             if status == "paid" and order["status"] != "paid" and order["fulfilled_at"] is None:
                 self.db.after_commit(lambda: self._fulfil_later(order_id))
             return
@@ -252,7 +251,7 @@ class Orders:
         self.db.run("INSERT INTO shipments (order_id) VALUES (?)", order_id)
         self.db.run("INSERT INTO stock_moves (order_id) VALUES (?)", order_id)
         self.db.run("INSERT INTO points (order_id) VALUES (?)", order_id)
-        if self.conf.wrong("mail_in_transaction"):
+        if "mail_in_transaction" in bugs:
             self.mailer(order_id, "receipt")
             return
         self.db.run("INSERT INTO mails (order_id, kind) VALUES (?, 'receipt')", order_id)

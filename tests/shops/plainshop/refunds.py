@@ -5,6 +5,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from . import calls, money
+from .conf import bugs
 
 if TYPE_CHECKING:
     from .app import Shop
@@ -19,7 +20,7 @@ def refund(shop: "Shop", order_id: str, refund_id: str, amount: object) -> None:
     order = shop.db.one("SELECT * FROM orders WHERE id = ?", order_id)
     if order is None:
         raise Declined("there is no such order")
-    minor = money.to_minor(amount, order["currency"], shop.conf)
+    minor = money.to_minor(amount, order["currency"])
     if minor is None or minor <= 0:
         raise Declined("not an amount of this currency")
     with shop.db.transaction():
@@ -39,7 +40,7 @@ def refund(shop: "Shop", order_id: str, refund_id: str, amount: object) -> None:
     outcome = calls.deliver(shop, call_id, calls.CLICK_TRIES, click=True)
     if outcome == "refused":
         raise Declined("the payment service has declined the refund")
-    if outcome == "new" and shop.conf.wrong("refund_row_deleted"):
+    if outcome == "new" and "refund_row_deleted" in bugs:
         with shop.db.transaction():
             shop.db.run("DELETE FROM refunds WHERE id = ? AND service_id IS NULL", refund_id)
             shop.db.run("UPDATE calls SET state = 'dead' WHERE id = ? AND state = 'new'", call_id)
@@ -62,8 +63,8 @@ def _add(shop: "Shop", order: sqlite3.Row, refund_id: str, minor: int) -> int:
         "INSERT INTO refunds (id, payin_id, amount, status, updated_at) VALUES (?, ?, ?, 'asked', 0)",
         refund_id, payin["id"], minor,
     )  # fmt: skip
-    amount = f'"amount": {money.to_text(minor, order["currency"], shop.conf)}, '
-    if minor == rest and shop.conf.wrong("rest_by_omission"):
+    amount = f'"amount": {money.to_text(minor, order["currency"])}, '
+    if minor == rest and "rest_by_omission" in bugs:
         amount = ""  # the service refunds the rest when no amount is given
     body = f'{{"payin_id": {json.dumps(payin["id"])}, {amount}"external_identifier": {json.dumps(refund_id)}}}'
     return calls.add(shop, "refund", order["id"], refund_id, "/refund/refund-creation", body)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from . import orders
-from .conf import Conf
+from .conf import bugs
 
 if TYPE_CHECKING:
     from .app import Shop
@@ -37,12 +37,12 @@ def verify(shop: "Shop", header: str | None, body: bytes) -> int:
     signed = stamp.encode() + b"." + body
     expected = hmac.new(shop.conf.webhook_secret.encode(), signed, hashlib.sha256).hexdigest().encode()
     # While a secret is rotated there may be more than one v1.
-    matches = [hmac.compare_digest(_as_long_as(expected, value, shop.conf), value) for value in given]
+    matches = [hmac.compare_digest(_as_long_as(expected, value), value) for value in given]
     return 200 if any(matches) else 401
 
 
-def _as_long_as(expected: bytes, value: bytes, conf: Conf) -> bytes:
-    if conf.wrong("short_digest"):
+def _as_long_as(expected: bytes, value: bytes) -> bytes:
+    if "short_digest" in bugs:
         return expected[: len(value)]  # some proxies cut long headers
     return expected
 
@@ -66,9 +66,9 @@ def receive(shop: "Shop", header: str | None, body: bytes) -> int:
     if event.get("livemode") is not shop.conf.livemode:
         log.warning("event %s is of the other environment", event_id)
         return 200
-    if shop.conf.wrong("stale_event_refused") and abs(time.time() - made / 1e6) > TOLERANCE:
+    if "stale_event_refused" in bugs and abs(time.time() - made / 1e6) > TOLERANCE:
         return 400
-    if shop.conf.wrong("dedupe_type_object"):
+    if "dedupe_type_object" in bugs:
         event_id = f"{kind}:{thing.get('id')}"
     with shop.db.transaction():
         if not shop.db.run(
