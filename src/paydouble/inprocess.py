@@ -22,6 +22,7 @@ from paydouble.api.values import Reply, Request
 from paydouble.config import Settings
 from paydouble.core.clock import Clock
 from paydouble.core.errors import UsageError
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.guards.credentials import basic_header
 from paydouble.journal import Unclaimed
 from paydouble.sandbox import Registry, Sandbox
@@ -95,7 +96,7 @@ class InProcess:
         another business of the same service: one base URL answers for both, and the credentials tell them apart.
         `UsageError` for a setting that cannot be, or an id or key that `beside` already has.
         """
-        self.identity = identity or Identity("default", seed, *Secrets())
+        self.identity = identity or Identity(DEFAULT_ID, seed, *Secrets())
         self.receiver = receiver
         self._wall = wall
         self.sandbox = sandbox = Sandbox(

@@ -16,6 +16,7 @@ from aiohttp import http_parser, web
 
 from paydouble.api.values import Request
 from paydouble.core.errors import UsageError
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.runtime.host import Host, HostOptions, SandboxSpec
 from paydouble.runtime.watching import watch
 from paydouble.sandbox import Sandbox
@@ -29,7 +30,6 @@ from paydouble.web.private_names import missing
 if TYPE_CHECKING:
     from paydouble.runfile.store import Stored
 
-DEFAULT_ID = "default"
 DEFAULT_SANDBOX = SandboxSpec(id=DEFAULT_ID, **Secrets()._asdict())
 # How long a server that stops waits for open connections to end.
 _GRACE_SECONDS = 0.5

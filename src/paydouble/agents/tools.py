@@ -20,6 +20,7 @@ from urllib.parse import quote, urlencode
 
 from paydouble.core.documents import Document
 from paydouble.core.errors import UsageError
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.core.json_schema import REF
 from paydouble.testing.calls import ask
 from paydouble.testing.executors import Address, SyncExecutor
@@ -27,7 +28,6 @@ from paydouble.testing.servers import Paydouble
 from paydouble.testing.timeline import timeline
 from paydouble.web.control.openapi import document
 from paydouble.web.control.routes import ROUTES
-from paydouble.web.documents import DEFAULT_ID
 
 _SANDBOX: Final = {
     "type": "string",

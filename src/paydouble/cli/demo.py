@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from paydouble.cli.options import SEED
+from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
     from paydouble.cli.remote import Box
@@ -83,7 +84,7 @@ def demo(seed: int, no_color: bool) -> int:
         WebhookReceiver() as receiver,
         Paydouble.start(clock="manual", start=_START, seed=seed, notification_url=receiver.url) as server,
     ):
-        box = Box(server.url, None, "default")
+        box = Box(server.url, None, DEFAULT_ID)
         wrong = sum(not _play(number, act, box, receiver, out) for number, act in enumerate(ACTS, start=1))
         lasted = parse_instant(box.control("GET", "/clock")["now"]) - parse_instant(_START)
     took = f"{format_duration(lasted)} passed in {time.perf_counter() - began:.2f} s of real time"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.core.errors import UsageError
+from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
     from paydouble.inprocess import InProcess
@@ -58,7 +59,7 @@ def _of_calls(path: Path, options: ServerOptions) -> Sandbox:
         notification_url=spec.notification_url,
         library=shared.library,
         identity=Identity(
-            spec.id or "default",
+            spec.id or DEFAULT_ID,
             shared.seed if spec.seed is None else spec.seed,
             str(spec.business_key),
             str(spec.business_secret),

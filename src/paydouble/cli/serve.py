@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import SEED, event_filter, events_option, load_config, option, parse_settings, place_in
 from paydouble.cli.terminal import Unwritable, say
+from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
     from paydouble.cli.live import LiveLog
@@ -169,7 +170,7 @@ def serve(ctx: click.Context, /, config: Path | None, **values: Any) -> None:  #
         from paydouble.cli.live import LiveLog
 
         wanted = event_filter(values["events"])
-        log = LiveLog(sys.stderr, values["log_format"], "default", wanted, limit=values["log_limit"])
+        log = LiveLog(sys.stderr, values["log_format"], DEFAULT_ID, wanted, limit=values["log_limit"])
     try:
         with _placed(config):
             options = make_options(values, settings, ctx.meta.get("paydouble.paths") or {}, library, log)
@@ -316,7 +317,7 @@ def make_options(
         watch=values["watch"],
         say=log.say if log is not None else None,
         default_sandbox=SandboxSpec(
-            id=f"{values['instance']}-default" if values["instance"] else "default",
+            id=f"{values['instance']}-{DEFAULT_ID}" if values["instance"] else DEFAULT_ID,
             seed=seed,
             notification_url=values["notification_url"],
             **_credentials(values),

@@ -9,6 +9,7 @@ import click
 
 from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import control_token_option, server_option
+from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
     from paydouble.cli.remote import Box, Document
@@ -29,7 +30,7 @@ _LONG_MS: Final = 60_000
 @click.argument("scenario", shell_complete=complete_scenarios)
 @server_option()
 @control_token_option()
-@click.option("--sandbox", default="default", show_default=True, help="The sandbox to play in.")
+@click.option("--sandbox", default=DEFAULT_ID, show_default=True, help="The sandbox to play in.")
 @click.option("--notification-url", metavar="URL", help="First set the sandbox's notification URL.")
 @click.option("--case", "case_name", metavar="NAME", help="Play one of the scenario's cases.")
 @click.option("--no-color", is_flag=True, help="Print no colours (NO_COLOR does the same).")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from paydouble.cli.options import control_token_option, server_option
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.payments.events import EVENT_TYPES
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def webhook() -> None:
 @webhook.command(short_help="Send a sample event, and print its result.")
 @server_option()
 @control_token_option()
-@click.option("--sandbox", default="default", show_default=True, help="The sandbox that sends it.")
+@click.option("--sandbox", default=DEFAULT_ID, show_default=True, help="The sandbox that sends it.")
 @click.option(
     "--type",
     "kind",

@@ -14,6 +14,7 @@ from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.levels import Need
 from paydouble.conformance.merchant_file import AnyCall, MerchantFile
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.core.instants import write_instant
 from paydouble.stateful.merchant import Merchant
 from paydouble.testing import Paydouble
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from paydouble.testing.sandboxes import SandboxHandle
 
 # The one that a server has from its start; it makes place for the case's own.
-_SANDBOX: Final = "default"
 Listener = Callable[[str, Outcome | None, str], None]
 
 
@@ -96,7 +96,7 @@ class Stage:
         if file.driver is not None:
             self._adapter = type("Shop", (Driver, adapter_of(file, folder)), {})
         self._made: Driver | None = None
-        server.find(_SANDBOX).delete()
+        server.find(DEFAULT_ID).delete()
         self.sandbox = self._new_sandbox()
 
     @property
@@ -179,7 +179,7 @@ class Stage:
         self._cases += 1
         sign_with = "sandbox_clock" if self.follows_time else "wall_clock"
         return self._server.sandbox(
-            id=_SANDBOX,
+            id=DEFAULT_ID,
             seed=self.seed * 1000 + self._cases,
             clock={"mode": "manual", "start": write_instant(int(time.time()) * 1000)},
             settings={"webhooks": {"sign_with": sign_with}},

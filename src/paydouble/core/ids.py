@@ -6,6 +6,8 @@ from typing import Final
 
 from paydouble.core.seeded_random import SeededRandom
 
+DEFAULT_ID: Final = "default"
+"""The id of the sandbox that a server has from its start, and of one that nobody named."""
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # One byte of the digest makes one character. 256 is not a multiple of 62, so the first eight characters are slightly
 # more likely; 142 bits remain, and nothing is protected by these ids.

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.sandbox.recording import Remark
@@ -101,7 +102,7 @@ class Driver:
             receiver=self.receive,
             wall=wall,
             shares_clock=not (served and is_apart),
-            identity=Identity("default", seed, *secrets),
+            identity=Identity(DEFAULT_ID, seed, *secrets),
         )
         self.now = wall or self.double.sandbox.tick
         self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from paydouble.core.documents import load
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.guards.credentials import basic_header
 from paydouble.records import Health, Resource, SandboxState, UnclaimedRequest
 from paydouble.testing.calls import (
@@ -302,7 +303,7 @@ class ServerHandle(Handle[M]):
         return [load(UnclaimedRequest, each) for each in items]
 
     @Call
-    def find(self, sandbox_id: str = "default") -> Steps[SandboxHandle[M]]:
+    def find(self, sandbox_id: str = DEFAULT_ID) -> Steps[SandboxHandle[M]]:
         """Return an existing sandbox; `ControlRefused` when no sandbox has the id."""
         shown = yield from ask("GET", f"/sandboxes/{segment(sandbox_id)}")
         return SandboxHandle(self._executor, self._address, load(SandboxState, shown))

@@ -11,6 +11,7 @@ import orjson
 from aiohttp import web
 
 from paydouble.config import Settings
+from paydouble.core.ids import DEFAULT_ID
 from paydouble.runtime.host import Host
 from paydouble.web.addresses import CONTROL_PREFIX
 from paydouble.web.pages import shipped_pages
@@ -25,7 +26,6 @@ _STATIC: Final[Mapping[str, str]] = {
 }
 # The docs page loads nothing from elsewhere; its library sets styles from script.
 _MOST_DOCUMENTS: Final = 8
-DEFAULT_ID: Final = "default"
 _POLICY: Final = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 
