@@ -2,9 +2,9 @@
 
     python tools/check.py [STEP ...]
 
-Without names it runs them all, two at a time; the tests use two processes themselves and run alone. Each step prints
-one line with its seconds when it ends; a failed one shows its whole output, and the rest still run. Ends with status 1
-when a step failed, 2 when a name is unknown. A skipped step says why it could not run.
+Without names it runs them all, three at a time; the tests use several processes themselves and run alone. Each step
+prints one line with its seconds when it ends; a failed one shows its whole output, and the rest still run. Ends with
+status 1 when a step failed, 2 when a name is unknown. A skipped step says why it could not run.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from outcome import Outcome, Verdict
 from steps import STEPS, Step
 
 ROOT = Path(__file__).resolve().parent.parent
-# Most steps are one process that computes or waits for a network, and the usual machine of CI has two cores.
-AT_A_TIME = 2
+# The usual machine of CI has two cores, and one of three steps waits: for a network, or for a container.
+AT_A_TIME = 3
 MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "skipped"}
 
 

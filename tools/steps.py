@@ -37,7 +37,7 @@ CORE = (
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
-PYTEST = ("pytest", "-n", "2", "--dist", "worksteal")
+PYTEST = ("pytest", "--dist", "worksteal", "-n")
 # These run other programs, or make thousands of requests or plays. Tracing makes them two to three times as long, and
 # what they reach in the package is reached by its own tests as well.
 UNTRACED = (
@@ -87,12 +87,15 @@ def run_tests() -> Outcome:
     for old in Path(".cache").glob("coverage*"):
         old.unlink()
     others = [f"--ignore={path}" for path in UNTRACED]
-    return run_command([*PYTEST, "--cov", "--cov-report=", *others, "tests"], captured=False)
+    return run_command([*PYTEST, "2", "--cov", "--cov-report=", *others, "tests"], captured=False)
 
 
 def run_outer_tests() -> Outcome:
-    """Run the tests of the outside, in random order, without tracing."""
-    return run_command([*PYTEST, *UNTRACED], captured=False)
+    """Run the tests of the outside, in random order, without tracing.
+
+    Three at a time, though there are two cores: many of them wait for a browser, a container or real time.
+    """
+    return run_command([*PYTEST, "3", *UNTRACED], captured=False)
 
 
 def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:

@@ -144,7 +144,7 @@ sys.exit(check.summarise(check.run_all(steps), 0))
 """
 
 
-def test_checks_run_two_at_a_time() -> None:
+def test_checks_run_at_the_same_time() -> None:
     """Two steps that wait for each other end; one that shows itself has its place; the rest still run."""
     done = subprocess.run([sys.executable, "-c", STEPS, str(TOOLS)], capture_output=True, text=True, check=False)
 
