@@ -98,7 +98,7 @@ class Gateway:
             raise Lost(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
             # urllib wraps what goes wrong until the request is sent, but nothing that goes wrong after it.
-            if "raw_errors_refuse" in bugs:
+            if "raw_errors_refuse" in bugs and method == "POST":
                 raise Unexpected(str(error)) from error
             raise Lost(str(error)) from error
         return Reply(response.status, response.headers, raw)

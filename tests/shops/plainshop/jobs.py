@@ -13,7 +13,7 @@ from .gateway import Lost, wait_of
 if TYPE_CHECKING:
     from .app import Shop
 
-SWEEP_EACH = 600.0
+SWEEP_EACH = 3600.0
 SWEEP_BACK = 90 * 86400.0
 PAGE = 50
 log = logging.getLogger(__name__)

@@ -86,7 +86,7 @@ MISTAKES = {
     ),
     "rest_by_omission": (
         "A refund of all that is left is sent without an amount, so it takes the service's rest, which is larger"
-        " when an earlier refund has failed or has not got through."
+        " than the shop's while a dispute is open or a failed refund is not known."
     ),
     # disputes
     "accepted_forgotten": ("A dispute that was accepted is not counted as lost, so the books hold money that is gone."),
@@ -119,10 +119,13 @@ COURSES = {
     "reset_is_seconds": "The click gets a 429 whose X-RateLimit-Reset is a Unix time, and the customer goes away.",
     "null_next_try": "The click gets only 429s without rate-limit headers, and the customer goes away.",
     "short_digest": "Somebody posts a forged pay-in.succeeded with the first digits of a digest, or one digit by trial.",
-    "stale_event_refused": "The shop is down for ten minutes, and the webhooks of that time come again afterwards.",
-    "dedupe_type_object": "A dispute is won, opened again, and then lost: the second dispute.closed is dropped.",
+    "stale_event_refused": "The shop is down for ten minutes, and the webhooks of that time come again afterwards:"
+    " paid orders wait for the next reconciliation.",
+    "dedupe_type_object": "A dispute is won, opened again, and then lost: the second dispute.closed is dropped, until"
+    " the next reconciliation, or for good after 90 days.",
     "late_failure_wins": "A customer gives up an attempt, pays with a second one, and later the first one expires.",
-    "whole_seconds": "pay-in.processing and pay-in.succeeded are of one second, and are delivered in reverse order.",
+    "whole_seconds": "pay-in.processing and pay-in.succeeded are of one second and come in reverse order: the order is"
+    " open again until the next reconciliation.",
     "mail_in_transaction": "The commit fails, or the process dies just before it, and the webhook is sent again.",
     "ship_on_transition": "The process dies between the commit of the status and the shipment.",
     "missing_means_dead": "A reply is lost after the commit, the job's first resend gets no answer, the list is behind,"
@@ -130,12 +133,12 @@ COURSES = {
     "sweep_stops_at_known": "The webhooks of an older order are lost, and a full page of newer pay-ins has no news.",
     "sweep_skips_closed": "A payment expires, the money arrives afterwards, and the webhook of it is lost.",
     "refund_row_deleted": "The service makes the refund, every reply is lost, and the staff request it again.",
-    "rest_by_omission": "A first half refund has not got through, and the second half is refunded before it is sent"
-    " again; or a first refund fails late and its webhook has not come.",
+    "rest_by_omission": "A customer disputes half of a payment, and the other half is refunded meanwhile; or a first"
+    " refund fails, its webhook has not come, and only the second half is to be refunded.",
     "accepted_forgotten": "The business accepts a dispute in the dashboard.",
     "dispute_full_amount": "A customer disputes half of a payment and wins.",
     "kwd_two_digits": "An order is placed for 12.345 KWD.",
     "click_not_locked": "The customer double-clicks, and both requests are handled at the same time.",
     "return_overwrites": "The customer comes back while the payment is processing, and pay-in.succeeded is handled"
-    " between the shop's question and its answer.",
+    " between the shop's question and its answer: the paid order is open again until the next reconciliation.",
 }
