@@ -167,8 +167,13 @@ def _write(part: Part, size: int, command: list[str], seconds: float, result: st
         f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores",
     )
     rows[part.name] = f"| {' | '.join(cells)} |"
-    text = "\n".join(rows[each.name] for each in PARTS if each.name in rows)
-    PAGE.write_text(f"{HEAD}{text}\n", "utf-8")
+    PAGE.write_text(HEAD + "".join(f"{rows.get(each.name) or _not_run(each)}\n" for each in PARTS), "utf-8")
+
+
+def _not_run(part: Part) -> str:
+    """Return the row of a part that has no result."""
+    command = f"`python {' '.join(part.command)} {part.size}`"
+    return f"| {part.name} | {part.what} | {part.size:,} {part.unit} | {command} | – | not run yet | – |"
 
 
 def _rows(page: str) -> dict[str, str]:
