@@ -52,6 +52,7 @@ UNTRACED = (
     "tests/zoo",
     "tests/shops",
     "tests/simulation",
+    "tests/fuzz",
     "tests/plugin",
     "tests/machine/test_whole_catalogue.py",
     "tests/stateful/test_simulation.py",
