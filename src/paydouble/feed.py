@@ -68,10 +68,10 @@ class Feed:
         for listener in self._listeners:
             listener()
 
-    def glance(self) -> tuple[Kind, Any]:
-        """Return the kind of the last note, and its record without making one that is made when it is first read."""
-        last = self._kept[-1]
-        return last.note_kind, last.record if isinstance(last, _Detailed) else last
+    @property
+    def last(self) -> Any:  # noqa: ANN401 - see Note
+        """Return the last record as it is kept: one that is made when it is first read has not been made."""
+        return self._kept[-1]
 
     def newest(self) -> Note:
         """Return the last note; the feed must have one."""

@@ -4,7 +4,7 @@ What a line says is collected where the thing happens, since a fault or an endpo
 of its own turns that into text and writes it: a terminal that is held, or a pipe that nobody reads, must not stop the
 service.
 
-    note in the feed -> Choice -> rows or documents -> waiting -> thread: lines -> stream
+    note in the feed -> Follower -> rows or documents -> waiting -> thread: lines -> stream
 
 A line costs about half of what a deposit costs, and nobody reads thousands of lines a second. So each second has room
 for a limited number of lines. Those beyond it are counted, and the count is a line in their place. Lines that are lost
@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TextIO, assert_never
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, assert_never
 
 from paydouble.cli.terminal import Terminal
 from paydouble.cli.writing import LineWriter
@@ -55,21 +55,49 @@ _MOST_WAITING: Final = 10_000
 _PATIENCE_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 0.02
 _UNREAD: Final = "nobody read them"
+# Instead of the lines that a second still takes: a line was refused, and the log's thread knows.
+_FULL: Final = -1
 
 Unwritten = tuple[Callable[[Any], Iterable[str]], Any]
 """What lines are made from, behind the function that makes them."""
 
 
-class _Second:
-    """One second of the log."""
+class Room:
+    """The room for lines in each second, and how many lines had none."""
 
-    __slots__ = ("ends_at", "room", "told")
+    __slots__ = ("_ends_at", "_left", "_limit", "_on_full", "refused")
 
-    def __init__(self, ends_at: float, room: int) -> None:
-        self.ends_at = ends_at
-        self.room = room
-        self.told = False
-        """Whether the thread knows that lines of this second are left out."""
+    def __init__(self, limit: int, on_full: Callable[[float], object]) -> None:
+        """Have room for `limit` lines in each second, for any number with 0.
+
+        `on_full` is called with the end of a second (`time.monotonic`) when the first of its lines is refused.
+        """
+        self._limit = limit
+        self._left = 0
+        self._ends_at = 0.0
+        self._on_full = on_full
+        self.refused = 0
+
+    def take(self) -> bool:
+        """Take room for a line, and return whether there was any."""
+        if not self._limit:
+            return True
+        now = monotonic()
+        if now >= self._ends_at:
+            self._ends_at, self._left = now + 1, self._limit
+        if self._left > 0:
+            self._left -= 1
+            return True
+        self.refused += 1
+        if self._left != _FULL:
+            self._left = _FULL
+            self._on_full(self._ends_at)
+        return False
+
+    def force(self) -> None:
+        """Take room for a line that must be written, whether or not there is any."""
+        if self._left > 0:
+            self._left -= 1
 
 
 class LiveLog:
@@ -92,18 +120,16 @@ class LiveLog:
         self._json = log_format == "json"
         self._out = LineWriter(stream, self._remark) if self._json else LineWriter(stream)
         self._terminal = Terminal(stream=stream)
-        self._waiting: deque[Unwritten | _Second] = deque()
+        self._waiting: deque[Unwritten | float] = deque()
         self._ready = threading.Event()
         """Something waits, or the log is to end."""
         self._missed = 0
         self._default = default
         self._wanted = wanted
         self._limit = limit
-        self._second = _Second(0.0, 0)
+        self._room = Room(limit, self._enqueue)
         self._left_out = 0
-        """How many lines the limit has left out. Only the service's thread changes it."""
-        self._left_out_told = 0
-        """How many of those have been counted in the log. Only the log's thread changes it."""
+        """How many of the lines without room have been counted in the log. Only the log's thread changes it."""
         self._closing = threading.Event()
         self._unclaimed: UnclaimedLines | UnclaimedJson
         self._unclaimed = UnclaimedJson() if self._json else UnclaimedLines(self._terminal)
@@ -114,21 +140,13 @@ class LiveLog:
 
     def follow(self, box: Sandbox) -> None:
         """Write what happens in a sandbox from now on."""
-        feed = box.feed
         name = "" if box.identity.id == self._default else box.identity.id
         lines = JsonLines(box.identity.id) if self._json else Lines(self._terminal, name)
-        choice = Choice(box, lines.has_line, self._wanted, self._has_room)
-
-        def newest() -> None:
-            if choice.takes(*feed.glance()):
-                for made in lines.of(box, feed.newest()):
-                    self._put(lines.write, made)
-
-        feed.listen(newest)
+        box.feed.listen(Follower(box, lines, self._wanted, self._room, self._put).noted)
 
     def unclaimed(self, entry: UnclaimedEntry) -> None:
         """Write a request that no sandbox has claimed; it has caused no event."""
-        if self._wanted is None and self._has_room():
+        if self._wanted is None and self._room.take():
             self._put(self._unclaimed.write, entry)
 
     def say(self, line: str) -> None:
@@ -144,31 +162,11 @@ class LiveLog:
     def _remark(self, text: str) -> str:
         return self._terminal.json(json.dumps({"kind": "remark", "message": text}, ensure_ascii=False))
 
-    def _has_room(self, *, must: bool = False) -> bool:
-        """Return whether this second has room for a line, and take it; count the line if not.
-
-        A line that `must` be written takes room of this second, whether or not there is any.
-        """
-        if not self._limit:
-            return True
-        now = monotonic()
-        second = self._second
-        if now >= second.ends_at:
-            second = self._second = _Second(now + 1, self._limit)
-        if must or second.room > 0:
-            second.room -= 1
-            return True
-        self._left_out += 1
-        if not second.told:
-            second.told = True
-            self._enqueue(second)
-        return False
-
     def _put(self, write: Callable[[Any], Iterable[str]], made: object) -> None:
         if not self._enqueue((write, made)):
             self._missed += 1
 
-    def _enqueue(self, item: Unwritten | _Second) -> bool:
+    def _enqueue(self, item: Unwritten | float) -> bool:
         if len(self._waiting) >= _MOST_WAITING:
             return False
         self._waiting.append(item)
@@ -196,8 +194,8 @@ class LiveLog:
         except ValueError:
             return  # the stream has been closed
 
-    def _write(self, item: Unwritten | _Second) -> None:
-        """Write the lines of an item and of those behind it, as far as none of them ends a second."""
+    def _write(self, item: Unwritten | float) -> None:
+        """Write the lines of an item and of those behind it, up to the end of a second that is full."""
         lines: list[str] = []
         while isinstance(item, tuple):
             write, made = item
@@ -206,28 +204,21 @@ class LiveLog:
                 break
             item = self._waiting.popleft()
         self._out.write(*lines)
-        if isinstance(item, _Second):
+        if isinstance(item, float):
             # Its lines are counted when it is over; until then no other line has room.
-            self._closing.wait(item.ends_at - monotonic())
+            self._closing.wait(item - monotonic())
             self._tell_left_out()
 
     def _tell_left_out(self) -> None:
-        count = self._left_out - self._left_out_told
+        count = self._room.refused - self._left_out
         if count:
-            self._left_out_told += count
+            self._left_out += count
             self._out.lose(count, f"more than {self._limit} a second; --log-limit 0 writes all")
             self._out.tell()
 
 
-class HasRoom(Protocol):
-    """`LiveLog._has_room`."""
-
-    def __call__(self, *, must: bool = False) -> bool:
-        """Return whether there is room for a line."""
-
-
-class Choice:
-    """Which notes of a sandbox have lines: those about events of the wanted types, as long as there is room.
+class Follower:
+    """Passes on what the lines of a sandbox are made from: of the wanted events, as long as there is room.
 
     A request has a line whenever an event has one that was made while the request was carried out.
     """
@@ -235,38 +226,53 @@ class Choice:
     def __init__(
         self,
         box: Sandbox,
-        has_line: Callable[[Kind, Any], bool],
+        lines: Lines | JsonLines,
         wanted: Callable[[str], bool] | None,
-        has_room: HasRoom,
+        room: Room,
+        put: Callable[[Callable[[Any], Iterable[str]], Any], object],
     ) -> None:
-        """Choose among the notes of a sandbox that have a line in the log's format."""
+        """Follow a sandbox; `put` gets what a line is made from, and the function that makes it."""
         self._box = box
-        self._has_line = has_line
+        self._lines = lines
         self._wanted = wanted
-        self._has_room = has_room
+        self._room = room
+        self._put = put
         self._causes: set[str] = set()
         """Requests without a line so far whose events have one."""
 
-    def takes(self, kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
-        """Return whether a note has a line."""
+    def noted(self) -> None:
+        """Pass on the last note of the sandbox, if it has a line."""
+        record = self._box.feed.last
+        kind = record.note_kind
         if kind == "request" and record.id in self._causes:
             self._causes.remove(record.id)
-            return self._has_room(must=True)
-        if kind == "reset":
+            self._room.force()
+        elif not self._takes(kind, record):
+            return
+        elif kind == "reset":
             self._causes.clear()
-        if not (self._has_line(kind, record) and self._is_wanted(kind, record) and self._has_room()):
-            return False
-        cause = self._box.publisher.cause
-        if cause is not None and kind != "request":
-            self._causes.add(cause.id)
-        return True
+        elif kind != "request" and self._box.publisher.cause is not None:
+            self._causes.add(self._box.publisher.cause.id)
+        for made in self._lines.of(self._box, self._box.feed.newest()):
+            self._put(self._lines.write, made)
 
-    def _is_wanted(self, kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
-        if self._wanted is None:
-            return True
-        if kind == "event":
-            return self._wanted(record.type)
-        return kind in {"attempt", "delivery"} and self._wanted(record.event.type)
+    def _takes(self, kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
+        if kind == "delivery" and record.status == "no_endpoint" and not self._lines.names_unsent:
+            return False
+        return (self._wanted is None or _is_about(kind, record, self._wanted)) and self._room.take()
+
+
+def _is_about(kind: Kind, record: Any, wanted: Callable[[str], bool]) -> bool:  # noqa: ANN401 - see `Note`
+    """Return whether a record is about an event of a wanted type."""
+    match kind:
+        case "event":
+            return wanted(record.type)
+        case "delivery":
+            return wanted(record.event.type)
+        case "attempt":
+            return wanted(record.record.event.type)
+        case _:
+            return False
 
 
 class UnclaimedLines:
@@ -284,16 +290,14 @@ class UnclaimedLines:
 class Lines:
     """Turns the notes of one sandbox into lines."""
 
+    names_unsent = False
+    """Whether a delivery without an endpoint has a line; here the event's own line says so."""
+
     def __init__(self, terminal: Terminal, name: str) -> None:
         """Write for a terminal, with the sandbox's `name` on each line unless that is empty."""
         self._renderer = Renderer(terminal, width=terminal.width, heading=name, name=name)
         self._caused: dict[str, list[Row]] = {}
         self.write: Callable[[Row], Iterator[str]] = self._renderer.lines
-
-    @staticmethod
-    def has_line(kind: Kind, record: Any) -> bool:  # noqa: ANN401 - see `Note`
-        """Return whether a note has a line: all but deliveries without an endpoint, which the event's line names."""
-        return kind != "delivery" or record.status != "no_endpoint"
 
     def of(self, box: Sandbox, note: Note) -> Iterator[Row]:
         """Yield the row of a note, and those that have waited for it."""
@@ -380,14 +384,11 @@ def _json(made: dict[str, Any]) -> Iterable[str]:
 class JsonLines:
     """Turns the notes of one sandbox into JSON, an object a line: the documents of its stream, with its id."""
 
+    names_unsent = True
+
     def __init__(self, sandbox: str) -> None:
         """Write lines of the sandbox with this id."""
         self._sandbox = sandbox
-
-    @staticmethod
-    def has_line(_: Kind, __: object) -> bool:
-        """Return that each note has a line."""
-        return True
 
     def of(self, box: Sandbox, note: Note) -> Iterable[dict[str, Any]]:  # noqa: ARG002 - as `Lines.of`
         """Return the document of a note."""

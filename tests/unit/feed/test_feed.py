@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,14 +64,15 @@ def test_notes_up_to_a_number() -> None:
     assert feed.since(0, 1) == ([], 2)
 
 
-def test_a_glance_at_the_last_note_makes_no_delivery() -> None:
+def test_the_last_record_is_returned_as_it_is_kept() -> None:
     """A delivery without an endpoint is made when it is read, and not before."""
     feed = Feed(10)
     unsent = Unsent(Event("evt_1", "pay-in.created", "payin_1", 0, None, b"{}"), 0)
     feed.add(unsent)
 
-    assert feed.glance() == ("delivery", unsent)
+    assert feed.last is unsent
     assert unsent.status == "no_endpoint"
     assert feed.newest() == Note(1, "delivery", unsent.delivery())
     feed.note("clock", 5)
-    assert feed.glance() == ("clock", 5)
+    last: Any = feed.last
+    assert (last.note_kind, last.record) == ("clock", 5)
