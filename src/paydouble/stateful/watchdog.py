@@ -89,7 +89,8 @@ def is_over(slices: int, processor_seconds: float, ready_seconds: float, limit_s
 def ready_seconds() -> float:
     """Return for how many seconds the main thread was ready to run and had no processor; 0 where no system tells."""
     try:
-        return int(_SCHEDULED.read_text("ascii").split()[1]) / 1e9
+        # As bytes: an alarm may interrupt the first import of a codec, and this runs in its handler.
+        return int(_SCHEDULED.read_bytes().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):  # another system than Linux, or one that does not count
         return 0.0
 
