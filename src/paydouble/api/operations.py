@@ -55,7 +55,9 @@ class Operation:
     """Error codes that this operation can answer besides those of every request."""
 
 
-_LIMIT = Query("limit", "Items on a page.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20})
+LARGEST_PAGE: Final = 100
+"""The most items of a page that a client can ask for."""
+_LIMIT = Query("limit", "Items on a page.", {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": 20})
 _CURSOR = Query("cursor", "The `next_cursor` of the page before.", {"type": "string"})
 _PAGING = (_LIMIT, _CURSOR)
 _PAYIN_ID = Query("payin_id", "Only those of one pay-in.", {"type": "string"})

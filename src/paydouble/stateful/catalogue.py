@@ -60,7 +60,8 @@ POINTS: Final = range(8)
 _JOB_POINTS: Final = range(24)
 # Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
 _EVENTS: Final = (None, "1s", "2500ms", "5s")
-
+# To just after the third event, in the same second.
+_WITHIN_THE_SECOND: Final = step("pass_time", "3400ms")
 
 # In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
 _TURNS: Final = 12
@@ -73,6 +74,10 @@ _RESTART: Final = step("restart")
 _WORK_OFF: Final = step("work_off")
 _PAID: Final = (_ORDER, _PAY, _SETTLE)
 _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
+# More replies than the attempts of a click.
+_LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
+# A day of hourly jobs. A step of an hour or more would be one in which no job ran.
+_DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
 # What can keep a merchant from writing down that it has sent a request.
 _LOSES_NOTES: Final = ("dies", "database down")
 
@@ -101,6 +106,10 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _two_troubles,
         _lost_notes,
         _past_the_key,
+        _limited,
+        _one_second,
+        _behind,
+        _pages,
         _pairs,
     )
     plays: dict[Hashable, CataloguePlay] = {}
@@ -532,6 +541,41 @@ def _past_the_key() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, silent, lost, *unread, _RETRY, _SETTLE), why)
         refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
         yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
+
+
+def _limited() -> Iterator[CataloguePlay]:
+    # A click tries a few times; what a job makes of the answer shows only when the customer does not come back.
+    for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
+        limited = step("pay", 1, trouble, lasts=_LONG)
+        yield CataloguePlay((_ORDER, limited, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")
+
+
+def _one_second() -> Iterator[CataloguePlay]:
+    # Events of one second are in an order that only their fractions of a second say.
+    for trouble in (name for name, found in WEBHOOK_TROUBLES.items() if found.reorders):
+        for what in ("succeeds", "fails"):
+            ended = (_PAY, _WITHIN_THE_SECOND, step("provider", what))
+            yield CataloguePlay((_ORDER, step("webhooks", trouble), *ended), "the events are of one second")
+
+
+def _behind() -> Iterator[CataloguePlay]:
+    # A job that gets no reply either asks the lists, and what is missing there may exist all the same.
+    silent, jobs = step("webhooks", "drop all"), (step("wait", "10s"), step("wait", "1m"), step("wait", "8m"))
+    why = "jobs repeat without a reply, and lists are behind"
+    for trouble in (name for name, found in READ_TROUBLES.items() if not found.tells_nothing):
+        unread = step("reads", trouble, lasts=_LONG)
+        click = step("pay", 1, "reply lost", lasts=TO_THE_END)
+        yield CataloguePlay((_ORDER, silent, click, unread, *jobs, _RETRY, _SETTLE), why)
+        refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
+        yield CataloguePlay((*_PAID, silent, refund, unread, *jobs, step("refund_again"), _SETTLE), why)
+
+
+def _pages() -> Iterator[CataloguePlay]:
+    # A reconciliation that ends at a page without news never reaches what is older.
+    silent, others = step("webhooks", "drop all"), step("other_system")
+    why = "an older order is behind a page of payments that are not the shop's"
+    for paid in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
+        yield CataloguePlay((_ORDER, silent, paid, others, _SETTLE), why)
 
 
 def _pairs() -> Iterator[CataloguePlay]:

@@ -42,6 +42,16 @@ def _half_right(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
     return right[:-32] + wrong, forged
 
 
+def _cut_after(digits: int) -> Callable[[bytes, str, int], tuple[str, bytes]]:
+    # A receiver that compares as many digits as the header has accepts it; one digit takes sixteen trials.
+    def make(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+        forged = _changed(body, _forged_success)
+        head, name, digest = sign(forged, secret, now).partition("v1=")
+        return head + name + digest[:digits], forged
+
+    return make
+
+
 def _empty_digest(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
     return f"t={now},v1=", _changed(body, _forged_success)
 
@@ -118,6 +128,12 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
     {
         "half the digest": Crafted("a success is forged with a v1 that is right in its first half alone", _half_right),
         "empty digest": Crafted("a success is forged with an empty v1", _empty_digest),
+        **{
+            f"digest cut after {digits}": Crafted(
+                f"a success is forged with a v1 that ends after its first {digits} digits", _cut_after(digits)
+            )
+            for digits in (32, 8, 1)
+        },
         "known id": Crafted("a success is forged under the id of an earlier event and a wrong secret", _known_id),
         "digest in v0": Crafted("an earlier webhook comes with its digest in v0 instead of v1", _in_v0),
         "other time": Crafted("an earlier webhook comes with its digest and a new time", _unsigned_time),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Final
 
 from paydouble.core.money import MINOR_DIGITS, write_amount
 from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, unfinished
@@ -11,6 +12,9 @@ from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
+
+ELSEWHERE: Final = "elsewhere-"
+"""How the external identifier of a payment begins that another system of the same business takes."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,8 @@ class Order:
     """
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
+    limited_until: int = 0
+    """The instant from which such a click may not be left pending, in milliseconds."""
     refunds_taken: list[tuple[int, int]] = field(default_factory=list)
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refunds_due: dict[str, str] = field(default_factory=dict)

@@ -12,6 +12,9 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
+from paydouble.api.handlers.pay_ins import play_scenario
+from paydouble.api.operations import LARGEST_PAGE
+from paydouble.api.schemas import DepositRequest
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
@@ -27,7 +30,7 @@ from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
-from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
@@ -242,6 +245,17 @@ class Play:
                 self._driver.call("place_order", order.id, order.money, "EUR")
                 self._note_click(order)
                 self._create_deposit("pay", order)
+
+    def other_system(self, payments: int = LARGEST_PAGE + 1) -> None:
+        """Another system of the same business takes so many payments: more than the largest page of a list holds.
+
+        They belong to no order of the shop.
+        """
+        words = f"Another system of the same business takes {payments} payments"
+        with self._step(words, f"play.other_system({payments})", in_scenario=False):
+            scenario = self._box.scenario(SCENARIOS[0])
+            for number in range(payments):
+                play_scenario(self._box, _payment_elsewhere(number), scenario)
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
@@ -654,8 +668,10 @@ class Play:
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
             if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
                 target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
-            is_limited = met.retry_after_seconds is not None and lasts in _SHORT and meanwhile == then == "none"
+            is_limited = met.retry_after_seconds is not None and lasts != TO_THE_END and meanwhile == then == "none"
             target.limited = met.description if is_limited and not may_be_closed and not was_disturbed else None
+            # One that gives up after a few tries may wait until its key is no longer valid before it says so.
+            target.limited_until = 0 if lasts in _SHORT else self._box.now + _DAY
 
     def _create_deposit(
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
@@ -880,6 +896,18 @@ class Play:
             if fired:
                 self.trials.append(Trial(table, name, state, "none"))
         self._pending.clear()
+
+
+def _payment_elsewhere(number: int) -> DepositRequest:
+    return DepositRequest.model_validate(
+        {
+            "amount": Decimal("49.90"),
+            "currency": "EUR",
+            "external_identifier": f"{ELSEWHERE}{number + 1}",
+            "payment_method": {"type": "CREDIT_CARD"},
+            "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+        }
+    )
 
 
 # A job's first pauses are seconds.

@@ -20,6 +20,14 @@ def _fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return None
 
 
+def _succeeds(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+    for pay_in in state.pay_ins:
+        if pay_in.status in unfinished(PAY_IN):
+            box.force_transition(pay_in, PAID)
+            return "the provider confirms the payment"
+    return None
+
+
 def _dispute(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     if not state.paid or state.disputes:
         return None
@@ -100,6 +108,7 @@ PAYER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | N
 PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | None]]] = MappingProxyType(
     {
         "fails": _fails,
+        "succeeds": _succeeds,
         "dispute": _dispute,
         "dispute half": _dispute_half,
         "another dispute": _another_dispute,

@@ -31,6 +31,11 @@ class Trouble(NamedTuple):
     tells_nothing: bool = False
     """Whether a read that meets it has no answer of the service."""
 
+    @property
+    def reorders(self) -> bool:
+        """Whether it changes the order of webhooks."""
+        return any(fault["effect"]["type"] == "reorder" for fault in self.faults)
+
 
 def _api(effect: str, *, phase: str | None = None, times: int | None = 1, **attributes: object) -> tuple[Document, ...]:
     fault: Document = {"on": "api", "compose": False, "effect": {"type": effect, **attributes}}
@@ -125,16 +130,19 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
 )
 
 
-def _behind(effect: str) -> tuple[Document, ...]:
+def _behind(effect: str, operation: str = "pay-in-*") -> tuple[Document, ...]:
     # A read replica is minutes behind, not days. Of disputes, two states of one instant could not be told apart.
     (fault,) = _api(effect, times=3, **{"for": "10m"})
-    return ({**fault, "match": {"operation": "pay-in-*"}},)
+    return ({**fault, "match": {"operation": operation}},)
 
 
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),
         "not found yet": Trouble("the next reads do not find young payments", _behind("not_found_yet")),
+        "refunds not found yet": Trouble(
+            "the next reads do not find young refunds", _behind("not_found_yet", "refund-*")
+        ),
         "proxy page": Trouble(
             "the next reads meet a proxy's 502 page", _api("html_error", times=2), tells_nothing=True
         ),

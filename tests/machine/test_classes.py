@@ -1,0 +1,118 @@
+"""Classes of plays for mistakes that show only behind something else: each is found, and the correct shop passes."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+import pytest
+from bugzoo.adapter import ZooMerchant
+from bugzoo.receiver import BadSignature, Receiver
+from bugzoo.shop import Shop
+from bugzoo.store import Row, Store
+from small_shop import SmallShop, Unknown, Wish
+
+from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful.calibration import when_it_shows
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+
+
+def verdict(merchant: type[Merchant], *words: str) -> str | None:
+    """Run the plays of the catalogue whose steps have all of some words; return the first finding."""
+    run = CatalogueRun(merchant, shows=when_it_shows(merchant))
+    plays = [play for play in catalogue() if all(word in str(play.steps) for word in words)]
+    assert plays
+    try:
+        for play in plays:
+            run.one(play)
+    except MerchantBug as bug:
+        return bug.verdict
+    return None
+
+
+class ComparesWhatIsThere(Receiver):
+    """Cuts the right digest to the length of the one that came."""
+
+    def verify(self, body: bytes, header: str | None) -> None:
+        at, digests = self.read_header(header)
+        self.check_time(at)
+        expected = self.digest(body, at).encode()
+        if not any(given and hmac.compare_digest(expected[: len(given)], given.encode()) for given in digests):
+            raise BadSignature(401)
+
+
+class WholeSeconds(Store):
+    """Orders states by whole seconds, and takes the later arrival of one second."""
+
+    def is_newer(self, old: Row, status: str, updated_at: str) -> bool:
+        return updated_at[:19] >= str(old["updated_at"])[:19]
+
+
+class BelievesLists(Shop):
+    """Takes a deposit that no list shows for one that was never made, and begins anew at the next click."""
+
+    def is_lost(self, order_id: str) -> bool:
+        if super().is_lost(order_id):
+            self.store.run("update orders set key = null where id = ?", order_id)
+        return False
+
+
+class StopsAtKnown(Shop):
+    """Reads the list of payments until a page has no news."""
+
+    def reconcile(self) -> None:
+        cursor, news = "", True
+        while news:
+            listed = self.client.get(f"/pay-in?limit=100{cursor}") or {"items": [], "next_cursor": None}
+            news = False
+            for each in listed["items"]:
+                if self.store.order(each["external_identifier"]):
+                    news |= self.store.believe("payin", each["external_identifier"], each)
+                    self.ship_what_is_paid(each["external_identifier"])
+            cursor = f"&cursor={listed['next_cursor']}"
+            news &= bool(listed["next_cursor"])
+
+
+def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant
+    """Return the correct merchant with other parts."""
+    return type("ShopAdapter", (ZooMerchant,), parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words", "found"),
+    [
+        ({"receiver_part": ComparesWhatIsThere}, ["digest cut after 32"], "whose signature does not hold"),
+        ({"receiver_part": ComparesWhatIsThere}, ["digest cut after 1'"], "whose signature does not hold"),
+        ({"store_part": WholeSeconds}, ["'succeeds'", "3400ms"], "calls it pending"),
+        ({"shop_part": BelievesLists}, ["not found yet", "8m"], "made 2 deposits"),
+        ({"shop_part": StopsAtKnown}, ["other_system"], "the service's ledger says paid"),
+    ],
+)
+def test_each_class_finds_its_mistake(parts: dict[str, Any], words: list[str], found: str) -> None:
+    """And the correct shop passes the same plays."""
+    assert found in str(verdict(shop(**parts), *words))
+    assert verdict(ZooMerchant, *words) is None
+
+
+class NoNextTry(SmallShop):
+    """Keeps no time for the next attempt after a 429 that says none."""
+
+    waits = False
+
+    def send(self, wish: Wish, path: str) -> None:
+        if not self.waits:
+            super().send(wish, path)
+
+    def until_reset(self, headers: Any) -> float:  # noqa: ANN401 - headers
+        if "X-RateLimit-Reset" not in headers:
+            self.waits = True
+            raise Unknown
+        return SmallShop.until_reset(self, headers)
+
+
+def test_an_attempt_is_not_left_pending_after_a_day_of_jobs() -> None:
+    """Whatever the click met; a shop may need the day until a key is no longer valid."""
+    words = ["429 without headers", "59m"]
+
+    assert "long after the service refuses the request (429 without headers)" in str(verdict(NoNextTry, *words))
+    assert verdict(SmallShop, *words) is None
