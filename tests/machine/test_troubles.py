@@ -272,6 +272,15 @@ class EmptyIsFine(Receiver):
             super().verify(body, header)
 
 
+class CutIsFine(Receiver):
+    """Compares as many digits as came."""
+
+    def verify(self, body: bytes, header: str | None) -> None:
+        at, digests = self.read_header(header)
+        if not any(each and self.digest(body, at).startswith(each) for each in digests):
+            super().verify(body, header)
+
+
 class KnownIsFine(Receiver):
     """Acknowledges what it knows before it verifies."""
 
@@ -350,6 +359,7 @@ BROKEN = {
     "right digest last": ReadsTheFirstDigest,
     "half the digest": HalfADigest,
     "empty digest": EmptyIsFine,
+    **dict.fromkeys((how for how in CRAFTED if how.startswith("digest cut after")), CutIsFine),
     "known id": KnownIsFine,
     "digest in v0": AnyVersion,
     "other time": SignsTheBody,

@@ -107,6 +107,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _lost_notes,
         _past_the_key,
         _limited,
+        _neighbours,
         _one_second,
         _behind,
         _pages,
@@ -576,6 +577,19 @@ def _pages() -> Iterator[CataloguePlay]:
     why = "an older order is behind a page of payments that are not the shop's"
     for paid in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
         yield CataloguePlay((_ORDER, silent, paid, others, _SETTLE), why)
+
+
+def _neighbours() -> Iterator[CataloguePlay]:
+    # Several fail, since each may be due at another run of the jobs. Jobs may begin with the oldest or with the newest.
+    hours, lost = (step("wait", "59m"),) * 3, "request lost"
+    for own, others in ((2, (3, 4, 5)), (5, (2, 3, 4))):
+        clicks = {
+            own: step("pay", own, lost, lasts=_LONG),
+            **{each: step("pay", each, "stored 500") for each in others},
+        }
+        together = tuple(taken for number in sorted(clicks) for taken in (_ORDER, clicks[number]))
+        first = (_ORDER, step("pay", 1, lost, lasts=_LONG), *hours)
+        yield CataloguePlay((*first, *together, *hours), "requests of other orders fail each time")
 
 
 def _pairs() -> Iterator[CataloguePlay]:

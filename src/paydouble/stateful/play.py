@@ -32,6 +32,7 @@ from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
+from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
@@ -137,6 +138,7 @@ class Play:
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
         self._pending: list[_Pending] = []
+        self._left = LeftToJobs(self.story.calls)
 
     def __enter__(self) -> Self:
         """Return the play."""
@@ -302,6 +304,7 @@ class Play:
             self._neglect(time)
             self._double.advance(by=parse_duration(time))
             self._run_jobs()
+            self._left.note_jobs(self._box, self.orders)
 
     def pass_time(self, time: str) -> None:
         """Let time pass without any background job."""
@@ -503,6 +506,8 @@ class Play:
             with self._driver.looking():
                 shown = self._driver.shown
                 self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
+        if not self._reads_disturbed:  # which an earlier order may not have met
+            self._add_findings(self._left.at_end(self._box, self.orders))
         self._report()
 
     # Inside
@@ -635,7 +640,8 @@ class Play:
         documents = [*following, *documents_of(met, lasts, **match)]
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._note_click(target)
-            was_disturbed, was_refused = target.disturbed, invariants.was_refused(self._box, target)
+            was_disturbed, was_clicked = target.disturbed, target.was_clicked
+            was_refused = invariants.was_refused(self._box, target)
             target.disturbed |= not trouble == meanwhile == then == "none"
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             pause = None if target.disturbed_to_the_end else _pause_seconds(met, then)
@@ -668,10 +674,25 @@ class Play:
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
             if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
                 target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
-            is_limited = met.retry_after_seconds is not None and lasts != TO_THE_END and meanwhile == then == "none"
-            target.limited = met.description if is_limited and not may_be_closed and not was_disturbed else None
-            # One that gives up after a few tries may wait until its key is no longer valid before it says so.
-            target.limited_until = 0 if lasts in _SHORT else self._box.now + _DAY
+            may_be_limited = not may_be_closed and not was_disturbed
+            self._note_unmade(
+                target, disturbed, first=not was_clicked and scenario == SCENARIOS[0], limited=may_be_limited
+            )
+
+    def _note_unmade(self, target: Order, disturbed: _Disturbance, *, first: bool, limited: bool) -> None:
+        """Note what can be asked of a click that has met one trouble and nothing else.
+
+        `first` is whether it is the order's first, `limited` whether only a 429 can keep its deposit from being made.
+        """
+        trouble, meanwhile, _, lasts, then = disturbed
+        met = POST_TROUBLES[trouble]
+        was_plain = meanwhile == then == "none" and lasts != TO_THE_END
+        if was_plain and trouble != "none" and first:
+            self._left.add(self._box, target, (trouble, lasts))
+        is_limited = limited and was_plain and met.retry_after_seconds is not None
+        target.limited = met.description if is_limited else None
+        # One that gives up after a few tries may wait until its key is no longer valid before it says so.
+        target.limited_until = 0 if lasts in _SHORT else self._box.now + _DAY
 
     def _create_deposit(
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
@@ -836,6 +857,7 @@ class Play:
             self._driver.call("retry", order.id)
 
     def _note_click(self, order: Order) -> None:
+        self._left.discard(order)
         order.declined_after = None
         # A click on an order that is paid, or being paid, allows no further deposit. Of money that has just come for a
         # payment that had ended, a merchant that works on events in a job may not know yet.
