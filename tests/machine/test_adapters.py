@@ -166,6 +166,21 @@ def test_head_has_no_body() -> None:
     assert (bool(asked.body), headed.body) == (True, b"")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "pay-in", 200), ("POST", "pay-in/deposit-creation", 400)]
+)
+def test_no_body_is_an_empty_one(method: str, path: str, status: int) -> None:
+    """Most HTTP clients take None for it."""
+    service = Service(InProcess(), lambda _rule, text: pytest.fail(text))
+    headers = {
+        "Authorization": basic_header(service.business_key, service.business_secret),
+        "Content-Type": "application/json",
+        "Idempotency-Key": "0b5d9a5e-7f0e-4f0b-9a55-0d0d3f3f8a11",
+    }
+
+    assert service.call(method, f"/api/v1/{path}", headers, None).status == status
+
+
 def test_an_unknown_status_is_refused() -> None:
     """The message lists the known ones."""
 

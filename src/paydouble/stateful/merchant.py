@@ -75,12 +75,13 @@ class ServiceLike(Protocol):
         method: str,
         path: str,
         headers: Mapping[str, str] = MappingProxyType({}),
-        body: bytes = b"",
+        body: bytes | None = b"",
         timeout: float | None = 30.0,
     ) -> Answer:
         """Send a request to the API. `path` begins with `/api/v1`, or with `base_url`; `timeout` is in seconds.
 
-        Raises `TimeoutError` or a `ConnectionError` when no answer came, whatever became of the request.
+        `body` None is an empty one. Returns each answer, whatever its status is. Raises `TimeoutError` or a
+        `ConnectionError` when no answer came, whatever became of the request.
         """
 
     def now(self) -> float:

@@ -94,7 +94,7 @@ class _ServiceElsewhere:
         method: str,
         path: str,
         headers: Mapping[str, str] = _NO_HEADERS,
-        body: bytes = b"",
+        body: bytes | None = b"",
         timeout: float | None = 30.0,
     ) -> Response:
         """Send a request, without a socket."""

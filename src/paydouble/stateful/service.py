@@ -176,16 +176,16 @@ class Service:
         method: str,
         path: str,
         headers: Mapping[str, str] = _NO_HEADERS,
-        body: bytes = b"",
+        body: bytes | None = b"",
         timeout: float | None = 30.0,
     ) -> Response:
-        """Send a request and return its answer; `OSError` when no whole answer arrives."""
+        """Send a request and return its answer; `OSError` when no whole answer arrives. `body` None is an empty one."""
         sent = CIMultiDict(headers)
         target = path.removeprefix(self.base_url.removesuffix(PREFIX))
         if not target.startswith("/"):
             self._interruption_point()
             return self._other_host(target, sent)
-        reply, outcome = self.exchange(Request(method, target, sent, body, remote="127.0.0.1"), timeout)
+        reply, outcome = self.exchange(Request(method, target, sent, body or b"", remote="127.0.0.1"), timeout)
         if isinstance(outcome, TimedOut):
             raise self._own(TimeoutError(f"no answer within {outcome.after_seconds:g} s"))
         if isinstance(outcome, Lost):
