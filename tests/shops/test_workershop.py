@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 import pytest
+from workershop.adapter import WorkerAdapter
 from workershop.db import Database
 from workershop.shop import Declined, Shop, application
 from workershop.wire import Service
 from workershop.worker import Worker, to_minor, to_text
 
 from paydouble import Sandbox
+from paydouble.stateful import Play as MachinePlay
 from paydouble.testing.shop_time import follow_time
 
 
@@ -228,3 +230,14 @@ def test_a_rollback_sends_one_mail() -> None:
 def test_a_mail_inside_the_transaction_is_sent_twice() -> None:
     """The harm of `mail_before_commit`: the customer gets two confirmations."""
     assert mails_after_a_rollback(Play("mail_before_commit")) == 2
+
+
+def test_an_order_may_be_fulfilled_whose_second_payment_has_another_amount() -> None:
+    """Its first payment had the right one, and came late."""
+    with MachinePlay(WorkerAdapter) as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+        play.pay(trouble="overpaid")
+        play.wait("10s")
