@@ -21,6 +21,7 @@ from bugzoo.store import Store
 from bugzoo.table import VARIANTS
 from elsewhere import NodeShop, PythonShop, ShopElsewhere
 from hypothesis import settings
+from threads import no_thread_left
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import PayIn
@@ -86,9 +87,8 @@ def _ended() -> Iterator[None]:
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
     """Compare the threads before and after a test."""
-    before = set(threading.enumerate())
-    yield
-    assert set(threading.enumerate()) == before
+    with no_thread_left():
+        yield
 
 
 def take(merchant: type[Merchant], *steps: Step) -> Play:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from bounds import AT_MOST_SECONDS
 from kit import Either, deposit, settle
+from threads import no_thread_left
 
 from paydouble.testing import AsyncPaydouble, ControlRefused, Paydouble, ServerGone, UsageError
 from paydouble.testing.executors import SyncExecutor
@@ -59,13 +60,10 @@ def test_options_are_those_of_the_command() -> None:
 )
 def test_an_option_that_cannot_be_is_named(options: dict[str, Any], message: str) -> None:
     """One error, and no thread stays behind."""
-    before = threading.active_count()
-
-    with pytest.raises(UsageError) as refused:
+    with no_thread_left(), pytest.raises(UsageError) as refused:
         Paydouble.start(**options)
 
     assert message in str(refused.value)
-    assert threading.active_count() == before
 
 
 def test_a_port_that_is_taken_is_said_to_be() -> None:
