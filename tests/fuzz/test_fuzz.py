@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
+from many_seeds import little_to_collect
 from requestfuzz import business, sockets
 from requestfuzz.answers import Violation, check_answer
 
@@ -22,10 +22,8 @@ PARTS, SEEDS = 4, 5
 @pytest.fixture(autouse=True)
 def _little_to_collect() -> Iterator[None]:
     """Keep loaded modules out of the collections of a play."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    with little_to_collect():
+        yield
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -6,21 +6,17 @@ There are two: of the shell (`shellsim`), and of a business without sockets (`te
 from __future__ import annotations
 
 import argparse
-import gc
-import os
 import sys
-import time
-import traceback
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from random import Random
 from typing import Final
 
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from many_seeds import add_options, how_far, play_all
+
 # Seeds that a process is given at a time.
 _BATCH: Final = 200
-# Lines of progress in a whole run.
-_LINES: Final = 50
 LENGTH: Final = 30
 """How many commands a play of a business has."""
 
@@ -31,66 +27,37 @@ def main() -> int:
     parser.add_argument("--of", choices=SIMULATIONS, default="shell", help="which simulation (default shell)")
     parser.add_argument("--seeds", type=int, default=100_000, help="how many (default 100000)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default one a processor)")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many minutes")
+    add_options(parser)
     options = parser.parse_args()
-    end = options.first + options.seeds
-    batches = [range(start, min(start + _BATCH, end)) for start in range(options.first, end, _BATCH)]
-    began, done, shown = time.monotonic(), 0, 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        tasks = {pool.submit(play, options.of, batch): batch for batch in batches}
-        for task in as_completed(tasks):
-            failure = task.result()
-            if failure is not None:
-                pool.shutdown(cancel_futures=True)
-                print(failure)
-                print(f"simulation of the {options.of}: {failure.partition(':')[0]} breaks what must hold")
-                return 1
-            done += len(tasks[task])
-            if time.monotonic() - began > options.minutes * 60:
-                pool.shutdown(cancel_futures=True)
-                break
-            if (done - shown) * _LINES >= options.seeds:
-                shown = done
-                print(f"{done} of {options.seeds} seeds hold, {time.monotonic() - began:.0f} s", flush=True)
-    of = "" if done >= options.seeds else f" of {options.seeds:,}, for want of time"
-    print(f"simulation of the {options.of}: {done:,} seeds{of}, all hold")
+    seeds = range(options.first, options.first + options.seeds)
+    played = play_all(SIMULATIONS[options.of], seeds, options, batch=_BATCH, unit=1, what="seeds")
+    if played.failure is not None:
+        seed, failure = played.failure
+        print(f"seed {seed}:\n{failure}")
+        print(f"simulation of the {options.of}: seed {seed} breaks what must hold")
+        return 1
+    print(f"simulation of the {options.of}: {how_far(played.count, options.seeds, 'seeds')}, all hold")
     return 0
 
 
-def play(of: str, seeds: range) -> str | None:
-    """Play some seeds; returns what failed, and how to repeat it."""
-    run = SIMULATIONS[of]()
-    gc.freeze()  # what is loaded is not looked at again by each collection
-    for seed in seeds:
-        try:
-            run(seed)
-        except BaseException:  # noqa: BLE001 - told to the parent, which cannot be sent every exception
-            return f"seed {seed}:\n{traceback.format_exc()}"
-    return None
-
-
-def _shell() -> Callable[[int], object]:
+def play_shell(seed: int) -> None:
+    """Play a seed of the shell."""
+    # Either simulation is imported only where it is played.
     from shellsim.world import run
 
-    return run
+    run(seed)
 
 
-def _business() -> Callable[[int], object]:
-    support = str(Path(__file__).parents[1] / "support")
-    if support not in sys.path:
-        sys.path.append(support)
+def play_business(seed: int) -> None:
+    """Play a seed of a business."""
     from scripts import draw, failure, reproduction
 
-    def run(seed: int) -> None:
-        script = draw(Random(seed), LENGTH)
-        if failure(script, seed) is not None:
-            raise AssertionError(f"\n{reproduction(script, seed)}")
-
-    return run
+    script = draw(Random(seed), LENGTH)
+    if failure(script, seed) is not None:
+        raise AssertionError(f"\n{reproduction(script, seed)}")
 
 
-SIMULATIONS: Final[dict[str, Callable[[], Callable[[int], object]]]] = {"shell": _shell, "business": _business}
+SIMULATIONS: Final[dict[str, Callable[[int], object]]] = {"shell": play_shell, "business": play_business}
 
 
 if __name__ == "__main__":

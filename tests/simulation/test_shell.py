@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from many_seeds import little_to_collect
 from shellsim import world
 from shellsim.world import Violation, run
 
@@ -23,10 +24,8 @@ PARTS, SEEDS = 40, 30  # parts so small that none is long on a busy machine
 @pytest.fixture(autouse=True)
 def _little_to_collect() -> Iterator[None]:
     """Keep loaded modules out of the collections of a play."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    with little_to_collect():
+        yield
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -12,14 +12,14 @@ from paydouble.guards.idempotency import Keys
 from paydouble.payments.ledger import Ledger
 from paydouble.webhooks.deliveries import Outbox
 
-PARTS, LIVES = 4, 300
+PARTS, RUNS = 4, 300
 LENGTH = 30
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_life_breaks_an_invariant(part: int) -> None:
+def test_no_run_breaks_an_invariant(part: int) -> None:
     """Whatever a merchant, a payer, a provider, a receiver and a clock do, what must hold holds."""
-    for seed in range(part * LIVES, (part + 1) * LIVES):
+    for seed in range(part * RUNS, (part + 1) * RUNS):
         script = draw(Random(seed), LENGTH)
 
         assert failure(script, seed) is None, f"\n{reproduction(script, seed)}"
