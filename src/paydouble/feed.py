@@ -29,8 +29,8 @@ class Notable(Protocol):
     def note_kind(self) -> Kind:
         """The kind of its note."""
 
-    def noted(self) -> tuple[Kind, Any]:
-        """Return the kind of note and the record."""
+    def noted(self) -> Any:  # noqa: ANN401 - see Note
+        """Return the record of its note."""
 
 
 class _Detailed(NamedTuple):
@@ -38,8 +38,11 @@ class _Detailed(NamedTuple):
     record: Any
     detail: Any
 
-    def noted(self) -> tuple[Kind, Any, Any]:
-        return self
+
+def _note(number: int, kept: Any) -> Note:  # noqa: ANN401 - see Note
+    if isinstance(kept, _Detailed):
+        return Note(number, *kept)
+    return Note(number, kept.note_kind, kept.noted())
 
 
 class Feed:
@@ -75,7 +78,7 @@ class Feed:
 
     def newest(self) -> Note:
         """Return the last note; the feed must have one."""
-        return Note(self.sequence, *self._kept[-1].noted())
+        return _note(self.sequence, self._kept[-1])
 
     def since(self, sequence: int, last: int | None = None) -> tuple[list[Note], int]:
         """Return the notes after a number, up to the number `last`, and how many of them are no longer kept."""
@@ -86,7 +89,7 @@ class Feed:
         first = max(0, kept - wanted)
         before = self.sequence - kept
         end = kept if last is None else min(kept, last - before)
-        notes = [Note(before + at + 1, *self._kept[at].noted()) for at in range(first, end)]
+        notes = [_note(before + at + 1, self._kept[at]) for at in range(first, end)]
         return notes, max(0, wanted - kept)
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -102,7 +105,7 @@ class Feed:
         """Remove the notes about these records, and all older ones, so that the notes that are kept have no gap."""
         ids = set(map(id, records))
         for at in range(len(self._kept) - 1, -1, -1):
-            if id(self._kept[at].noted()[1]) in ids:
+            if id(_note(0, self._kept[at]).record) in ids:
                 for _ in range(at + 1):
                     self._kept.popleft()
                 return

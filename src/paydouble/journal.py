@@ -122,9 +122,9 @@ class RequestEntry:
         """Return the kind of its note."""
         return "request"
 
-    def noted(self) -> tuple[Literal["request"], RequestEntry]:
-        """Return the kind of its note, and the entry."""
-        return "request", self
+    def noted(self) -> RequestEntry:
+        """Return the record of its note: the entry."""
+        return self
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from paydouble.api import schemas
 from paydouble.api.calls import Call
-from paydouble.api.handlers import disputes, pay_ins, payouts, refunds
+from paydouble.api.handlers import DEFAULT_PAGE, LARGEST_PAGE, disputes, pay_ins, payouts, refunds
 from paydouble.core.errors import UsageError
 from paydouble.faults.names import OperationName
 from paydouble.payments.lifecycle import PAY_IN
@@ -55,9 +55,11 @@ class Operation:
     """Error codes that this operation can answer besides those of every request."""
 
 
-LARGEST_PAGE: Final = 100
-"""The most items of a page that a client can ask for."""
-_LIMIT = Query("limit", "Items on a page.", {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": 20})
+_LIMIT = Query(
+    "limit",
+    "Items on a page.",
+    {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": DEFAULT_PAGE},
+)
 _CURSOR = Query("cursor", "The `next_cursor` of the page before.", {"type": "string"})
 _PAGING = (_LIMIT, _CURSOR)
 _PAYIN_ID = Query("payin_id", "Only those of one pay-in.", {"type": "string"})

@@ -6,9 +6,9 @@ service.
 
     note in the feed -> Follower -> rows or documents -> waiting -> thread: lines -> stream
 
-A line costs about half of what a deposit costs, and nobody reads thousands of lines a second. So each second has room
-for a limited number of lines. Those beyond it are counted, and the count is a line in their place. Lines that are lost
-because nobody reads them, or because a disk is full, are counted too.
+A line costs about a quarter of what a deposit costs, and nobody reads thousands of lines a second. So each second has
+room for a limited number of lines. Those beyond it are counted, and the count is a line in their place. Lines that are
+lost because nobody reads them, or because a disk is full, are counted too.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ class LiveLog:
         number of lines in each second; with 0 all are written.
         """
         self._json = log_format == "json"
+        self._stream = stream
         self._out = LineWriter(stream, self._remark) if self._json else LineWriter(stream)
         self._terminal = Terminal(stream=stream)
         self._waiting: deque[Unwritten | float] = deque()
@@ -192,7 +193,8 @@ class LiveLog:
             self._tell_left_out()
             self._out.tell()
         except ValueError:
-            return  # the stream has been closed
+            if not self._stream.closed:
+                raise
 
     def _write(self, item: Unwritten | float) -> None:
         """Write the lines of an item and of those behind it, up to the end of a second that is full."""

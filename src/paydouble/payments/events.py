@@ -66,9 +66,9 @@ class Event(NamedTuple):
         """Return the kind of its note in the feed."""
         return "event"
 
-    def noted(self) -> tuple[Literal["event"], Event]:
-        """Return the kind of its note in the feed, and the event."""
-        return "event", self
+    def noted(self) -> Event:
+        """Return the record of its note: the event."""
+        return self
 
 
 def event_type(resource: Resource, *, opened: bool) -> str | None:

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
+from paydouble.api.handlers import LARGEST_PAGE
 from paydouble.api.handlers.pay_ins import play_scenario
-from paydouble.api.operations import LARGEST_PAGE
 from paydouble.api.schemas import DepositRequest
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration

@@ -151,9 +151,9 @@ class Delivery:
         """Return the kind of its note in the feed."""
         return "delivery"
 
-    def noted(self) -> tuple[Literal["delivery"], Delivery]:
-        """Return the kind and the content of its note in the feed."""
-        return "delivery", self
+    def noted(self) -> Delivery:
+        """Return the record of its note: the delivery."""
+        return self
 
     @property
     def settled(self) -> bool:
@@ -197,9 +197,9 @@ class Unsent:
         """Return the kind of its note in the feed."""
         return "delivery"
 
-    def noted(self) -> tuple[Literal["delivery"], Delivery]:
-        """Return the kind and the content of its note in the feed."""
-        return "delivery", self.delivery()
+    def noted(self) -> Delivery:
+        """Return the record of its note: its delivery, made now if it has not been."""
+        return self.delivery()
 
 
 @dataclass(slots=True)

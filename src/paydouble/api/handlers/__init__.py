@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from paydouble.api.calls import Call
 from paydouble.core.errors import ApiError
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from paydouble.sandbox import Sandbox
 
 R = TypeVar("R", bound=AnyResource)
-DEFAULT_PAGE = 20
+DEFAULT_PAGE: Final = 20
+LARGEST_PAGE: Final = 100
+"""The most items of a page that a client can ask for."""
 
 
 def digits_of(sandbox: Sandbox, currency: str) -> int:
@@ -73,8 +75,8 @@ def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
 def _limit(text: str | None) -> int:
     if text is None:
         return DEFAULT_PAGE
-    if not (text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= 100):  # noqa: PLR2004
-        raise ApiError("INVALID_INPUT", "limit: must be a whole number from 1 to 100.")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= LARGEST_PAGE):  # noqa: PLR2004 - enough digits
+        raise ApiError("INVALID_INPUT", f"limit: must be a whole number from 1 to {LARGEST_PAGE}.")
     return int(text)
 
 
