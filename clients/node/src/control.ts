@@ -1,4 +1,4 @@
-import { request as http } from "node:http";
+import { request as http, type RequestOptions } from "node:http";
 import { request as https } from "node:https";
 import { ControlRefused, PaydoubleError, ServerGone } from "./errors.js";
 import type { Amount, Duration } from "./schemas.js";
@@ -10,7 +10,10 @@ export class Connection {
 
   /** `url` has no path, such as `http://localhost:8080`; the token is the server's control token. */
   constructor(url: string, token?: string) {
-    this.url = url.replace(/\/+$/, "");
+    this.url = url.trim().replace(/\/+$/, "");
+    if (!isAddress(this.url)) {
+      throw new PaydoubleError(`'${url}' is not a server's URL; write it like http://localhost:8080`);
+    }
     this.#token = token;
   }
 
@@ -60,35 +63,46 @@ export class Connection {
     return new PaydoubleError(`the server at ${this.url} does not answer as paydouble does; is the address right?`);
   }
 
-  // Not with `fetch`: it gives up after five minutes without an answer, and test environments replace it.
-  #exchange(method: string, path: string, body: string | undefined): Promise<[number, string]> {
+  async #exchange(method: string, path: string, body: string | undefined): Promise<[number, string]> {
     const target = new URL(`${this.url}/_paydouble${path}`);
     const headers: Record<string, string | number> = {};
     if (this.#token !== undefined) headers["Authorization"] = `Bearer ${this.#token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (body !== undefined) headers["Content-Length"] = Buffer.byteLength(body);
-    const send = target.protocol === "https:" ? https : http;
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error) => {
-        reject(
-          new ServerGone(`no server answers at ${this.url} (${error.message || String(error)})`, {
-            cause: error,
-          }),
-        );
-      };
-      // A connection for each call: a kept one may be closed by the server in the moment in which it is used again.
-      const request = send(target, { method, headers, agent: false }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("end", () => {
-          resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()]);
-        });
-        response.on("error", fail);
-      });
-      request.on("error", fail);
-      request.end(body);
-    });
+    try {
+      return await exchange(target, { method, headers }, body);
+    } catch (error) {
+      // Made here and not in a callback of the request: this stack leads to the line of the test.
+      const reason = (error as Error).message.trim() || String(error);
+      const message = `no server answers at ${this.url} (${reason}); is it running, and at this address?`;
+      throw new ServerGone(message, { cause: error });
+    }
   }
+}
+
+// Not with `fetch`: it gives up after five minutes without an answer, and test environments replace it.
+function exchange(target: URL, options: RequestOptions, body: string | undefined): Promise<[number, string]> {
+  const send = target.protocol === "https:" ? https : http;
+  return new Promise((resolve, reject) => {
+    // A connection for each call: a kept one may be closed by the server in the moment in which it is used again.
+    const request = send(target, { ...options, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()]);
+      });
+      response.on("error", reject);
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+/** Return whether a text is the URL of a server: HTTP, a host, and no path. */
+function isAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, host, pathname } = new URL(text);
+  return ["http:", "https:"].includes(protocol) && host !== "" && pathname === "/";
 }
 
 /** Return the error of a refused call; undefined when the answer is not one of the control API. */

@@ -31,7 +31,8 @@ export function withSandbox(...[first, second]: [Body] | [SandboxOptions, Body])
     try {
       await body({ paydouble, sandbox, receiver }, t);
     } catch (error) {
-      t.diagnostic(await report(paydouble, sandbox, since));
+      // Line by line: the reporter for pipes, TAP, escapes the end of a line.
+      for (const line of (await report(paydouble, sandbox, since)).split("\n")) t.diagnostic(line);
       throw error;
     } finally {
       await receiver[Symbol.asyncDispose]();

@@ -55,11 +55,14 @@ export class Paydouble implements AsyncDisposable {
     throw new ServerNotFound(
       `no paydouble server: PAYDOUBLE_URL is not set, PAYDOUBLE_IMAGE names no image, and there is no command ${command}. ` +
         "Set PAYDOUBLE_URL to the address of a running server, or PAYDOUBLE_IMAGE to an image (with the package " +
-        "testcontainers installed), or put `paydouble` on the PATH (`pipx install paydouble`).",
+        "testcontainers installed), or put `paydouble` on the PATH (docs/how-to/get-the-command.md).",
     );
   }
 
-  /** Use a server that runs elsewhere, the one at `PAYDOUBLE_URL` unless given. `ServerGone` when it does not answer. */
+  /**
+   * Use a server that runs elsewhere, the one at `PAYDOUBLE_URL` unless given. `ServerGone` when it does not answer,
+   * `PaydoubleError` when the address is no URL, or that of something else.
+   */
   static async connect(url = variable("PAYDOUBLE_URL"), options: ConnectOptions = {}): Promise<Paydouble> {
     if (url === undefined) throw new ServerNotFound("no paydouble server: give an address, or set PAYDOUBLE_URL");
     const server = new Paydouble(url, options);

@@ -48,7 +48,11 @@ export function verifySignature(
   const same = digests
     .map((each) => Buffer.from(each))
     .map((each) => each.length === expected.length && timingSafeEqual(each, expected));
-  if (!same.includes(true)) throw new SignatureError(401, "no `v1` fits this body and this secret");
+  if (!same.includes(true)) {
+    const advice =
+      "check that the body has the bytes as they came, and that the secret is the webhook secret of the sandbox";
+    throw new SignatureError(401, `no \`v1\` fits this body and this secret; ${advice}`);
+  }
 }
 
 /** `TypeError` for a blank secret: it is an unset variable, and everyone knows it. */

@@ -109,7 +109,7 @@ describe("wait", () => {
     await receiver.wait();
 
     await expect(receiver.wait(9, 1)).rejects.toThrow(
-      /^expected 9 deliveries at http:\S+ within 1 ms, received 1\n {2}pay-in.created: no `v1` fits this body and this secret \(answered 401\)$/,
+      /^expected 9 deliveries at http:\S+ within 1 ms, received 1\n {2}pay-in.created: no `v1` fits this body and this secret; check that the body has the bytes as they came, and that the secret is the webhook secret of the sandbox \(answered 401\)$/,
     );
   });
 });

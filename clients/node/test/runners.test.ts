@@ -61,9 +61,13 @@ test("node:test: a failed test shows its timeline", async ({ project, paydouble 
   );
 
   const { status, output } = await project.run("--test", "--test-reporter=spec");
+  const tap = await project.run("--test", "--test-reporter=tap");
 
   expect(status).toBe(1);
   for (const line of TIMELINE) expect(output).toMatch(line);
+  // The reporter for pipes escapes the end of a line.
+  expect(tap.output).toMatch(/^# paydouble timeline of sandbox \S+, seed 7$/m);
+  expect(tap.output).toMatch(/^# {3}fault fault-1 \(error\) fired once$/m);
   await expect(paydouble.find("node-fails")).rejects.toMatchObject({ status: 404 });
 });
 

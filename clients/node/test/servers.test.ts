@@ -63,7 +63,9 @@ describe("start", () => {
     await server.close();
 
     await expect(server.health()).rejects.toThrow(ServerGone);
-    await expect(server.health()).rejects.toThrow(`no server answers at ${server.url} (connect ECONNREFUSED`);
+    const message = `no server answers at ${server.url} (connect ECONNREFUSED`;
+    await expect(server.health()).rejects.toThrow(message);
+    await expect(server.health()).rejects.toThrow("); is it running, and at this address?");
   });
 
   test("says what to do when there is no server", async () => {
@@ -75,6 +77,7 @@ describe("start", () => {
     expect((error as Error).message).toMatch(
       /PAYDOUBLE_URL.*PAYDOUBLE_IMAGE.*testcontainers.*there-is-none|PAYDOUBLE_URL.*PAYDOUBLE_IMAGE.*there-is-none.*PATH/s,
     );
+    expect((error as Error).message).toContain("docs/how-to/get-the-command.md");
     await expect(Paydouble.connect()).rejects.toThrow("give an address, or set PAYDOUBLE_URL");
   });
 
@@ -146,6 +149,26 @@ test.for([
 
   await expect(connecting).rejects.toThrow(PaydoubleError);
   await expect(connecting).rejects.toThrow(`the server at ${url} does not answer as paydouble does`);
+});
+
+test.for(["127.0.0.1:8080", "localhost:8080", "::", "ftp://localhost", "http://localhost:8080/_paydouble"])(
+  "%s is no address of a server",
+  async (url) => {
+    const connecting = Paydouble.connect(url);
+
+    await expect(connecting).rejects.toThrow(PaydoubleError);
+    await expect(connecting).rejects.toThrow(`'${url}' is not a server's URL; write it like http://localhost:8080`);
+  },
+);
+
+test("the stack of a failed call shows the line of the test", async ({ onTestFinished }) => {
+  const url = await serve(onTestFinished, (request) => request.socket.destroy());
+
+  const error = await Paydouble.connect(url).catch((reason: unknown) => reason);
+
+  expect(error).toBeInstanceOf(ServerGone);
+  expect((error as Error).stack).toContain("servers.test.ts");
+  expect((error as Error).cause).toBeInstanceOf(Error);
 });
 
 test("a receiver's address is the one that the server sees", async ({ paydouble, sandbox }) => {
