@@ -149,7 +149,8 @@ def test_the_guide_shows_the_example() -> None:
     tests = [block for block in shown if block.startswith("func Test")]
     assert [re.findall(r"func (\w+)", block)[0] for block in tests] == list(MISTAKES)
     assert max(len(block.splitlines()) - 2 for block in tests) <= 15
-    assert _blocks(page, "sh")[0] == _blocks((GO / "README.md").read_text("utf-8"), "")[0]
+    readme = (GO / "README.md").read_text("utf-8")
+    assert _blocks(page, "sh")[:2] == [_blocks(readme, "")[0], *_blocks(readme, "sh")]
 
 
 def _blocks(page: str, language: str) -> list[str]:
@@ -184,6 +185,24 @@ def test_the_first_example_passes_from_the_released_module(tmp_path: Path) -> No
 
     assert "--- PASS: TestALostReplyIsNotChargedTwice" in printed
     assert f"paydoubletest v{__version__}" in (folder / "go.mod").read_text("utf-8")
+
+
+def test_the_first_example_passes_from_a_clone(url: str, tmp_path: Path) -> None:
+    """With the command of the README, which names the clone in the folder beside; nothing is fetched."""
+    page = (GO / "README.md").read_text("utf-8")
+    [command] = _blocks(page, "sh")
+    (tmp_path / "paydouble").symlink_to(ROOT)
+    folder = tmp_path / "payments"
+    folder.mkdir()
+    (folder / "payments_test.go").write_text(_blocks(page, "go")[0], "utf-8")
+    environment = {"GOPROXY": "off", "PAYDOUBLE_URL": url}
+
+    go(folder, "go", "mod", "init", "example.test/payments", environment=environment)
+    go(folder, "sh", "-c", command, environment=environment)
+    printed = go(folder, "go", "test", "-v", "./...", environment=environment)
+
+    assert "--- PASS: TestALostReplyIsNotChargedTwice" in printed
+    assert f"@v{__version__} " in command
 
 
 def test_the_modules_have_the_servers_version() -> None:

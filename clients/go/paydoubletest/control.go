@@ -46,7 +46,8 @@ type ControlError struct {
 
 // Error returns what was wrong, and where.
 func (e *ControlError) Error() string {
-	if e.Member != "" {
+	// Most messages name the member.
+	if e.Member != "" && !strings.Contains(e.Message, e.Member) {
 		return fmt.Sprintf("paydoubletest: %s: %s (%d %s)", e.Member, e.Message, e.Status, e.Code)
 	}
 	return fmt.Sprintf("paydoubletest: %s (%d %s)", e.Message, e.Status, e.Code)
@@ -80,7 +81,11 @@ func (c *control) exchange(ctx context.Context, method, path string, in any) ([]
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("paydoubletest: no server answers at %s: %w", c.address.URL, err)
+		var failed *url.Error // it repeats the method and the URL
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("paydoubletest: no server answers at %s (%w); is it running, and at this address?", c.address.URL, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)

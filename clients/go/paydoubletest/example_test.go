@@ -181,5 +181,5 @@ func ExampleVerifySignature() {
 	// Output:
 	// <nil>
 	// the time of the signature is out of tolerance: it differs from now by 3600 s
-	// the signature does not fit the body and the secret
+	// the signature does not fit the body and the secret; check that the body has the bytes as they came, and that the secret is the webhook secret of the sandbox
 }

@@ -170,8 +170,8 @@ func (j journal) Wait(t testing.TB, expectations ...Expectation) int {
 	asked := question(append([]Expectation{Within(defaultWait)}, expectations...))
 	limit := defaultWait
 	for _, each := range expectations {
-		if chosen, ok := each.(timeout); ok {
-			limit = time.Duration(chosen)
+		if chosen, ok := each.(WaitOption); ok {
+			limit = chosen.limit()
 		}
 	}
 	answer := askFor[verdict](&control{t, j.address}, patience+limit, "POST", j.path+"/wait", asked)

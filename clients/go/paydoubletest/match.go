@@ -134,11 +134,18 @@ func AtLeast(n int) Expectation { return expected{"at_least", n} }
 func AtMost(n int) Expectation { return expected{"at_most", n} }
 
 // Within is how long a wait lasts at most, in real time; five seconds without it.
-func Within(limit time.Duration) Expectation { return timeout(limit) }
+func Within(limit time.Duration) WaitOption { return timeout(limit) }
+
+// A WaitOption says how a wait is made: [Within].
+type WaitOption interface {
+	Expectation
+	limit() time.Duration
+}
 
 type timeout time.Duration
 
 func (t timeout) expect(question Document) { question["timeout"] = formatDuration(time.Duration(t)) }
+func (t timeout) limit() time.Duration     { return time.Duration(t) }
 
 // A Step is one match of a [Sequence].
 type Step []Expectation

@@ -153,16 +153,27 @@ func (r *Receiver) Types() []string {
 	return types
 }
 
-// Wait waits until n webhooks have come and returns them. It ends t after five seconds of real time.
-func (r *Receiver) Wait(t testing.TB, n int) []Received {
+// Wait waits until n webhooks have come and returns them. It ends t after five seconds of real time, or what [Within]
+// says, and shows what has come instead.
+func (r *Receiver) Wait(t testing.TB, n int, opts ...WaitOption) []Received {
 	t.Helper()
-	return r.WaitFor(t, func(received []Received) bool { return len(received) >= n })
+	enough := func(received []Received) bool { return len(received) >= n }
+	return r.wait(t, fmt.Sprintf("%d webhooks", n), enough, opts)
 }
 
-// WaitFor waits until what has come is enough, and returns it. It ends t after five seconds of real time.
-func (r *Receiver) WaitFor(t testing.TB, enough func([]Received) bool) []Received {
+// WaitFor waits until what has come is enough, and returns it. It ends t as [Receiver.Wait] does.
+func (r *Receiver) WaitFor(t testing.TB, enough func([]Received) bool, opts ...WaitOption) []Received {
 	t.Helper()
-	timeout := time.After(defaultWait)
+	return r.wait(t, "enough webhooks for the function", enough, opts)
+}
+
+func (r *Receiver) wait(t testing.TB, what string, enough func([]Received) bool, opts []WaitOption) []Received {
+	t.Helper()
+	limit := defaultWait
+	for _, each := range opts {
+		limit = each.limit()
+	}
+	timeout := time.After(limit)
 	for {
 		r.mutex.Lock()
 		changed := r.changed
@@ -174,24 +185,29 @@ func (r *Receiver) WaitFor(t testing.TB, enough func([]Received) bool) []Receive
 		select {
 		case <-changed:
 		case <-timeout:
-			t.Fatalf("the receiver at %s waited %s; it has got %s", r.URL, defaultWait, summary(received))
+			t.Fatalf("expected %s at %s within %s, received %s", what, r.URL, formatDuration(limit), summary(received))
 		}
 	}
 }
 
+// summary says how many webhooks have come, and what each was, line by line.
 func summary(received []Received) string {
 	if len(received) == 0 {
-		return "nothing"
+		return "0\n  is the sandbox's notification URL this receiver's, and has its clock been advanced?"
 	}
-	var said []string
+	said := []string{fmt.Sprint(len(received))}
 	for _, each := range received {
+		kind := each.Type
+		if kind == "" {
+			kind = fmt.Sprintf("%d bytes that are no event", len(each.Body))
+		}
 		if each.Err != nil {
-			said = append(said, fmt.Sprintf("a webhook that does not verify (%v)", each.Err))
+			said = append(said, fmt.Sprintf("  %s: %v (answered %d)", kind, each.Err, each.Status))
 		} else {
-			said = append(said, fmt.Sprintf("%s (answered %d)", each.Type, each.Status))
+			said = append(said, fmt.Sprintf("  %s, attempt %d: answered %d", kind, each.Attempt, each.Status))
 		}
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(said, "\n")
 }
 
 func (r *Receiver) change(apply func()) {

@@ -145,8 +145,9 @@ func New(t testing.TB, opts ...Option) *Sandbox {
 	t.Helper()
 	opts = append([]Option{WithClock(Manual)}, opts...)
 	server := Connect(t, opts...)
+	made := time.Now()
 	box := newSandbox(server.control, ask[State](server.control, "POST", "/sandboxes", newOptions(opts).members))
-	box.endWithTest()
+	box.endWithTest(made)
 	return box
 }
 
@@ -174,14 +175,14 @@ func newSandbox(c *control, state State) *Sandbox {
 	}
 }
 
-// endWithTest logs the timeline of a failed test and deletes the sandbox. Nothing here fails the test: a server that
+// endWithTest logs the timeline of a failed test, whose sandbox was made at that time, and deletes the sandbox. Nothing here fails the test: a server that
 // has ended was reported by the call that met it.
-func (b *Sandbox) endWithTest() {
+func (b *Sandbox) endWithTest(made time.Time) {
 	b.t.Cleanup(func() {
 		b.t.Helper()
 		if b.t.Failed() {
-			if text, err := b.timeline(); err != nil {
-				b.t.Logf("the timeline of sandbox %s cannot be had: %v", b.ID, err)
+			if text, err := b.timeline(made); err != nil {
+				b.t.Logf("the timeline of sandbox %s cannot be shown: %v", b.ID, err)
 			} else {
 				b.t.Log(text)
 			}
@@ -263,8 +264,9 @@ func (b *Sandbox) Checkpoint() string {
 func (b *Sandbox) Fork(t testing.TB, opts ...Option) *Sandbox {
 	t.Helper()
 	other := &control{t: t, address: b.address}
+	made := time.Now()
 	fork := newSandbox(other, ask[State](other, "POST", b.path+"/fork", newOptions(opts).members))
-	fork.endWithTest()
+	fork.endWithTest(made)
 	return fork
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -316,6 +317,7 @@ func TestAFailedTestLogsItsTimeline(t *testing.T) {
 		box.Faults.ConnectionReset(pd.Operation("deposit-creation"), pd.AfterCommit, pd.Times(1), pd.FaultID("lost"))
 		box.Faults.Drop(pd.EventType("refund.*"), pd.FaultID("idle"))
 		_, _ = pay(box, "order-17", keyOne)
+		_, _ = pay(box, "order-17", "no-uuid")
 		box.Advance(time.Hour)
 		box.Requests.Verify(tb, pd.ExternalIdentifier("order-18"), pd.VerdictNew)
 	})
@@ -328,6 +330,7 @@ func TestAFailedTestLogsItsTimeline(t *testing.T) {
 		`external_identifier: wanted "order-18", got "order-17"`,
 		"(seed 7)",
 		"merchant →  POST /pay-in/deposit-creation order-17  200 new (lost)",
+		"POST /pay-in/deposit-creation order-17  400 INVALID_IDEMPOTENCY_KEY: The Idempotency-Key is not a UUID",
 		"service     pay-in.created order-17",
 		"service  →  pay-in.created order-17  500, attempt 1",
 		"+1m       service  →  pay-in.created order-17  200, attempt 2",
@@ -390,6 +393,9 @@ func TestARefusedCallSaysWhatIsWrong(t *testing.T) {
 	if !failed || strings.Contains(logged, "it went on") || !strings.Contains(logged, "effect.fixd") {
 		t.Errorf("it logged %s", logged)
 	}
+	if strings.Count(logged, "effect.fixd") != 1 {
+		t.Errorf("the member is not named once in %s", logged)
+	}
 }
 
 // A mapped port: the server is reached at another address than the one that it listens on.
@@ -438,6 +444,72 @@ func TestAServerThatIsNotThere(t *testing.T) {
 
 	if !strings.Contains(logged, "no server answers at http://127.0.0.1:1") {
 		t.Errorf("it logged %s", logged)
+	}
+	if !strings.Contains(logged, "; is it running, and at this address?") || strings.Contains(logged, "Post ") {
+		t.Errorf("it logged %s", logged)
+	}
+}
+
+func TestWhatIsNoAddressIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"127.0.0.1:8080", "localhost:8080", "ftp://localhost", "http://localhost:8080/_paydouble", "::"} {
+		logged, failed := record(func(t testing.TB) { pd.New(t, pd.WithServer(pd.Address{URL: url})) })
+
+		wanted := fmt.Sprintf("paydoubletest: '%s' is not a server's URL; write it like http://localhost:8080", url)
+		if !failed || logged != wanted {
+			t.Errorf("it logged %s", logged)
+		}
+	}
+}
+
+func TestARequestFromBeforeTheTestIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	logged, _ := record(func(t testing.TB) {
+		earlier := pd.New(t)
+		earlier.BusinessKey = "of-an-earlier-test"
+		_, _ = pay(earlier, "order-17", keyOne)
+		for now := time.Now().Truncate(time.Millisecond); !time.Now().Truncate(time.Millisecond).After(now); {
+			runtime.Gosched() // times of requests are whole milliseconds
+		}
+		later := *pd.New(t)
+		later.BusinessKey = "of-this-test"
+		_, _ = pay(&later, "order-17", keyOne)
+		t.Error("something is missing")
+	})
+
+	// The timeline of the later sandbox is logged first.
+	later, _, _ := strings.Cut(logged[strings.Index(logged, "paydouble timeline"):], "\npaydouble timeline")
+	if !strings.Contains(later, `"of-this-test"`) || strings.Contains(later, `(business key "of-an-earlier-test")`) {
+		t.Errorf("it logged %s", later)
+	}
+}
+
+func TestAReceiverThatWaitsInVainSaysForWhat(t *testing.T) {
+	t.Parallel()
+	nothing, _ := record(func(t testing.TB) { pd.New(t).Receive().Wait(t, 2, pd.Within(50*time.Millisecond)) })
+	forged, _ := record(func(t testing.TB) {
+		box := pd.New(t)
+		receiver := box.Receive()
+		receiver.SetSecret("another")
+		box.Webhook.Test("pay-in.succeeded")
+		box.Advance(0)
+		enough := func(received []pd.Received) bool { return len(received) > 1 }
+		receiver.WaitFor(t, enough, pd.Within(50*time.Millisecond))
+	})
+
+	for logged, parts := range map[string][]string{
+		nothing: {"expected 2 webhooks at http://", " within 50ms, received 0", "has its clock been advanced?"},
+		forged: {
+			"expected enough webhooks for the function at http://",
+			" within 50ms, received 1\n  pay-in.succeeded: the signature does not fit the body and the secret; check",
+			"(answered 401)",
+		},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(logged, part) {
+				t.Errorf("there is no %q in\n%s", part, logged)
+			}
+		}
 	}
 }
 

@@ -56,10 +56,22 @@ type UnclaimedRequest struct {
 func Connect(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	address, err := locate(newOptions(opts))
+	if err == nil {
+		err = checkURL(address.URL)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &Server{&control{t: t, address: address}}
+}
+
+// checkURL returns an error for what is not the URL of a server: HTTP, a host, and no path.
+func checkURL(text string) error {
+	found, err := url.Parse(text)
+	if err != nil || found.Scheme != "http" && found.Scheme != "https" || found.Host == "" || strings.Trim(found.Path, "/") != "" {
+		return fmt.Errorf("paydoubletest: '%s' is not a server's URL; write it like http://localhost:8080", text)
+	}
+	return nil
 }
 
 // Address returns where the server is.

@@ -69,7 +69,8 @@ func VerifySignature(body []byte, header, secret string, now time.Time) error {
 			return nil
 		}
 	}
-	return ErrSignatureMismatch
+	return fmt.Errorf("%w; check that the body has the bytes as they came, and that the secret is the webhook secret "+
+		"of the sandbox", ErrSignatureMismatch)
 }
 
 func digest(body []byte, secret, seconds string) string {

@@ -3,17 +3,21 @@ package paydoubletest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
 	mostRows      = 200
 	mostUnclaimed = 5
-	fromService   = "service     "
-	toService     = "merchant →  "
-	toMerchant    = "service  →  "
+	// In bytes.
+	longestRefusal = 200
+	fromService    = "service     "
+	toService      = "merchant →  "
+	toMerchant     = "service  →  "
 )
 
 // row is one thing that happened.
@@ -23,8 +27,9 @@ type row struct {
 	text     string
 }
 
-// timeline returns what has happened in the sandbox, oldest first, and what became of its faults.
-func (b *Sandbox) timeline() (string, error) {
+// timeline returns what has happened in the sandbox, oldest first, and what became of its faults. The sandbox was made at
+// a real time: requests that no sandbox claims are shown since then.
+func (b *Sandbox) timeline(made time.Time) (string, error) {
 	requests, err := listAll[Request](b.control, b.Requests.path, nil)
 	if err != nil {
 		return "", err
@@ -45,7 +50,7 @@ func (b *Sandbox) timeline() (string, error) {
 	rows := happened(requests, events, deliveries)
 	if len(rows) == 0 {
 		lines = append(lines, fmt.Sprintf("nothing has happened: no request came with the business key %q", b.BusinessKey))
-		lines = append(lines, b.unclaimed()...)
+		lines = append(lines, b.unclaimed(made)...)
 	} else {
 		began := rows[0].at
 		if left := len(rows) - mostRows; left > 0 {
@@ -59,7 +64,18 @@ func (b *Sandbox) timeline() (string, error) {
 	for _, fault := range faults {
 		lines = append(lines, fmt.Sprintf("fault %s (%v) %s", fault.ID, fault.Effect["type"], fired(fault)))
 	}
+	for i, line := range lines {
+		lines[i] = strings.Map(printable, line)
+	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// printable replaces what could control the terminal: others have sent it.
+func printable(char rune) rune {
+	if unicode.IsControl(char) {
+		return '?'
+	}
+	return char
 }
 
 // happened returns the rows of requests, events and attempts, in the order in which they happened.
@@ -91,12 +107,14 @@ func happened(requests []Request, events []Event, deliveries []Delivery) []row {
 	return rows
 }
 
-// unclaimed returns the newest requests that no sandbox claims, such as those with wrong credentials.
-func (b *Sandbox) unclaimed() []string {
+// unclaimed returns the newest requests since a real time that no sandbox claims, such as those with wrong credentials.
+func (b *Sandbox) unclaimed(since time.Time) []string {
 	requests, err := listAll[UnclaimedRequest](b.control, "/unclaimed-requests", nil)
 	if err != nil {
 		return nil
 	}
+	since = since.Truncate(time.Millisecond) // as the times of requests are
+	requests = slices.DeleteFunc(requests, func(each UnclaimedRequest) bool { return each.At.Before(since) })
 	var lines []string
 	for _, each := range requests[max(0, len(requests)-mostUnclaimed):] {
 		lines = append(lines, fmt.Sprintf("no sandbox claims %s %s (business key %q)", each.Method, each.Target, each.BusinessKey))
@@ -125,7 +143,25 @@ func requestText(request Request) string {
 	}
 	target := strings.TrimPrefix(request.Target, "/api/v1")
 	text := fmt.Sprintf("%s%s %s %s  %s", toService, request.Method, target, order(request.Body), status)
-	return text + byFaults(request.Faults)
+	text += byFaults(request.Faults)
+	if request.Status >= http.StatusBadRequest {
+		text += " " + refusalText(request.ResponseBody)
+	}
+	return text
+}
+
+// refusalText returns the code and the message of a refusal, or the beginning of another body.
+func refusalText(body Bytes) string {
+	var flat struct{ Code, Message string }
+	enveloped := struct {
+		Error *struct{ Code, Message string }
+	}{}
+	if json.Unmarshal(body, &enveloped) == nil && enveloped.Error != nil {
+		flat = *enveloped.Error
+	} else if json.Unmarshal(body, &flat) != nil || flat.Message == "" {
+		return string(body[:min(len(body), longestRefusal)])
+	}
+	return flat.Code + ": " + flat.Message
 }
 
 func attemptText(delivery Delivery, attempt DeliveryAttempt, order string) string {
