@@ -2,6 +2,7 @@ package io.github.paydouble;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -10,6 +11,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.net.http.HttpTimeoutException;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -145,11 +147,21 @@ final class Control {
     String reason =
         e instanceof HttpTimeoutException
             ? "no answer within " + Json.format(patience)
-            : e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+            : e.getMessage() == null ? reason(e) : e.getMessage();
     return new ServerGoneException(
         "the paydouble server at %s does not answer %s %s (%s); is it running, and at this address?"
             .formatted(url, method, path, reason),
         e);
+  }
+
+  /** The JDK's client has no message for an address at which nothing listens, or for no address. */
+  private static String reason(IOException e) {
+    for (Throwable each = e; each != null; each = each.getCause()) {
+      if (each instanceof UnresolvedAddressException) {
+        return "the name of the host is not known";
+      }
+    }
+    return e instanceof ConnectException ? "no connection" : e.getClass().getSimpleName();
   }
 
   private PaydoubleException refused(String method, String path, HttpResponse<byte[]> response) {

@@ -140,7 +140,7 @@ public final class Sandbox implements AutoCloseable {
   }
 
   /**
-   * Changes the target of events, the default scenario or settings.
+   * Changes the target of events, the default scenario, settings, the ttl or labels.
    *
    * @param options what to change; settings are laid over the present ones
    * @return the sandbox as it is now

@@ -61,7 +61,7 @@ final class ServerProcess {
 
   private static PaydoubleException absent(String command, Throwable cause) {
     return new PaydoubleException(
-        "`%s` is not on the PATH; install it, for instance with `pipx install paydouble`"
+        "`%s` is not on the PATH; docs/how-to/get-the-command.md says how to get it"
             .formatted(command),
         cause);
   }

@@ -84,7 +84,9 @@ public final class WebhookSignature {
     }
     if (!fits) {
       throw new WebhookSignatureException(
-          UNAUTHORIZED, "no v1 fits this body and this secret; are these the exact bytes?");
+          UNAUTHORIZED,
+          "no v1 fits this body and this secret; check that the body has the bytes as they came,"
+              + " and that the secret is the webhook secret of the sandbox");
     }
   }
 

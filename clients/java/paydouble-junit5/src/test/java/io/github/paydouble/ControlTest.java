@@ -24,11 +24,20 @@ class ControlTest {
 
     ServerGoneException error = assertThrows(ServerGoneException.class, gone::health);
 
-    assertTrue(
-        error
-            .getMessage()
-            .startsWith("the paydouble server at http://127.0.0.1:1/ does not answer GET /health"),
+    assertEquals(
+        "the paydouble server at http://127.0.0.1:1/ does not answer GET /health (no connection);"
+            + " is it running, and at this address?",
         error.getMessage());
+  }
+
+  @Test
+  void aHostThatIsNotKnownIsNamed() {
+    Paydouble gone = Paydouble.connect("http://no-such-host.invalid:1");
+
+    ServerGoneException error = assertThrows(ServerGoneException.class, gone::health);
+
+    assertTrue(
+        error.getMessage().contains("(the name of the host is not known)"), error.getMessage());
   }
 
   @ParameterizedTest

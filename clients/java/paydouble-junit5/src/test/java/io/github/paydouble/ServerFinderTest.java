@@ -109,8 +109,8 @@ class ServerFinderTest {
           PAYDOUBLE_URL: it is not set; give it the address of a server, such as \
         http://127.0.0.1:8080
           a container: io.github.paydouble:paydouble-testcontainers is not among the dependencies
-          a command: `no-such-command` is not on the PATH; install it, for instance with `pipx \
-        install paydouble`""",
+          a command: `no-such-command` is not on the PATH; docs/how-to/get-the-command.md says how to \
+        get it""",
         error.getMessage());
   }
 

@@ -178,7 +178,14 @@ class WebhookReceiverTest {
           405, HttpClient.newHttpClient().send(get, BodyHandlers.discarding()).statusCode());
       AssertionError error =
           assertThrows(AssertionError.class, () -> receiver.await(each -> false, Duration.ZERO));
-      assertTrue(error.getMessage().contains("answered 401, no v1 fits"), error.getMessage());
+      assertTrue(
+          error
+              .getMessage()
+              .contains(
+                  "answered 401, no v1 fits this body and this secret; check that the body has the"
+                      + " bytes as they came, and that the secret is the webhook secret of the"
+                      + " sandbox"),
+          error.getMessage());
     }
   }
 
