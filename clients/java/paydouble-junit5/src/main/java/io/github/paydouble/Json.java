@@ -54,6 +54,10 @@ final class Json {
     try {
       return MAPPER.writeValueAsBytes(value);
     } catch (JsonProcessingException e) {
+      // Jackson wraps what a serializer of ours throws.
+      if (e.getCause() instanceof PaydoubleException refused) {
+        throw refused;
+      }
       throw new PaydoubleException("this cannot be sent as JSON: " + e.getOriginalMessage(), e);
     }
   }
@@ -86,7 +90,7 @@ final class Json {
   static String format(Duration duration) {
     if (duration.isNegative()) {
       throw new PaydoubleException(
-          "a length of time is not negative, as %s is".formatted(duration));
+          "the duration %s is negative; give zero or more".formatted(duration));
     }
     StringBuilder text = new StringBuilder();
     long rest = duration.toMillis();
