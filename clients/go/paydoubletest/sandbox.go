@@ -285,7 +285,8 @@ func (b *Sandbox) ExportFile(path string) {
 	}
 }
 
-// Delete deletes the sandbox now, and cancels its pending work.
+// Delete deletes the sandbox now, and cancels its pending work. [New] does so at the end of the test, unless it was done
+// before; a second Delete ends the test.
 func (b *Sandbox) Delete() {
 	b.t.Helper()
 	ask[Document](b.control, "DELETE", b.path, nil)

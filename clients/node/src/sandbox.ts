@@ -123,7 +123,7 @@ export class Sandbox implements AsyncDisposable {
     return timeline(this);
   }
 
-  /** Delete it, and cancel its pending work. */
+  /** Delete it, and cancel its pending work. `ControlRefused` when that was done before; `await using` accepts that. */
   async delete(): Promise<void> {
     await this.call("DELETE", "");
   }

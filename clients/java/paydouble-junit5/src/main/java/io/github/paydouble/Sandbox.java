@@ -250,7 +250,11 @@ public final class Sandbox implements AutoCloseable {
     return Timeline.of(this);
   }
 
-  /** Deletes the sandbox, and cancels its pending work. */
+  /**
+   * Deletes the sandbox, and cancels its pending work.
+   *
+   * @throws ControlRefusedException when it has been deleted before; {@link #close} accepts that
+   */
   public void delete() {
     control.call("DELETE", path);
   }

@@ -162,8 +162,18 @@ public final class WebhookReceiver implements AutoCloseable {
    * @param times how many
    */
   public void failNext(int times) {
+    failNext(times, SERVER_ERROR);
+  }
+
+  /**
+   * Answers the next verified webhooks with a status.
+   *
+   * @param times how many
+   * @param status the status
+   */
+  public void failNext(int times, int status) {
     for (int time = 0; time < times; time++) {
-      answerNext(SERVER_ERROR);
+      answerNext(status);
     }
   }
 

@@ -41,7 +41,7 @@ class WebhookReceiverTest {
   @PaydoubleTest
   void anAnswerThatFailsIsTriedAgain(Sandbox sandbox, WebhookReceiver receiver) {
     receiver.failNext(2);
-    receiver.answerNext(503);
+    receiver.failNext(1, 503);
     sandbox.webhook().test();
     sandbox.clock().advance(Duration.ofHours(1));
 
