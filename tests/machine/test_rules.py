@@ -17,7 +17,7 @@ from bugzoo.client import Client, Declined
 from bugzoo.receiver import BadSignature, Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import Row
-from small_shop import SmallShop
+from small_shop import SmallShop, Wish
 
 from paydouble.stateful import MerchantBug, Play, Webhook, explore
 from paydouble.stateful.acknowledged import FAMILIES, Shows
@@ -268,6 +268,32 @@ def test_a_refused_request_is_not_repeated_blindly() -> None:
         else:
             play.pay(trouble="unknown code", meanwhile=meanwhile, at=1)
         play.close()
+
+
+class EndsEachAttempt(SmallShop):
+    """Calls an attempt over when it has brought nothing; the next click makes another one."""
+
+    pauses = ()
+
+    def send(self, wish: Wish, path: str) -> None:
+        super().send(wish, path)
+        if wish.state == "open":
+            wish.state = "refused"
+        self.orders[wish.order_id].is_busy = False
+        self.service.checkpoint()
+
+
+def test_a_click_may_follow_one_whose_credentials_were_refused() -> None:
+    """A 401 is final, so another click may make another attempt; nobody knows what became of a 503."""
+    refused, unknown = Play(EndsEachAttempt), Play(EndsEachAttempt)
+    for play in (refused, unknown):
+        play.order()
+    refused.pay(1, "401", meanwhile="second click", at=2)
+    with pytest.raises(MerchantBug, match="took a new Idempotency-Key for a retry"):
+        unknown.pay(1, "503", meanwhile="second click", at=3)
+
+    for play in (refused, unknown):
+        assert len({entry.key for entry in play.sandbox.journal.requests.entries if entry.key}) == 2
 
 
 def test_a_refusal_that_was_lost_may_be_asked_for_again() -> None:

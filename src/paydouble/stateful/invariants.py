@@ -64,8 +64,8 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
         elif intent in refused and _is_the_same_again(entry, *refused[intent]) and not clicked:
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         keys[intent] = entry.key
-        if entry.status in {400, 422}:
-            keys.pop(intent, None)  # a final refusal: another request may follow, with another body
+        if entry.status in {400, 422} or (clicked and is_final(entry.status)):
+            keys.pop(intent, None)  # a final refusal: another body, or another click, may follow
             # Under an older key it may be the answer to an earlier click, which this click makes again.
             if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
                 refused[intent] = entry.key, entry.body
