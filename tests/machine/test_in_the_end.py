@@ -202,3 +202,20 @@ def test_an_attempt_may_be_given_up_when_no_job_has_run() -> None:
 
     assert verdict(Gives, "pay(1, 'request lost')", "pass_time('25h')", "retry()") is None
     assert verdict(Gives, "pay(1, 'request lost')", "wait('25h')") is None
+
+
+def test_a_refund_may_be_given_up_when_no_job_has_run() -> None:
+    """Its key is too old after a day, so the same request is in vain; after a minute it is not."""
+
+    class OneAttempt(SmallShop):
+        pauses = ()
+
+    class NeverAgain(OneAttempt):
+        def send(self, wish: Wish, path: str) -> None:
+            if not wish.since < self.service.now():
+                super().send(wish, path)
+
+    refused = ("pay()", "wait('10s')", "refund(1, 'half', '503')")
+
+    assert verdict(OneAttempt, *refused, "wait('25h')", "refund_again()") is None
+    assert str(verdict(NeverAgain, *refused, "wait('1m')", "refund_again()")).startswith("The merchant never refunded")

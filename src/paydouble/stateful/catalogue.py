@@ -468,14 +468,14 @@ def _lost_replies() -> Iterator[CataloguePlay]:
     lost = [name for name, trouble in POST_TROUBLES.items() if trouble.gets_through and name != "none"]
     # What follows depends on whether the deposit was made, and hardly on how its reply was lost.
     phases = {POST_TROUBLES[name].faults[0].get("phase"): name for name in reversed(lost)}
+    for trouble in POST_TROUBLES:
+        # A reply that cannot be read, or says something new, is often taken for an answer, unlike one that is lost.
+        yield CataloguePlay(
+            (_ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE), "no webhook tells"
+        )
     for trouble in lost:
         yield CataloguePlay(
             (_ORDER, step("pay", 1, trouble), _RESTART, _RETRY, _SETTLE), "the key has to survive a restart"
-        )
-        # A reply that cannot be read is often taken for an answer, unlike one that is lost.
-        yield CataloguePlay(
-            (_ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE),
-            "neither a reply nor a webhook tells",
         )
     for trouble in phases.values():
         paid = step("pay", 1, trouble)
@@ -501,11 +501,11 @@ def _lost_replies() -> Iterator[CataloguePlay]:
 
 def _two_troubles() -> Iterator[CataloguePlay]:
     silent, job, again = step("webhooks", "drop all"), step("pass_time", "10s"), step("refund_again")
-    for trouble in (name for name in REFUND_TROUBLES if POST_TROUBLES[name].gets_through and name != "none"):
+    for trouble in REFUND_TROUBLES:
         refunded = (*_PAID, silent, step("refund", 1, "half", trouble))
-        yield CataloguePlay((*refunded, _SETTLE, _SETTLE), "neither a reply nor a webhook tells")
-        yield CataloguePlay((*refunded, again, _SETTLE), "neither a reply nor a webhook tells")
-        yield CataloguePlay((*refunded, job, again, _SETTLE), "neither a reply nor a webhook tells")
+        yield CataloguePlay((*refunded, _SETTLE, _SETTLE), "no webhook tells of the refund")
+        yield CataloguePlay((*refunded, again, _SETTLE), "no webhook tells of the refund")
+        yield CataloguePlay((*refunded, job, again, _SETTLE), "no webhook tells of the refund")
     why = "the next request meets something else, and nothing tells of the first one"
     for then in AFTERWARDS[1:]:
         click = step("pay", 1, "reply lost", then=then)

@@ -49,6 +49,8 @@ class Order:
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
+    refunds_given_up: set[str] = field(default_factory=set)
+    """The refunds that a merchant may have given up as `given_up` says, so that to request them again is in vain."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False

@@ -772,6 +772,7 @@ class Play:
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
             by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
+            by_itself &= refund_id not in target.refunds_given_up
             was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
             if may_refund and was_taken:
                 target.refunds_taken.append((rest, requested))
@@ -813,6 +814,7 @@ class Play:
                 if order.given_up:
                     order.deposit_due = None
                     order.refunds_due.clear()
+                    order.refunds_given_up.update(order.refunds_requested)
 
     def _interrupt(self, meanwhile: str, at: int, click: Callable[[], Any]) -> None:
         acted = Trial("meanwhile", meanwhile, self._state(), "none")
