@@ -333,8 +333,9 @@ class Shop:
         if not all(isinstance(data.get(name), str) for name in needed):
             return
         kind = data.get("object")
-        if kind == "payin" and data.get("status") in PAYIN_RANK:
-            self._take_payin(data)
+        if kind == "payin" and "status" in data:
+            # A status that is not known yet is one of a payment under way.
+            self._take_payin(data if data["status"] in PAYIN_RANK else {**data, "status": "pending"})
         elif kind == "refund" and data.get("status") in REFUND_RANK:
             self._take_refund(data)
         elif kind == "dispute" and data.get("status") in DISPUTE_RANK:
