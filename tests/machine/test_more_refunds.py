@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from small_shop import SmallShop
+from small_shop import SmallOrder, SmallShop
 
 from paydouble.stateful import MerchantBug, Play, Refused
 
@@ -24,6 +24,51 @@ class CountsFailedRefunds(SmallShop):
         if refund_id not in order.refunds and asked + amount > order.amount:
             raise Refused
         super().refund(order_id, refund_id, amount)
+
+
+class ReturnsTheSecond(SmallShop):
+    """Gives back, without being asked, what was paid twice."""
+
+    kept = 1
+
+    def tick(self) -> None:
+        super().tick()
+        for order in self.orders.values():
+            paid = self.of(order.id, "payin", "succeeded")
+            for each in paid[self.kept :] if len(paid) > 1 else ():
+                body = f'{{"payin_id": "{each["id"]}", "amount": {order.amount}, "external_identifier": "surplus"}}'
+                wish = order.refunds.setdefault(each["id"], self.wish(order.id, body))
+                if wish.state == "open":
+                    self.send(wish, "/refund/refund-creation")
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        came = sum(each["amount"] for each in self.of(order.id, "payin", "succeeded"))
+        gone = sum(each["amount"] for each in self.of(order.id, "refund", "succeeded"))
+        return super().status_of_paid(order) if came == order.amount else "paid" if came > gone else "refunded"
+
+
+class ReturnsBoth(ReturnsTheSecond):
+    """Gives back all of it."""
+
+    kept = 0
+
+
+def _pay_twice(merchant: type[Merchant]) -> None:
+    with Play(merchant) as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.retry()
+        play.wait("10s")
+        play.provider("late money")
+        play.wait("10s")
+
+
+def test_what_was_paid_twice_may_go_back_unasked() -> None:
+    """Once, and the order is still paid; a second refund is one that nobody asked for."""
+    _pay_twice(ReturnsTheSecond)
+    with pytest.raises(MerchantBug, match=r"refunded 49\.90 EUR of order-1 2 times; that was requested 0 times"):
+        _pay_twice(ReturnsBoth)
 
 
 def _story(merchant: type[Merchant]) -> Play:

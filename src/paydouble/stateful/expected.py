@@ -100,6 +100,15 @@ def refundable(state: ExpectedState) -> int:
     return sum(each.amount for each in state.paid) - _refunded(state) - _refunds_under_way(state)
 
 
+def surplus(order: Order, state: ExpectedState) -> int:
+    """Return the money, in minor units, that a merchant may give back though nobody has asked for it.
+
+    That is what was paid beyond the order's price, and all of it when another amount was paid than was asked for.
+    """
+    paid = sum(each.amount for each in state.paid)
+    return paid if amount_differs(state) else max(0, paid - order.amount)
+
+
 def amount_differs(state: ExpectedState) -> bool:
     """Return whether another amount was paid than the merchant asked for."""
     return any(each.settles_at is not None for each in state.paid)
@@ -117,7 +126,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
         return frozenset({"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"})
-    return _after_payment(state) | ({"review"} if order.paid_late else set())
+    return _after_payment(order, state) | ({"review"} if order.paid_late else set())
 
 
 def is_under_way(state: ExpectedState) -> bool:
@@ -125,7 +134,7 @@ def is_under_way(state: ExpectedState) -> bool:
     return not state.paid and any(each.status in unfinished(PAY_IN) for each in state.pay_ins)
 
 
-def _after_payment(state: ExpectedState) -> frozenset[str]:
+def _after_payment(order: Order, state: ExpectedState) -> frozenset[str]:
     charged_back = sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
     total = sum(each.amount for each in state.paid)
     statuses = set()
@@ -135,6 +144,8 @@ def _after_payment(state: ExpectedState) -> frozenset[str]:
             statuses.add("refunded")
         elif charged_back < total:  # the rest is still paid
             statuses.add("partly_refunded" if refunded else "paid")
+            if total - refunded >= order.amount:
+                statuses.add("paid")  # what has gone back was paid twice
     if charged_back:
         statuses.add("charged_back")
     if _disputed(state):

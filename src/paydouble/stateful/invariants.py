@@ -330,7 +330,10 @@ def _trouble_of(entry: RequestEntry) -> str:
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
     made = Counter(each.amount for each in state.refunds if each.status != "failed")
     requested = Counter(order.refunds_requested.values())
-    for amount in made - requested:
+    unasked = made - requested
+    if sum(unasked.elements()) <= expected.surplus(order, state):
+        return
+    for amount in unasked:
         money = f"{write_amount(amount, order.currency)} {order.currency}"
         yield (
             Rule.REFUNDS,
