@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from bugzoo.adapter import ZooMerchant
-from small_shop import SmallOrder, SmallShop, Unknown, Wish
+from small_shop import KEY_SECONDS, SmallOrder, SmallShop, Unknown, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play, Refused
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
 
 
 def verdict(merchant: type[Merchant], *steps: str) -> str | None:
@@ -202,6 +202,28 @@ def test_an_attempt_may_be_given_up_when_no_job_has_run() -> None:
 
     assert verdict(Gives, "pay(1, 'request lost')", "pass_time('25h')", "retry()") is None
     assert verdict(Gives, "pay(1, 'request lost')", "wait('25h')") is None
+
+
+class LooksFirst(SmallShop):
+    """Sends a request once; then it asks, and gives up what is not there when its key is too old."""
+
+    pauses = ()
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.sent: set[str] = set()
+
+    def send(self, wish: Wish, path: str) -> None:
+        if wish.key not in self.sent:
+            self.sent.add(wish.key)
+            super().send(wish, path)
+        elif self.ask(wish.order_id) and wish.state == "open" and self.service.now() - wish.since > KEY_SECONDS:
+            wish.state = "refused"
+
+
+def test_an_attempt_may_be_given_up_after_a_dead_line() -> None:
+    """No job has run for days, the key is too old, and the click that ends the dead line gets no answer."""
+    assert verdict(LooksFirst, "pay(1, 'closed')", "dead_line(1, '80h', lasts=2)") is None
 
 
 def test_a_refund_may_be_given_up_when_no_job_has_run() -> None:

@@ -358,6 +358,7 @@ class Play:
             self._driver.down = True
             self._create_deposit("pay", target)
             self._double.advance(by=parse_duration(time))
+            self._neglect(time)
             self._disarm(armed)
             if lasts:
                 self._arm(_STILL_DEAD, lasts)
