@@ -95,6 +95,17 @@ def test_an_attempt_does_not_wait_for_years() -> None:
     assert verdict(WaitsTooLong, "pay(1, '429')", "wait('10m')") is None
 
 
+def test_a_refund_does_not_wait_for_years() -> None:
+    """It was taken, so a job has to make it when the limit is over."""
+    limited = ("pay()", "wait('10s')", "refund(1, 'half', '429 in milliseconds')", "wait('10m')")
+
+    assert verdict(WaitsTooLong, *limited) == (
+        "The merchant never refunded 24.95 EUR of order-1, though it took the request and "
+        "the service refuses the request (429, the reset in milliseconds)"
+    )
+    assert verdict(WaitsAsAsked, *limited) is None
+
+
 class TriesAgainByJob(SmallShop):
     """Sends what was refused once more, under a new key, in each job."""
 

@@ -771,7 +771,9 @@ class Play:
             # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
             pause = None if target.refunds_disturbed_to_the_end else _pause_seconds(met, then)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
-            by_itself = trouble == "none" or (met.gets_through and self._driver.merchant.retries_by_itself)
+            # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
+            gets_through = met.gets_through or met.retry_after_seconds is not None
+            by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
             by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
             by_itself &= refund_id not in target.refunds_given_up
             was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
