@@ -252,3 +252,44 @@ def test_a_refund_may_be_given_up_when_no_job_has_run() -> None:
 
     assert verdict(OneAttempt, *refused, "wait('25h')", "refund_again()") is None
     assert str(verdict(NeverAgain, *refused, "wait('1m')", "refund_again()")).startswith("The merchant never refunded")
+
+
+class NeverReadsDisputes(SmallShop):
+    """Learns of disputes by their events alone."""
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.startswith("/dispute") else super().list(path)
+
+
+class ForgetsDisputes(NeverReadsDisputes):
+    """Takes no notice of their events."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        if resource["object"] != "dispute":
+            super().learn(resource)
+
+
+def test_a_dispute_may_be_unknown_to_a_merchant_that_never_reads_them() -> None:
+    """As long as its events are lost; one that reads disputes, or has acknowledged their events, has to know it."""
+    lost = ("pay()", "wait('10s')", "webhooks('drop all')", "provider('dispute')", "provider('dispute lost')")
+    known = (*lost[:2], *lost[3:])
+
+    assert verdict(SmallShop, *lost) is None
+    assert verdict(NeverReadsDisputes, *lost) is None
+    assert verdict(NeverReadsDisputes, *known) is None
+    assert str(verdict(ForgetsDisputes, *known)).startswith("The merchant calls order-1 paid in the end")
+
+
+def test_a_request_that_was_carried_out_is_not_refused() -> None:
+    """The service answers its key as before."""
+
+    class OneAttempt(SmallShop):
+        pauses = ()
+
+    with Play(OneAttempt) as play:
+        play.order()
+        play.pay(1, "reply too late")
+        play.retry(1, "unknown code")
+        answers = [entry.status for entry in play.sandbox.journal.requests.entries if entry.method == "POST"]
+
+    assert answers == [200, 200]

@@ -103,6 +103,13 @@ class Acknowledged:
                 found = list(invariants.of_known(merchant, order, state, latest))
             yield from found
 
+    def has_heard_of_disputes(self, state: ExpectedState) -> bool:
+        """Return whether the newest event of each dispute was acknowledged."""
+        newest = {
+            each.object_id: (each.object_id, each.type, each.created_at) for each in self._box.journal.events.entries
+        }
+        return all(newest[each.id] in self._answers for each in state.disputes if each.id in newest)
+
     def _is_held(self, family: Family, *, jobs_ran: bool) -> bool:
         shows = self._shows[family]
         return shows == "at once" or (shows == "after jobs" and jobs_ran)

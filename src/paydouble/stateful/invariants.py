@@ -259,14 +259,22 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
     return bool(state.paid) and not state.refunds and not state.disputes and not order.paid_late
 
 
+def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
+    allowed = expected.allowed_statuses(order, state)
+    if status not in allowed:
+        ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
+        yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
+    if not expected.amount_differs(state):
+        for text in _of_balance(merchant, order, state):
+            yield Rule.END, text
+
+
 def at_end(  # noqa: PLR0913 - all that is known of an order
     box: Sandbox, merchant: Merchant, order: Order, status: str, state: ExpectedState, *, retries_by_itself: bool
 ) -> Iterator[Found]:
-    """Yield what is wrong with what the merchant shows for an order when nothing more will happen."""
+    """Yield what has not happened for an order when nothing more will happen."""
     name = order.id
-    allowed = expected.allowed_statuses(order, state)
-    if status not in allowed:
-        yield Rule.END, f"calls {name} {status} in the end; the service's ledger says {' or '.join(sorted(allowed))}"
     if order.deposit_due and not state.pay_ins and retries_by_itself:
         yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
     is_limited = order.limited and box.now >= order.limited_until
@@ -275,8 +283,6 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         return
-    for text in _of_balance(merchant, order, state):
-        yield Rule.END, text
     if merchant.shipments(name) == 0 and _is_only_paid(order, state):
         yield Rule.END, f"never fulfilled {name}, which is paid"
 

@@ -506,6 +506,9 @@ class Play:
             alone = self._driver.merchant.retries_by_itself
             with self._driver.looking():
                 shown = self._driver.shown
+                # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
+                if self._reads_disputes() or self._acknowledged.has_heard_of_disputes(found):
+                    self._add_findings(invariants.of_settled(shown, order, status, found))
                 self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
         if not self._reads_disturbed:  # which an earlier order may not have met
             self._add_findings(self._left.at_end(self._box, self.orders))
@@ -627,9 +630,9 @@ class Play:
             self._collecting = False
 
     def _click(self, how: str, order: int, disturbed: _Disturbance, scenario: str) -> None:
-        trouble, meanwhile, at, lasts, then = disturbed
+        _, meanwhile, at, lasts, then = disturbed
         target, number = self._order(order)
-        met = _named(POST_TROUBLES, trouble, "trouble")
+        trouble, met = self._possible(disturbed.trouble, target)
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
         clauses += [met.description, _named(DURATIONS, lasts, "duration"), _named(MEANWHILE, meanwhile, "meanwhile")]
         clauses.append(_afterwards(then))
@@ -680,6 +683,13 @@ class Play:
                 target, disturbed, first=not was_clicked and scenario == SCENARIOS[0], limited=may_be_limited
             )
 
+    def _possible(self, name: str, target: Order) -> tuple[str, Trouble]:
+        """Return a trouble and its name, or none when the service would never cause it."""
+        met = _named(POST_TROUBLES, name, "trouble")
+        pay_ins = expected.expected_state(self._box, target).pay_ins
+        was_made = any(each.status not in UNSUCCESSFUL for each in pay_ins)
+        return ("none", POST_TROUBLES["none"]) if met.refuses and was_made else (name, met)
+
     def _note_unmade(self, target: Order, disturbed: _Disturbance, *, first: bool, limited: bool) -> None:
         """Note what can be asked of a click that has met one trouble and nothing else.
 
@@ -719,6 +729,10 @@ class Play:
 
     def _is_unpaid(self, target: Order) -> bool:
         return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))
+
+    def _reads_disputes(self) -> bool:
+        log = self._box.journal.requests.entries
+        return any(entry.operation in {"dispute-list", "dispute-retrieval"} for entry in log)
 
     def _sent(self, operation: str, start: int) -> bool:
         log = self._box.journal.requests

@@ -28,6 +28,8 @@ class Trouble(NamedTuple):
     """Whether a client that retries as the contract asks (section 7) succeeds."""
     retry_after_seconds: float | None = None
     """After a 429: the least pause in seconds before the client may ask again."""
+    refuses: bool = False
+    """Whether it refuses a request for good, as the service never does with one that it has carried out."""
     tells_nothing: bool = False
     """Whether a read that meets it has no answer of the service."""
 
@@ -122,7 +124,7 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
             "the answers have unknown members", _api("unknown_members", times=None), gets_through=True
         ),
         "unknown status": Trouble("the answer has an unknown status", _api("unknown_status")),
-        "unknown code": Trouble("the request is refused with an unknown code", _api("unknown_code")),
+        "unknown code": Trouble("the request is refused with an unknown code", _api("unknown_code"), refuses=True),
         "method gone": Trouble("the payment method has just vanished", _api("remove_method", method="CREDIT_CARD")),
         "underpaid": Trouble("the amount paid is 1 less than requested", _api("amount_drift", by="-1")),
         "overpaid": Trouble("the amount paid is 1 more than requested", _api("amount_drift", by="1")),
