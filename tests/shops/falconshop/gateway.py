@@ -51,6 +51,8 @@ class Gateway:
         self.auth = (business_key, business_secret)
         self.now = now
         self.sleep = sleep
+        self.limited_until = 0.0
+        """Until when the last 429 of a POST asks to wait."""
         self.bugs = bugs
         self.timeout = timeout
 
@@ -86,6 +88,8 @@ class Gateway:
         return max(backoff, reset)
 
     def _post(self, path: str, key: str, body: str) -> dict[str, Any]:
+        if self.now() < self.limited_until:
+            raise Unknown(path)
         wait = 0.0
         for attempt in range(ATTEMPTS):
             if wait > LONGEST_WAIT:
@@ -115,6 +119,7 @@ class Gateway:
                 continue
             if code == 429:
                 wait = self._wait_for(reply, wait)
+                self.limited_until = self.now() + wait
                 continue
             if code in (400, 404, 422):
                 raise Refused(reply.text[:200])
