@@ -8,9 +8,9 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.shop import Shop
 from bugzoo.store import Row, Store
-from small_shop import SmallShop, Unknown, Wish
+from small_shop import SmallOrder, SmallShop, Unknown, Wish
 
-from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful import Merchant, MerchantBug, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -112,4 +112,75 @@ def test_an_attempt_is_not_left_pending_after_a_day_of_jobs() -> None:
     words = ["429 without headers", "59m"]
 
     assert "long after the service refuses the request (429 without headers)" in str(verdict(NoNextTry, *words))
+    assert verdict(SmallShop, *words) is None
+
+
+class ReadsWin(SmallShop):
+    """Takes what a read says for the newest state."""
+
+    asks = False
+
+    def ask(self, order_id: str) -> bool:
+        self.asks = True
+        try:
+            return super().ask(order_id)
+        finally:
+            self.asks = False
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        return self.asks or super().is_newer(resource, old)
+
+
+class LastDisputeWins(SmallShop):
+    """Takes the event of a dispute that arrives last for the newest one."""
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        return resource["object"] == "dispute" or super().is_newer(resource, old)
+
+    def ask(self, order_id: str) -> bool:
+        """Ask for nothing, so that events are all that tells."""
+        return bool(order_id)
+
+
+class FindsByAmount(SmallShop):
+    """Takes an earlier refund of the same amount for the one that got no answer."""
+
+    pauses = ()
+
+    def send(self, wish: Wish, path: str) -> None:
+        super().send(wish, path)
+        if wish.state == "open" and "refund" in path and self.of(wish.order_id, "refund"):
+            wish.state = "made"
+
+
+class ShipsFromAQueue(SmallShop):
+    """Notes that a payment has come, and ships in its job whatever has become of it."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.queue: list[SmallOrder] = []
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        if order not in self.queue:
+            self.queue.append(order)
+        return False
+
+    def tick(self) -> None:
+        super().tick()
+        for order in self.queue:
+            order.shipped = 1
+
+
+@pytest.mark.parametrize(
+    ("merchant", "words", "found"),
+    [
+        (ReadsWin, ["overtaken"], "called order-1 paid and now calls it pending"),
+        (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
+        (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
+        (ShipsFromAQueue, ["'pass_time'", "(1, 'all')"], "fulfilled order-1 after all of its money was given back"),
+    ],
+)
+def test_what_happens_late_or_looks_alike(merchant: type[Merchant], words: list[str], found: str) -> None:
+    """A read that an event overtakes, a dispute in another order, a second refund, goods after a refund."""
+    assert found in str(verdict(merchant, *words))
     assert verdict(SmallShop, *words) is None

@@ -95,7 +95,9 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _jobs,
         _losses,
         _refunds,
+        _similar_refunds,
         _provider,
+        _late_events,
         _payers,
         _acknowledged,
         _silence,
@@ -316,6 +318,28 @@ def _refunds() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, *failing, step("refund", 1, share), _SETTLE), "a refund follows one that failed")
 
 
+def _similar_refunds() -> Iterator[CataloguePlay]:
+    for trouble in REFUND_TROUBLES:
+        for lasts in (0, _LONG):
+            same = step("refund", 1, "half", trouble, lasts=lasts)
+            two = (*_PAID, step("refund", 1, "half"), _SETTLE, same, _SETTLE)
+            yield CataloguePlay(two, "a refund looks like an earlier one")
+    for share in SHARES:
+        before_jobs = (_ORDER, _PAY, step("pass_time", "10s"), step("refund", 1, share), _SETTLE)
+        yield CataloguePlay(before_jobs, "no job has run since the payment")
+
+
+def _late_events() -> Iterator[CataloguePlay]:
+    # Of what happens long after the payment.
+    for trouble in WEBHOOK_TROUBLES:
+        disturbed = step("webhooks", trouble)
+        fails = (step("refund", 1, "half"), _SETTLE, disturbed, step("provider", "refund fails late"), _SETTLE)
+        yield CataloguePlay((*_PAID, *fails), "the event of a late failure is disturbed")
+        for ends in ("dispute won", "dispute lost"):
+            closed = (disturbed, step("provider", "dispute"), step("provider", ends), _SETTLE)
+            yield CataloguePlay((*_PAID, *closed), "the events of a dispute are disturbed")
+
+
 def _provider() -> Iterator[CataloguePlay]:
     for what in PROVIDER_ACTS:
         yield CataloguePlay((_ORDER, _PAY, step("provider", what), _SETTLE))
@@ -419,6 +443,9 @@ def _reads() -> Iterator[CataloguePlay]:
             yield CataloguePlay(
                 (_ORDER, step("webhooks", "drop all"), _PAY, _SETTLE, long, _SETTLE), "reads that tell are behind"
             )
+        # The job runs at the fifth second, and the success comes at the sixth.
+        job = (step("pass_time", "4s"), step("reads", trouble), step("wait", "1s"), _RETRY, _SETTLE)
+        yield CataloguePlay((_ORDER, _PAY, *job), "a job's read races with an event")
         for paid in (_PAY, step("pay", 1, "reply lost"), step("pay", 1, "reply lost", lasts=6)):
             told = (step("pass_time", "5s"), step("reads", trouble), step("returns"), step("pass_time", "5s"))
             yield CataloguePlay((_ORDER, paid, *told, step("returns"), _RETRY, _SETTLE), "a read races with an event")

@@ -65,6 +65,10 @@ class Order:
     """The same of its refunds."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
+    shipped: int = 0
+    """How often it was fulfilled when the merchant was looked at last."""
+    was_given_back: bool = False
+    """Whether the merchant had asked then for all of its money to go back."""
 
     @property
     def money(self) -> Decimal:
@@ -98,6 +102,11 @@ def expected_state(box: Sandbox, order: Order) -> ExpectedState:
 def refundable(state: ExpectedState) -> int:
     """Return what was paid and neither refunded nor is being refunded, in minor units."""
     return sum(each.amount for each in state.paid) - _refunded(state) - _refunds_under_way(state)
+
+
+def is_given_back(state: ExpectedState) -> bool:
+    """Return whether all money of an order has gone back, or is on its way, as the merchant has asked."""
+    return bool(state.paid) and refundable(state) <= 0
 
 
 def surplus(order: Order, state: ExpectedState) -> int:

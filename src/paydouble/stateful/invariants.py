@@ -187,13 +187,19 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
     for effect, times in merchant.effects(name).items():
         if times > 1:
             yield Rule.EFFECTS, f"did {effect!r} {times} times for {name}; it may happen once"
-    shipped = merchant.shipments(name)
+    yield from _of_shipments(order, merchant.shipments(name) or 0, state)
+
+
+def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[Found]:
+    name = order.id
     if not shipped:
         return
     if shipped > 1:
         yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
     if not state.paid:
         yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
+    elif shipped > order.shipped and order.was_given_back and expected.is_given_back(state):
+        yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
     elif all(each.settles_at is not None for each in state.paid):
         yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
 

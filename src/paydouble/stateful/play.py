@@ -574,6 +574,8 @@ class Play:
                 found = expected.expected_state(self._box, order)
                 self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
                 order.status = status
+                order.shipped = self._driver.shown.shipments(order.id) or 0
+                order.was_given_back = expected.is_given_back(found)
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         order = self._order_of(webhook)

@@ -145,6 +145,9 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "refunds not found yet": Trouble(
             "the next reads do not find young refunds", _behind("not_found_yet", "refund-*")
         ),
+        "overtaken": Trouble(
+            "events of four seconds overtake the answer to the next read", _api("latency", phase=_AFTER, fixed="4s")
+        ),
         "proxy page": Trouble(
             "the next reads meet a proxy's 502 page", _api("html_error", times=2), tells_nothing=True
         ),
