@@ -6,11 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 
 import pytest
+from bounds import AT_MOST_SECONDS
 
 from paydouble.stateful.adapter_threads import AdapterThreads, PlayEnded
-from paydouble.stateful.verdicts import Hanging, ProcessKilled
+from paydouble.stateful.verdicts import Blocked, Hanging, ProcessKilled
 from paydouble.stateful.watchdog import load_factor
 
 
@@ -34,6 +36,48 @@ def test_jobs_are_done_in_the_machines_thread(threads: AdapterThreads) -> None:
     in_job, in_worker = threads.run(outer)
 
     assert in_job == threading.get_ident() != in_worker
+
+
+def test_a_call_that_waits_for_the_outer_one_is_postponed() -> None:
+    """It goes on when the outer one lets the lock go, and both have ended when the outer one returns."""
+    lock, done, blocked = threading.Lock(), [], []
+    threads = AdapterThreads(1)
+
+    def outer() -> None:
+        with lock:
+            threads.do(click).result()
+            done.append("outer")
+
+    def click() -> None:
+        try:
+            threads.run(inner)
+        except Blocked:
+            blocked.append(True)
+
+    def inner() -> None:
+        with lock:
+            done.append(threads.do(lambda: "inner").result())
+
+    threads.run(outer)
+    threads.close()
+
+    assert (done, blocked) == (["outer", "inner"], [True])
+
+
+def test_a_call_that_waits_forever_hangs() -> None:
+    """Nothing lets its lock go, also when the outer call is over."""
+    released = threading.Event()
+    threads = AdapterThreads(0.2)
+
+    def click() -> None:
+        with suppress(Blocked):
+            threads.run(lambda: released.wait(AT_MOST_SECONDS))
+
+    with pytest.raises(Hanging):
+        threads.run(lambda: threads.do(click).result())
+
+    released.set()
+    threads.close()
 
 
 def test_a_call_after_another_has_the_same_thread(threads: AdapterThreads) -> None:

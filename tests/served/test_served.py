@@ -462,6 +462,44 @@ def test_a_shop_that_has_ended_is_named() -> None:
     assert verdict(Gone).endswith("; the connection to the shop failed, so it has ended, or was not started")
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (step("order"), step("pay", meanwhile="second click", at=0)),
+        (step("order"), step("pay", trouble="request lost", meanwhile="second click", at=1)),
+        (step("order"), step("pay", meanwhile="webhook first")),
+    ],
+)
+def test_a_shop_may_hold_a_lock_while_it_asks_the_service(steps: tuple[Step, ...]) -> None:
+    """What comes meanwhile waits for the lock, as in production, and goes on when the call is over."""
+
+    class Locks(Served):  # type: ignore[misc, valid-type] # made above
+        def __init__(self, service: Any) -> None:
+            super().__init__(service)
+            self.lock = threading.Lock()
+
+        def pay(self, order_id: str) -> None:
+            with self.lock:
+                super().pay(order_id)
+
+        def retry(self, order_id: str) -> None:
+            with self.lock:
+                super().retry(order_id)
+
+        def receive(self, webhook: Webhook) -> int:
+            with self.lock:
+                return int(super().receive(webhook))
+
+        def order_status(self, order_id: str) -> str:
+            with self.lock:
+                return str(super().order_status(order_id))
+
+    with Play(Locks) as play:
+        for each in (*steps, step("wait", "10s")):
+            each.take(play)
+        assert play.status() == "paid"
+
+
 def test_a_receiver_that_is_busy_is_asked_for_interleaves() -> None:
     """One that handles one request at a time cannot take a webhook while it pays."""
 

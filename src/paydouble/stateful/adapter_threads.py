@@ -15,6 +15,9 @@ A job may call the adapter again, for a second click or a webhook that comes mea
 job, with another worker, and its loop does the jobs of both calls. So no state is shared between threads, and a shop
 that sends one request after the other has its jobs done in their order.
 
+The shop may hold a lock while it asks the service, so that the inner call waits for the outer one. Then the inner one
+is postponed (`Blocked`): the outer one goes on, and before it returns the inner one has come to its end.
+
 A method that does not return is left behind: its thread ends when the shop answers it or dies.
 """
 
@@ -27,7 +30,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from paydouble.stateful.verdicts import Hanging, ProcessKilled, Runaway
+from paydouble.stateful.verdicts import Blocked, Hanging, ProcessKilled, Runaway
 from paydouble.stateful.watchdog import load_factor
 
 T = TypeVar("T")
@@ -35,6 +38,8 @@ _SLICES: Final = 10
 # How many limits a shop may wait for one answer that a fault holds back: 120 s by default, as in process.
 _LIMITS_OF_AN_ANSWER: Final = 12
 _JOIN_SECONDS: Final = 1.0
+# The share of the limit after which a call inside another one, in which nothing happens, waits for that one.
+_BLOCKED: Final = 1 / 40
 # A shop reads the clock a few times for each request.
 _MOST_LOOKS: Final = 5000
 _NO_TIMEOUT: Final = "it waits for an answer that does not come, so its HTTP client seems to have no timeout"
@@ -85,6 +90,9 @@ class AdapterThreads:
         self._unanswered: list[_Job] = []
         """Jobs of a process that is being killed."""
         self._held = 0
+        self._depth = 0
+        self._blocked: list[tuple[_Worker, Future[Any]]] = []
+        """Calls that wait for the one that is running, and how they end."""
         self._adding = threading.Lock()
         self._closed = False
         self._owner = threading.get_ident()
@@ -108,38 +116,58 @@ class AdapterThreads:
     def run(self, work: Callable[[], T], *, limits: int = 1) -> T:
         """Run a method of the adapter in a worker, and do jobs until it returns; returns or raises what it does.
 
-        `Hanging` when nothing happens for the limit, or `limits` times as long.
+        `Hanging` when nothing happens for the limit, or `limits` times as long; inside another call `Blocked`, much
+        earlier.
         """
         worker = self._idle.pop() if self._idle else _Worker()
         future = worker.start(work, lambda _: self._jobs.put(None))
-        idle = held = looks = 0
+        self._depth += 1
         try:
-            while not future.done():
-                try:
-                    job = self._jobs.get(timeout=self.seconds / _SLICES)
-                except Empty:
-                    if self._held:
-                        held += 1
-                        if held >= _SLICES * _LIMITS_OF_AN_ANSWER:
-                            raise Hanging(_NO_TIMEOUT) from None
-                    else:
-                        idle += 1
-                        held = 0
-                        if idle >= _SLICES * limits * load_factor():
-                            raise Hanging from None
-                else:
-                    if job is not None:
-                        idle = held = 0
-                        looks = looks + 1 if job.only_looks else 0
-                        if looks > _MOST_LOOKS:
-                            self._unanswered.append(job)
-                            raise Hanging(_ONLY_LOOKS)
-                        self._do(job)
-        except BaseException:
-            self._left_behind.append(worker)
+            self._do_jobs_until(future, limits)
+            while self._depth == 1 and self._blocked:
+                waiting, end = self._blocked[-1]
+                self._do_jobs_until(end, limits)
+                self._blocked.pop()
+                self._idle.append(waiting)
+        except Blocked:
+            self._blocked.append((worker, future))
             raise
+        except BaseException:
+            self._left_behind += [worker, *(waiting for waiting, _ in self._blocked)]
+            self._blocked.clear()
+            raise
+        finally:
+            self._depth -= 1
         self._idle.append(worker)
         return future.result()
+
+    def _do_jobs_until(self, future: Future[Any], limits: int) -> None:
+        can_wait = self._depth > 1 and limits == 1
+        slice_seconds = self.seconds * (_BLOCKED * load_factor() if can_wait else 1 / _SLICES)
+        idle = held = looks = 0
+        while not future.done():
+            try:
+                job = self._jobs.get(timeout=slice_seconds)
+            except Empty:
+                if self._held:
+                    held += 1
+                    if held * slice_seconds >= self.seconds * _LIMITS_OF_AN_ANSWER:
+                        raise Hanging(_NO_TIMEOUT) from None
+                elif can_wait:
+                    raise Blocked from None
+                else:
+                    idle += 1
+                    held = 0
+                    if idle >= _SLICES * limits * load_factor():
+                        raise Hanging from None
+            else:
+                if job is not None:
+                    idle = held = 0
+                    looks = looks + 1 if job.only_looks else 0
+                    if looks > _MOST_LOOKS:
+                        self._unanswered.append(job)
+                        raise Hanging(_ONLY_LOOKS)
+                    self._do(job)
 
     def do(self, work: Callable[[], T], *, from_socket: bool = False, only_looks: bool = False) -> Future[T]:
         """Have a job done in the machine's thread, and return its future. One that `only_looks` changes nothing.

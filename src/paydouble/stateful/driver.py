@@ -21,7 +21,7 @@ from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown
-from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
+from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
 from paydouble.webhooks import signing
@@ -161,6 +161,8 @@ class Driver:
                 return result
         except Refused:
             self.was_declined = True
+        except Blocked:
+            pass  # it ends when the call ends in which it came
         except ProcessKilled:
             if self._depth > 1:
                 raise
@@ -209,6 +211,8 @@ class Driver:
                 yield
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} ({self.shown.asking})")
+        except Blocked:
+            pass  # what the merchant shows is not known while another call is running
         except Hanging as hanging:
             self._hung(self.shown.asking, hanging)
         except Exception as error:
@@ -240,7 +244,11 @@ class Driver:
         failures, activity = self._failures(), self._activity
         start = self.double.sandbox.tick()
         points = self.service.points
-        status = self._answer(webhook)
+        try:
+            status = self._answer(webhook)
+        except Blocked:
+            # As of a receiver that answers too late: the service sends the webhook again.
+            raise Unreachable("timeout", "the receiver waits for another call") from None
         self.answers.append((webhook.delivery.event.type, status, self.double.sandbox.journal.requests.total))
         if interruption is not None:
             self.interrupted_points = self.service.points.since(points)
@@ -256,7 +264,7 @@ class Driver:
             self._crashed(_WALL_CLOCK + (_FOLLOW if self.shop is None else _ASK))
         else:
             self._judge(status, expectation, words, excused=excused)
-        if expectation != ACCEPT and activity == self._activity and before != self._view():
+        if expectation != ACCEPT and activity == self._activity and _differ(before, self._view()):
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
         self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
         if interruption == "answer lost":
@@ -461,7 +469,9 @@ class Driver:
         if str(hanging):
             self.add_finding(Rule.CRASH, f"hangs: {call} has not come back; {hanging}")
             return
-        self.add_finding(Rule.CRASH, f"hangs: {call} has not come back after {self._watchdog.seconds:g} s")
+        inside = "; it came while another call was running, so it may wait for a lock: then set interleaves = False"
+        limit = f"after {self._watchdog.seconds:g} s{inside if self._depth > 1 else ''}"
+        self.add_finding(Rule.CRASH, f"hangs: {call} has not come back {limit}")
 
     def _hint(self, error: BaseException) -> str:
         # An HTTP client wraps what it meets.
@@ -487,6 +497,11 @@ class Driver:
         self.call("restart")
         if self.shop is not None:
             self.shop.threads.release()
+
+
+def _differ(before: _View, after: _View) -> bool:
+    # One that is shorter is of a merchant that could not be asked for the rest while another call was running.
+    return len(before) == len(after) and before != after
 
 
 def _name_of(make: MakeMerchant) -> str:

@@ -49,6 +49,10 @@ class Hanging(BaseException):
     """A call of the adapter took longer than the limit in real time; its text says more, if more is known."""
 
 
+class Blocked(BaseException):
+    """A call inside another call of the adapter waits for that one, as for a lock, and goes on when it is over."""
+
+
 class ProcessKilled(BaseException):
     """The merchant's process was killed at this point."""
 
