@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 from bugzoo.adapter import ZooMerchant
+from small_shop import SmallShop
 
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
@@ -86,6 +87,24 @@ def test_a_merchant_that_hangs_is_stopped() -> None:
             time.sleep(60)
 
     assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+
+
+def test_a_merchant_that_waits_for_its_own_lock_is_told_of_interleaves() -> None:
+    """In process the second click runs in the thread that holds the lock."""
+
+    class Locks(SmallShop):
+        def __init__(self, service: Any) -> None:  # noqa: ANN401 - any service
+            super().__init__(service)
+            self.lock = threading.Lock()
+
+        def pay(self, order_id: str) -> None:
+            with self.lock:
+                super().pay(order_id)
+
+    play = Play(Locks, patience_seconds=0.05)
+    play.order()
+    with pytest.raises(MerchantBug, match=r"0\.05 s; it came while another call was running.* set interleaves = False"):
+        play.pay(meanwhile="second click")
 
 
 @pytest.mark.parametrize("method", ["order_status", "shipments", "balance", "effects"])
