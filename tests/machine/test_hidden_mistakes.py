@@ -171,12 +171,22 @@ class ShipsFromAQueue(SmallShop):
             order.shipped = 1
 
 
+class ShipsOnlyPaid(ShipsFromAQueue):
+    """Ships what is called paid when its job runs, and nothing of which a part has gone back."""
+
+    def tick(self) -> None:
+        SmallShop.tick(self)
+        for order in self.queue:
+            order.shipped |= self.order_status(order.id) == "paid"
+
+
 @pytest.mark.parametrize(
     ("merchant", "words", "found"),
     [
         (ReadsWin, ["overtaken"], "called order-1 paid and now calls it pending"),
         (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
         (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
+        (ShipsOnlyPaid, ["'pass_time'", "(1, 'half')"], "never fulfilled order-1, of which a part was given back"),
         (ShipsFromAQueue, ["'pass_time'", "(1, 'all')"], "fulfilled order-1 after all of its money was given back"),
     ],
 )

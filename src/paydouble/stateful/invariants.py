@@ -262,7 +262,12 @@ def _of_payment(merchant: Merchant, order: Order) -> Iterator[str]:
 
 
 def _is_only_paid(order: Order, state: ExpectedState) -> bool:
-    return bool(state.paid) and not state.refunds and not state.disputes and not order.paid_late
+    return not state.refunds and _has_its_money(order, state)
+
+
+def _has_its_money(order: Order, state: ExpectedState) -> bool:
+    # A part may have gone back, as for an item that is not sent.
+    return expected.refundable(state) > 0 and not state.disputes and not order.paid_late
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -289,8 +294,9 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         return
-    if merchant.shipments(name) == 0 and _is_only_paid(order, state):
-        yield Rule.END, f"never fulfilled {name}, which is paid"
+    if merchant.shipments(name) == 0 and _has_its_money(order, state):
+        rest = "of which a part was given back" if state.refunds else "which is paid"
+        yield Rule.END, f"never fulfilled {name}, {rest}"
 
 
 def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
