@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import receivers
+from aiohttp.http_writer import StreamWriter
 from receivers import Answer, Receiver, raw, receiving, status
 from servers import Client
 
@@ -195,3 +197,28 @@ async def test_one_connection_serves_many_events(client: Client) -> None:
         await box.advance(by="1h")
 
         assert (receiver.connections, len(receiver.requests)) == (1, 4)
+
+
+async def test_a_connection_that_closes_at_the_last_byte_leaves_no_error_behind(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The attempt has its outcome from the wait for the answer; nobody waits for the task that writes."""
+    write_eof = StreamWriter.write_eof
+
+    async def closed(writer: StreamWriter, chunk: bytes = b"") -> None:
+        if writer.chunked:  # so neither the test's own request nor its answer
+            assert writer.transport is not None
+            writer.transport.close()
+        await write_eof(writer, chunk)
+
+    async with receiving() as receiver:
+        box = await client.sandbox(notification_url=receiver.url, scenario="abandoned")
+        await box.control("POST", "/faults", {"on": "webhooks", "effect": {"type": "chunked"}})
+        monkeypatch.setattr(StreamWriter, "write_eof", closed)
+        await box.deposit()
+        await box.advance(by="0s")
+        (delivery,) = await box.deliveries()
+    gc.collect()
+
+    assert delivery["attempts"][0]["error"]["kind"] == "reset"
+    assert "never retrieved" not in caplog.text

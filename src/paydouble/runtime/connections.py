@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
@@ -213,7 +214,10 @@ class Request(aiohttp.ClientRequest):
         self.written = True
         if not isinstance(self.body, BytesPayload):
             writer.send_headers()  # now: aiohttp sends them with the first part of the body, after an early answer
-        await super().write_bytes(writer, conn, content_length)
+        # aiohttp raises that the connection was closed before the end of the body, also where nothing awaits this
+        # coroutine. The wait for the answer says it.
+        with suppress(aiohttp.ClientConnectionResetError):
+            await super().write_bytes(writer, conn, content_length)
 
 
 class Connector(aiohttp.TCPConnector):
