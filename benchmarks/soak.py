@@ -498,7 +498,8 @@ def main() -> int:
     if status:
         problems.append(f"the server ended with status {status}")
     if "Traceback" in written or "ERROR" in written:
-        problems.append(f"the server has written: {written[-2_000:]}")
+        print(written[-20_000:], flush=True)
+        problems.append(f"the server has written {written.count('Traceback')} tracebacks or errors")
     return _conclude(figures, problems, arguments, time.monotonic() - began)
 
 
