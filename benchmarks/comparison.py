@@ -22,7 +22,7 @@ from benchmarks.machine import free_port, resident_bytes
 from benchmarks.peers import PEERS, CannotInstall, Peer
 from benchmarks.rows import Effort, micros, percentile, write
 from benchmarks.servers import Running, running, started
-from benchmarks.turns import await_idle, processor_time_of
+from benchmarks.turns import await_idle, processor_time_of, scenario_seconds
 
 HEAD: Final = (
     "What",
@@ -102,13 +102,14 @@ def _measured(entry: Entry, cache: Path, effort: Effort) -> tuple[str, ...]:
             entry.send(server.port, [request])
         entry.send(server.port, [entry.request() for _ in range(min(_WARM_UP, effort.requests))])
         count = min(_REQUESTS, effort.requests)
-        await_idle(server)
+        idle = scenario_seconds(effort)
+        await_idle([server], idle)
         for _ in range(min(_ROUNDS, effort.rounds)):
             requests = [entry.request() for _ in range(count)]
 
             def burst(requests: list[bytes] = requests) -> None:
                 bursts.append(entry.send(server.port, requests))
-                await_idle(server)
+                await_idle([server], idle)
 
             spent = processor_time_of(server, burst)
             if spent is not None:

@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Iterator
 from typing import Final
 
-from benchmarks.livelog import BURSTS, ROUNDS, idle_seconds, piped
+from benchmarks.livelog import BURSTS, ROUNDS, piped
 from benchmarks.machine import has_uvloop
 from benchmarks.rows import Benchmark, Effort, Row, micros, ratios
 from benchmarks.servers import ENVIRONMENT, ROOT, Loop, running
-from benchmarks.turns import in_turn
+from benchmarks.turns import in_turn, scenario_seconds
 
 _NAME: Final = "a create with the settings of `docker run` (processor time)"
 
@@ -35,7 +35,7 @@ def measure(effort: Effort) -> Iterator[Row]:
                 (double, handler),
                 min(ROUNDS, effort.turns),
                 BURSTS * effort.requests,
-                idle_seconds=idle_seconds(effort),
+                idle_seconds=scenario_seconds(effort),
             )
     yield Row(_NAME, micros(ours), micros(bare), ratios(ours, bare), "×")
 

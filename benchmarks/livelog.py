@@ -16,7 +16,7 @@ from typing import Final
 
 from benchmarks.rows import Benchmark, Effort, Row, Target, micros, ratios
 from benchmarks.servers import running
-from benchmarks.turns import in_turn
+from benchmarks.turns import in_turn, scenario_seconds
 
 # Ends without a word also at the error that a closed terminal gives.
 _READER: Final = """
@@ -25,18 +25,10 @@ with contextlib.suppress(OSError):
     while os.read(0, 65536):
         pass
 """
-# The log writes so many lines in each second, and at its end how many it has left out. A round is longer than a second
-# even on a fast machine, and ends when that has been written.
-_IDLE_SECONDS: Final = 1.2
-_QUICK_IDLE_SECONDS: Final = 0.1
 BURSTS: Final = 4
+# Each takes ten seconds, since the payments go through their scenario on a real clock.
 ROUNDS: Final = 5
 _ROWS_AND_COLUMNS: Final = (40, 120)
-
-
-def idle_seconds(effort: Effort) -> float:
-    """Return how long a server must be idle at the end of a round."""
-    return _IDLE_SECONDS if effort.judged else _QUICK_IDLE_SECONDS
 
 
 @contextmanager
@@ -97,7 +89,10 @@ def measure(effort: Effort) -> Iterator[Row]:
             running("paydouble", options=["--quiet"]) as quiet,
         ):
             ours, without = in_turn(
-                (logging, quiet), min(ROUNDS, effort.turns), BURSTS * effort.requests, idle_seconds=idle_seconds(effort)
+                (logging, quiet),
+                min(ROUNDS, effort.turns),
+                BURSTS * effort.requests,
+                idle_seconds=scenario_seconds(effort),
             )
         yield Row(name, micros(ours), micros(without), ratios(ours, without), "×", target)
 

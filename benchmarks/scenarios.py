@@ -7,17 +7,15 @@ from typing import Final
 
 from benchmarks.rows import Benchmark, Effort, Row, micros, ratios
 from benchmarks.servers import running
-from benchmarks.turns import in_turn
+from benchmarks.turns import in_turn, scenario_seconds
 
-# Longer than any pause between two changes of a payment.
-_IDLE_SECONDS: Final = 0.2
 _NAME: Final = "a create and its payment's whole scenario, real clock (processor time)"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the row."""
     with running("paydouble", options=["--quiet"]) as double, running("bare") as handler:
-        ours, bare = in_turn((double, handler), effort.turns, effort.requests, idle_seconds=_IDLE_SECONDS)
+        ours, bare = in_turn((double, handler), effort.turns, effort.requests, idle_seconds=scenario_seconds(effort))
     yield Row(_NAME, micros(ours), micros(bare), ratios(ours, bare), "×")
 
 
