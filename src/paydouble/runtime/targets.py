@@ -12,6 +12,7 @@ versions.
 from __future__ import annotations
 
 import socket
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
@@ -65,6 +66,7 @@ def objection(address: Address, *, public: bool) -> str | None:
     )
 
 
+@lru_cache(512)
 def check_literal(host: str, *, public: bool) -> None:
     """Raise `TargetRefused` when a host is a forbidden address; names pass, since the resolver checks them."""
     try:
