@@ -79,7 +79,7 @@ async def test_from_a_payment_to_the_cause(client: Client, window: Window) -> No
         await window.page.goto(f"http://127.0.0.1:{client.server.port}/_paydouble/")
         await window.page.get_by_role("link", name="order-17").click()
         await window.says(".line .request", "reply lost")
-        await window.page.locator(".line .request", has_text="409").locator("strong a").click()
+        await window.page.locator(".line .request", has_text="deposit-creation 409").locator("strong a").click()
         await window.says("h2", "What differs from the earlier request")
         await window.says(".differences", "59.9")
         await window.page.get_by_role("link", name="order-17").first.click()
