@@ -17,7 +17,7 @@ from paydouble.scenarios.drawing import draw
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.reading import parse_scenario, parse_text
 from paydouble.scenarios.rules import check_scenario
-from paydouble.scenarios.steps import BranchStep, RepeatStep, Step, TransitionStep
+from paydouble.scenarios.steps import AwaitPayer, BranchStep, RepeatStep, Step, TransitionStep
 from paydouble.scenarios.writing import plain, write_scenario
 from paydouble.yamlfile.schema import with_members
 
@@ -118,3 +118,5 @@ def _flat(steps: Sequence[Step]) -> Iterator[Step]:
             yield from _flat((*step.then, *step.otherwise))
         elif isinstance(step, RepeatStep):
             yield from _flat(step.steps)
+        elif isinstance(step, AwaitPayer):
+            yield from _flat([each for side in step.sides.values() for each in side])
