@@ -27,10 +27,10 @@ def scenario_seconds(effort: Effort) -> float:
     """
     if not effort.judged:
         return _LOOK_SECONDS
-    settings = Settings()
-    scenario = shipped(settings.scenario)
-    steps = scenario.lifecycle.pay_in if scenario is not None else ()
-    return max(step.after for step in steps if isinstance(step, PayInStep)) / 1000 + _MARGIN_SECONDS
+    scenario = shipped(Settings().scenario)
+    assert scenario is not None
+    pauses = [step.after for step in scenario.lifecycle.pay_in or () if isinstance(step, PayInStep)]
+    return max(pauses) / 1000 + _MARGIN_SECONDS
 
 
 def in_turn(servers: Sequence[Running], rounds: int, requests: int, *, idle_seconds: float = 0.0) -> list[list[float]]:

@@ -39,7 +39,7 @@ class _Detailed(NamedTuple):
     detail: Any
 
 
-def _note(number: int, kept: Any) -> Note:  # noqa: ANN401 - see Note
+def _note(number: int, kept: Notable | _Detailed) -> Note:
     if isinstance(kept, _Detailed):
         return Note(number, *kept)
     return Note(number, kept.note_kind, kept.noted())
@@ -53,7 +53,7 @@ class Feed:
     def __init__(self, limit: int) -> None:
         """Keep at most `limit` notes."""
         # Notes are made on every request, so most are kept as the record alone; their numbers follow from their places.
-        self._kept: deque[Any] = deque(maxlen=limit)
+        self._kept: deque[Notable | _Detailed] = deque(maxlen=limit)
         self.sequence = 0
         self._listeners: list[Callable[[], None]] = []
 

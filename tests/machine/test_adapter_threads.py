@@ -6,11 +6,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 from bounds import AT_MOST_SECONDS
 
+from paydouble.stateful import Refused, Unreachable
 from paydouble.stateful.adapter_threads import AdapterThreads, PlayEnded
 from paydouble.stateful.verdicts import Blocked, Hanging, ProcessKilled
 from paydouble.stateful.watchdog import load_factor
@@ -62,6 +63,30 @@ def test_a_call_that_waits_for_the_outer_one_is_postponed() -> None:
     threads.close()
 
     assert (done, blocked) == (["outer", "inner"], [True])
+
+
+@pytest.mark.parametrize(("raised", "shown"), [(KeyError, True), (Refused, False), (Unreachable, False)])
+def test_what_a_postponed_call_raises_is_raised_by_the_outer_one(raised: type[Exception], shown: bool) -> None:
+    """A crash is no less one for its waiting; that nothing was done, or nobody answered, is an ordinary end."""
+    lock = threading.Lock()
+    threads = AdapterThreads(1)
+
+    def outer() -> None:
+        with lock:
+            threads.do(click).result()
+
+    def click() -> None:
+        with suppress(Blocked):
+            threads.run(inner)
+
+    def inner() -> None:
+        with lock:
+            raise raised
+
+    with pytest.raises(raised) if shown else nullcontext():
+        threads.run(outer)
+
+    threads.close()
 
 
 def test_a_call_that_waits_forever_hangs() -> None:

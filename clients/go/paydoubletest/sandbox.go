@@ -175,8 +175,8 @@ func newSandbox(c *control, state State) *Sandbox {
 	}
 }
 
-// endWithTest logs the timeline of a failed test, whose sandbox was made at that time, and deletes the sandbox. Nothing here fails the test: a server that
-// has ended was reported by the call that met it.
+// endWithTest logs the timeline of a failed test, whose sandbox was made at that time, and deletes the sandbox. Nothing
+// here fails the test: a server that has ended was reported by the call that met it.
 func (b *Sandbox) endWithTest(made time.Time) {
 	b.t.Cleanup(func() {
 		b.t.Helper()

@@ -16,7 +16,8 @@ job, with another worker, and its loop does the jobs of both calls. So no state 
 that sends one request after the other has its jobs done in their order.
 
 The shop may hold a lock while it asks the service, so that the inner call waits for the outer one. Then the inner one
-is postponed (`Blocked`): the outer one goes on, and before it returns the inner one has come to its end.
+is postponed (`Blocked`): the outer one goes on, and before it returns the inner one has come to its end. What the inner
+one then raises is raised by the outer one, unless it only says that nothing was done.
 
 A method that does not return is left behind: its thread ends when the shop answers it or dies.
 """
@@ -30,6 +31,8 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
+from paydouble.inprocess import Unreachable
+from paydouble.stateful.merchant import Refused
 from paydouble.stateful.verdicts import Blocked, Hanging, ProcessKilled, Runaway
 from paydouble.stateful.watchdog import load_factor
 
@@ -48,6 +51,10 @@ _ONLY_LOOKS: Final = "it asks for the time again and again, which passes only wh
 
 class PlayEnded(Exception):
     """A job came too late: its play has ended, or its process was killed."""
+
+
+# How a call can end that came to nothing: the shop declined it, did not answer, or was killed.
+_NOTHING_DONE: Final = (Refused, Unreachable, PlayEnded)
 
 
 class _Job:
@@ -121,6 +128,7 @@ class AdapterThreads:
         """
         worker = self._idle.pop() if self._idle else _Worker()
         future = worker.start(work, lambda _: self._jobs.put(None))
+        ended: list[Future[Any]] = []
         self._depth += 1
         try:
             self._do_jobs_until(future, limits)
@@ -129,6 +137,7 @@ class AdapterThreads:
                 self._do_jobs_until(end, limits)
                 self._blocked.pop()
                 self._idle.append(waiting)
+                ended.append(end)
         except Blocked:
             self._blocked.append((worker, future))
             raise
@@ -139,7 +148,11 @@ class AdapterThreads:
         finally:
             self._depth -= 1
         self._idle.append(worker)
-        return future.result()
+        result = future.result()
+        for end in ended:
+            with suppress(*_NOTHING_DONE):
+                end.result()
+        return result
 
     def _do_jobs_until(self, future: Future[Any], limits: int) -> None:
         can_wait = self._depth > 1 and limits == 1

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from paydouble.api.handlers import LARGEST_PAGE
 from paydouble.api.handlers.pay_ins import play_scenario
-from paydouble.api.schemas import DepositRequest
+from paydouble.api.operations import OPERATIONS
+from paydouble.api.schemas import DepositRequest, DisputeView
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
@@ -71,6 +72,7 @@ _TIMERS_AT_ONCE: Final = 25
 _CROWD: Final = 4
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
+_DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _settings: dict[str, Settings] = {}
 
 
@@ -501,13 +503,14 @@ class Play:
                     break
             self._driver.call("tick")
         self._add_findings(self._driver.never_reached())
+        # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
+        reads_disputes = any(entry.operation in _DISPUTE_READS for entry in self._box.journal.requests.entries)
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
             alone = self._driver.merchant.retries_by_itself
             with self._driver.looking():
                 shown = self._driver.shown
-                # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
-                if self._reads_disputes() or self._acknowledged.has_heard_of_disputes(found):
+                if reads_disputes or self._acknowledged.has_heard_of_disputes(found):
                     self._add_findings(invariants.of_settled(shown, order, status, found))
                 self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
         if not self._reads_disturbed:  # which an earlier order may not have met
@@ -632,9 +635,10 @@ class Play:
             self._collecting = False
 
     def _click(self, how: str, order: int, disturbed: _Disturbance, scenario: str) -> None:
-        _, meanwhile, at, lasts, then = disturbed
         target, number = self._order(order)
-        trouble, met = self._possible(disturbed.trouble, target)
+        disturbed = self._possible(disturbed, target)
+        trouble, meanwhile, at, lasts, then = disturbed
+        met = POST_TROUBLES[trouble]
         clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
         clauses += [met.description, _named(DURATIONS, lasts, "duration"), _named(MEANWHILE, meanwhile, "meanwhile")]
         clauses.append(_afterwards(then))
@@ -685,12 +689,12 @@ class Play:
                 target, disturbed, first=not was_clicked and scenario == SCENARIOS[0], limited=may_be_limited
             )
 
-    def _possible(self, name: str, target: Order) -> tuple[str, Trouble]:
-        """Return a trouble and its name, or none when the service would never cause it."""
-        met = _named(POST_TROUBLES, name, "trouble")
+    def _possible(self, disturbed: _Disturbance, target: Order) -> _Disturbance:
+        """Return what disturbs a click, without a refusal of what the service has carried out: it never does that."""
+        met = _named(POST_TROUBLES, disturbed.trouble, "trouble")
         pay_ins = expected.expected_state(self._box, target).pay_ins
         was_made = any(each.status not in UNSUCCESSFUL for each in pay_ins)
-        return ("none", POST_TROUBLES["none"]) if met.refuses and was_made else (name, met)
+        return disturbed._replace(trouble="none", lasts=0) if met.refuses and was_made else disturbed
 
     def _note_unmade(self, target: Order, disturbed: _Disturbance, *, first: bool, limited: bool) -> None:
         """Note what can be asked of a click that has met one trouble and nothing else.
@@ -731,10 +735,6 @@ class Play:
 
     def _is_unpaid(self, target: Order) -> bool:
         return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))
-
-    def _reads_disputes(self) -> bool:
-        log = self._box.journal.requests.entries
-        return any(entry.operation in {"dispute-list", "dispute-retrieval"} for entry in log)
 
     def _sent(self, operation: str, start: int) -> bool:
         log = self._box.journal.requests

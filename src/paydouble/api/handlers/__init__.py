@@ -75,7 +75,8 @@ def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
 def _limit(text: str | None) -> int:
     if text is None:
         return DEFAULT_PAGE
-    if not (text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= LARGEST_PAGE):  # noqa: PLR2004 - enough digits
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_PAGE))
+    if not is_number or not 1 <= int(text) <= LARGEST_PAGE:
         raise ApiError("INVALID_INPUT", f"limit: must be a whole number from 1 to {LARGEST_PAGE}.")
     return int(text)
 
