@@ -10,7 +10,7 @@ from bugzoo.shop import Shop
 from bugzoo.store import Row, Store
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, ServiceLike
+from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -180,6 +180,19 @@ class ShipsOnlyPaid(ShipsFromAQueue):
             order.shipped |= self.order_status(order.id) == "paid"
 
 
+class DropsRefunded(ShipsFromAQueue):
+    """Decides once, in its job, whether an order is shipped: not when all of its money was given back."""
+
+    def tick(self) -> None:
+        SmallShop.tick(self)
+        for order in self.queue:
+            order.shipped |= self.order_status(order.id) != "refunded"
+        self.queue.clear()
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return not self.of(order.id, "refund") and super().ships_now(order)
+
+
 @pytest.mark.parametrize(
     ("merchant", "words", "found"),
     [
@@ -194,3 +207,15 @@ def test_what_happens_late_or_looks_alike(merchant: type[Merchant], words: list[
     """A read that an event overtakes, a dispute in another order, a second refund, goods after a refund."""
     assert found in str(verdict(merchant, *words))
     assert verdict(SmallShop, *words) is None
+
+
+def test_who_asked_for_all_of_the_money_may_get_no_goods() -> None:
+    """The customer no longer wants them, whether that refund fails later or not."""
+    with Play(DropsRefunded) as play:
+        play.order()
+        play.pay()
+        play.pass_time("10s")
+        play.refund()
+        play.pass_time("10s")
+        play.wait("10s")
+        play.provider("refund fails late")

@@ -266,8 +266,10 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
 
 
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
-    # A part may have gone back, as for an item that is not sent.
-    return expected.refundable(state) > 0 and not state.disputes and not order.paid_late
+    # A part may have gone back, as for an item that is not sent. Who asked for all of it wants no goods any more,
+    # even when that refund has failed since.
+    paid, asked = (sum(each.amount for each in group) for group in (state.paid, state.refunds))
+    return paid > asked and not state.disputes and not order.paid_late
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
