@@ -37,8 +37,8 @@ class EventFacts(Protocol):
     def in_a_request(self) -> bool:
         """Return whether a request that has not been answered yet caused it."""
 
-    def follows_another(self) -> bool:
-        """Return whether its object has had an event before."""
+    def may_tie(self) -> bool:
+        """Return whether its object has had an event before, and no final state."""
 
 
 class WebhookEffect(Effect):
@@ -255,7 +255,10 @@ class Formatting(AttemptEffect):
 
 
 class Tie(EventEffect):
-    """The event has the same `created_at` as the event of its object before it."""
+    """The event has the same `created_at` as the event of its object before it, unless that one had a final state.
+
+    A merchant could not know which of two final states is the newer one.
+    """
 
     exposes: ClassVar = "orders events by time alone"
     summary: ClassVar = "of the same instant as the one before"
@@ -267,8 +270,8 @@ class Tie(EventEffect):
         plan.tie = True
 
     def can_act(self, event: EventFacts) -> bool:
-        """Return whether the object has had an event before."""
-        return super().can_act(event) and event.follows_another()
+        """Return whether the object has had an event before, and no final state."""
+        return super().can_act(event) and event.may_tie()
 
 
 class ChangeOnResend(AttemptEffect):

@@ -13,6 +13,7 @@ from paydouble.faults.bodies import set_path
 from paydouble.faults.plans import AttemptPlan, EventPlan
 from paydouble.payments import events
 from paydouble.payments.ledger import Ledger
+from paydouble.payments.lifecycle import finals
 from paydouble.payments.resources import Document, PayIn, Resource
 from paydouble.sandbox.trimming import DELIVERY_BYTES, EVENT_BYTES
 from paydouble.webhooks.deliveries import Delivery
@@ -101,7 +102,7 @@ class Publisher:
         own = self._own_url(resource)
         target = own or self.notification_url
         plan = (
-            self._plan(kind, resource.id, now, has_endpoint=target is not None)
+            self._plan(kind, resource, previous, now, has_endpoint=target is not None)
             if "event" in self._faults.active_points
             else None
         )
@@ -163,8 +164,12 @@ class Publisher:
         context = EventContext(self, delivery.event.type, delivery.event.object_id, len(delivery.attempts) + 1)
         return self._plan_of("attempt", context, AttemptPlan(), now)
 
-    def _plan(self, kind: str, object_id: str, now: int, *, has_endpoint: bool) -> EventPlan | None:
-        return self._plan_of("event", EventContext(self, kind, object_id, has_endpoint=has_endpoint), EventPlan(), now)
+    def _plan(
+        self, kind: str, resource: Resource, previous: Document, now: int, *, has_endpoint: bool
+    ) -> EventPlan | None:
+        was_final = previous.get("status") in finals(resource.TABLE)
+        context = EventContext(self, kind, resource.id, has_endpoint=has_endpoint, was_final=was_final)
+        return self._plan_of("event", context, EventPlan(), now)
 
     def _plan_of(self, point: Point, context: EventContext, plan: P, now: int) -> P | None:
         fired = self._faults.fire(point, context, now)
@@ -209,20 +214,29 @@ class Publisher:
 class EventContext:
     """An event, or an attempt to deliver it, as faults see it."""
 
-    __slots__ = ("_kind", "_object_id", "_publisher", "attempt", "has_endpoint")
+    __slots__ = ("_kind", "_object_id", "_publisher", "_was_final", "attempt", "has_endpoint")
 
-    def __init__(
-        self, publisher: Publisher, kind: str, object_id: str, attempt: int | None = None, *, has_endpoint: bool = True
+    def __init__(  # noqa: PLR0913 - what there is to know
+        self,
+        publisher: Publisher,
+        kind: str,
+        object_id: str,
+        attempt: int | None = None,
+        *,
+        has_endpoint: bool = True,
+        was_final: bool = False,
     ) -> None:
         """Describe an event; `attempt` is the number of the attempt that is about to be made.
 
-        `has_endpoint` is whether there is a target to send it to.
+        `has_endpoint` is whether there is a target to send it to, `was_final` whether the object had been in
+        a final state.
         """
         self._publisher = publisher
         self._kind = kind
         self._object_id = object_id
         self.attempt = attempt
         self.has_endpoint = has_endpoint
+        self._was_final = was_final
 
     def value(self, member: str) -> str | int | None:
         """Return the value of a member of `match`, or None when there is none."""
@@ -248,9 +262,9 @@ class EventContext:
         """Return whether a request that has not been answered yet caused the event."""
         return self._publisher.cause is not None
 
-    def follows_another(self) -> bool:
-        """Return whether the object has had an event before."""
-        return _last_event_at(self._publisher.journal, self._object_id) is not None
+    def may_tie(self) -> bool:
+        """Return whether the object has had an event before, and no final state."""
+        return not self._was_final and _last_event_at(self._publisher.journal, self._object_id) is not None
 
 
 def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:

@@ -10,6 +10,8 @@ from hooked import LIFE, hooked
 from openapi_reader import made, problems
 from servers import Client
 
+from paydouble.payments.resources import Refund
+
 
 async def test_a_tie_has_the_time_of_the_event_before_it(client: Client) -> None:
     """An object's event has the `created_at` of the one before; the first of an object has none before it."""
@@ -42,6 +44,23 @@ async def test_a_tie_needs_no_endpoint(client: Client) -> None:
 
         assert fault.fired == 3
         assert len({each.event.created_at for each in business.deliveries}) == 1
+
+
+async def test_two_final_states_never_tie(client: Client) -> None:
+    """A merchant could not know which is the newer one, so the event of a late failure keeps its own time."""
+    async with hooked(client) as business:
+        pay_in = await business.live()
+        made = await business.box.api("POST", "/refund/refund-creation", {"payin_id": pay_in})
+        refund = business.sandbox.ledger.get(Refund, made.document["data"]["id"])
+        await business.box.advance(by="1h")
+        fault = business.fault({"type": "tie"})
+        business.sandbox.force_transition(refund, "failed", force=True)
+        await business.box.advance(by="1h")
+
+        succeeded, failed = business.documents[-2:]
+        assert (succeeded["type"], failed["type"]) == ("refund.succeeded", "refund.failed")
+        assert succeeded["created_at"] < failed["created_at"]
+        assert fault.fired == 0
 
 
 async def test_a_foreign_event_comes_before_the_own_one(client: Client) -> None:
