@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bugzoo.shop import Shop
 from bugzoo.store import Row, Store
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -142,6 +143,30 @@ class LastDisputeWins(SmallShop):
         return bool(order_id)
 
 
+class HoldsDisputed(SmallShop):
+    """Refunds nothing of which it calls a dispute open."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Look at the disputes first."""
+        if any(each["status"] not in {"won", "lost"} for each in self.of(order_id, "dispute")):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+class HoldsOldDispute(HoldsDisputed, LastDisputeWins):
+    """Does so by the event of a dispute that arrives last, so that one under review stays so after it was won."""
+
+
+class NeverRefundsDisputed(SmallShop):
+    """Has a rule that nothing is refunded of which there ever was a dispute."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Look for any dispute."""
+        if self.of(order_id, "dispute"):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
 class FindsByAmount(SmallShop):
     """Takes an earlier refund of the same amount for the one that got no answer."""
 
@@ -200,6 +225,7 @@ class DropsRefunded(ShipsFromAQueue):
         (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
         (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
         (ShipsOnlyPaid, ["'pass_time'", "(1, 'half')"], "never fulfilled order-1, of which a part was given back"),
+        (HoldsOldDispute, ["'reverse'", "(2, 'half')"], "refuses to refund 24.95 EUR of order-2, whose dispute"),
         (ShipsFromAQueue, ["'pass_time'", "(1, 'all')"], "fulfilled order-1 after all of its money was given back"),
     ],
 )
@@ -207,6 +233,19 @@ def test_what_happens_late_or_looks_alike(merchant: type[Merchant], words: list[
     """A read that an event overtakes, a dispute in another order, a second refund, goods after a refund."""
     assert found in str(verdict(merchant, *words))
     assert verdict(SmallShop, *words) is None
+
+
+@pytest.mark.parametrize("merchant", [HoldsDisputed, NeverRefundsDisputed])
+def test_refunds_after_a_dispute_may_be_refused(merchant: type[Merchant]) -> None:
+    """While it is open, or on principle; only what was refunded once has to be refunded again in the same case."""
+    assert verdict(merchant, "(2, 'half')") is None
+    with Play(merchant) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.wait("10s")
+        play.refund(1, "half")
 
 
 def test_who_asked_for_all_of_the_money_may_get_no_goods() -> None:

@@ -147,7 +147,7 @@ class SmallShop(Merchant):
         if old is None or self.is_newer(resource, old):
             self.versions[resource["id"]] = resource
         order = self.orders[order_id]
-        if self.order_status(order_id) == "paid" and not order.shipped and self.ships_now(order):
+        if self.order_status(order_id) in {"paid", "partly_refunded"} and not order.shipped and self.ships_now(order):
             order.shipped += 1
 
     def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:

@@ -17,8 +17,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, get_args
 
+from paydouble.payments.events import FAMILIES as EVENT_FAMILIES
 from paydouble.payments.events import Event
-from paydouble.payments.lifecycle import PAID
+from paydouble.payments.lifecycle import PAID, finals
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import invariants
@@ -33,6 +34,8 @@ Family = Literal["payment", "failure", "refund", "dispute"]
 ShowsEach = Mapping[Family, Shows]
 FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
 PAID_EVENT: Final = f"pay-in.{PAID}"
+_FINAL_EVENTS: Final = {f"{family}.{state}" for family, kind in EVENT_FAMILIES.items() for state in finals(kind.TABLE)}
+"""Of payments and refunds. A dispute can go on after it was closed, and its events have names of their own."""
 
 
 def of_each(shows: Shows | ShowsEach) -> ShowsEach:
@@ -109,6 +112,27 @@ class Acknowledged:
             each.object_id: (each.object_id, each.type, each.created_at) for each in self._box.journal.events.entries
         }
         return all(newest[each.id] in self._answers for each in state.disputes if each.id in newest)
+
+    def missed_a_late_change(self, state: ExpectedState) -> bool:
+        """Return whether nothing told the merchant of a change that came after a final state which it knew.
+
+        One that knows the end of a payment or refund has no reason to ask again: the contract promises an event.
+        """
+        objects: list[PayIn | Refund] = [*state.pay_ins, *state.refunds]
+        return any(self._is_missed(each.id) for each in objects)
+
+    def _is_missed(self, object_id: str) -> bool:
+        events = [each for each in self._box.journal.events.entries if each.object_id == object_id]
+        if len(events) < 2 or events[-2].type not in _FINAL_EVENTS:  # noqa: PLR2004 - an end and a change after it
+            return False
+        return self._was_told(events[-2]) and not self._was_told(events[-1])
+
+    def _was_told(self, event: Event) -> bool:
+        shown = f'"id":"{event.object_id}"'.encode()
+        return (event.object_id, event.type, event.created_at) in self._answers or any(
+            entry.sequence > event.sequence and entry.method == "GET" and shown in entry.response_body
+            for entry in self._box.journal.requests.entries
+        )
 
     def _is_held(self, family: Family, *, jobs_ran: bool) -> bool:
         shows = self._shows[family]

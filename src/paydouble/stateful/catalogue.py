@@ -29,7 +29,7 @@ from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
-from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     AT_POINTS,
@@ -327,6 +327,10 @@ def _similar_refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         before_jobs = (_ORDER, _PAY, step("pass_time", "10s"), step("refund", 1, share), _SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")
+        for what in _LOSES_NOTES:
+            for at in _JOB_POINTS[::2]:
+                begun = (_ORDER, _PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
+                yield CataloguePlay((*begun, step("refund", 1, share), _SETTLE), "the job has done a part of its work")
 
 
 def _late_events() -> Iterator[CataloguePlay]:
@@ -338,6 +342,14 @@ def _late_events() -> Iterator[CataloguePlay]:
         for ends in ("dispute won", "dispute lost"):
             closed = (disturbed, step("provider", "dispute"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *closed), "the events of a dispute are disturbed")
+        two = (*_won(1), step("refund", 1, "half"), *_won(2, disturbed), step("refund", 2, "half"), _SETTLE)
+        yield CataloguePlay(two, "a dispute is won as the one before, and its events are disturbed")
+
+
+def _won(order: int, *disturbed: Step) -> tuple[Step, ...]:
+    disputed = (step("provider", what, order) for what in ("dispute", "dispute under review", "dispute won"))
+    two_hours = (step("wait", "59m"), step("wait", "59m"), _SETTLE)
+    return (_ORDER, step("pay", order), _SETTLE, *disturbed, *disputed, *two_hours)
 
 
 def _provider() -> Iterator[CataloguePlay]:

@@ -51,6 +51,8 @@ class Order:
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_given_up: set[str] = field(default_factory=set)
     """The refunds that a merchant may have given up as `given_up` says, so that to request them again is in vain."""
+    disputes_worked_off: frozenset[tuple[str, int]] = frozenset()
+    """Id and latest change of the disputes whose newest events were acknowledged before background jobs ran."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False

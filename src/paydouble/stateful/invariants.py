@@ -374,6 +374,16 @@ def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
         )
 
 
+def of_refused_after_dispute(order: Order, amount: int, taken_of: str) -> Found:
+    """Return what is wrong when a refund is refused that was taken of `taken_of`, another order in the same situation.
+
+    The merchant has won the disputes of both, so it may have missed the end of this one's.
+    """
+    money = f"{write_amount(amount, order.currency)} {order.currency}"
+    what = f"refuses to refund {money} of {order.id}, whose dispute was won"
+    return Rule.REFUNDS, f"{what}, though it took the same refund of {taken_of}, whose dispute was won too"
+
+
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     # A refund that the service has refused is answered, and money under dispute is not refunded.
     refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")

@@ -7,7 +7,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
@@ -137,6 +137,8 @@ class Play:
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
+        self._taken_after_dispute: dict[Hashable, str] = {}
+        """For each case of a refund after a won dispute, the order of which the merchant took it."""
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
         self._pending: list[_Pending] = []
@@ -304,8 +306,11 @@ class Play:
             return
         with self._step(f"{time} pass", f"play.wait({time!r})"):
             self._neglect(time)
+            heard = [self._disputes_heard_of(order) for order in self.orders]
             self._double.advance(by=parse_duration(time))
             self._run_jobs()
+            for order, disputes in zip(self.orders, heard, strict=True):
+                order.disputes_worked_off = disputes
             self._left.note_jobs(self._box, self.orders)
 
     def pass_time(self, time: str) -> None:
@@ -510,6 +515,8 @@ class Play:
             alone = self._driver.merchant.retries_by_itself
             with self._driver.looking():
                 shown = self._driver.shown
+                if self._acknowledged.missed_a_late_change(found):
+                    continue
                 if reads_disputes or self._acknowledged.has_heard_of_disputes(found):
                     self._add_findings(invariants.of_settled(shown, order, status, found))
                 self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
@@ -777,6 +784,7 @@ class Play:
         with self._step("; ".join(filter(None, clauses)), call, documents):
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
+            case = self._case_after_dispute(target, requested)
             rest = expected.refundable(expected.expected_state(self._box, target))
             target.disturbed |= disturbed != _Disturbance()
             second = self._arm_documents(following)
@@ -797,6 +805,7 @@ class Play:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
                 self._add_findings(invariants.of_refused_refund(target, requested, rest))
+            self._compare_after_dispute(target, requested, case)
             if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = _outcome(target, met.description)
             if not self._sent("refund-creation", start):
@@ -809,6 +818,31 @@ class Play:
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
+
+    def _disputes_heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
+        state = expected.expected_state(self._box, target)
+        if not self._acknowledged.has_heard_of_disputes(state):
+            return frozenset()
+        return frozenset((each.id, each.updated_at) for each in state.disputes)
+
+    def _case_after_dispute(self, target: Order, requested: int) -> Hashable:
+        """Return what makes two refunds the same, where all disputes are won; None where that is not so, or not known.
+
+        A policy may forbid such refunds, so a merchant is compared with what it did in the same case.
+        """
+        state = expected.expected_state(self._box, target)
+        is_won = bool(state.disputes) and all(each.status == "won" for each in state.disputes)
+        is_known = is_won and self._disputes_heard_of(target) == target.disputes_worked_off
+        if not is_known or target.disturbed or target.status not in {"paid", "partly_refunded"}:
+            return None
+        return target.amount, target.currency, requested, len(state.pay_ins), len(state.refunds), len(state.disputes)
+
+    def _compare_after_dispute(self, target: Order, requested: int, case: Hashable) -> None:
+        if case is not None and self._driver.was_taken:
+            self._taken_after_dispute.setdefault(case, target.id)
+        elif self._driver.was_declined and case in self._taken_after_dispute:
+            found = invariants.of_refused_after_dispute(target, requested, self._taken_after_dispute[case])
+            self._add_findings([found])
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
