@@ -16,6 +16,7 @@ import pytest
 from aiohttp.web_protocol import RequestHandler
 from bounds import AT_MOST_SECONDS
 from drive import API, DEPOSITS, deposit_body
+from pauses import hold_requests
 from receivers import receiving
 from servers import CONTROL, Client, running
 from wires import Caller, caller
@@ -416,9 +417,12 @@ async def test_more_than_a_queue_of_requests_is_answered_whole(shop: Caller) -> 
     assert len(shop.pay_ins) == 71
 
 
-async def test_what_arrives_behind_a_request_in_flight_waits_its_turn(shop: Caller, seen: Seen) -> None:
+async def test_what_arrives_behind_a_request_in_flight_waits_its_turn(
+    shop: Caller, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Packets that arrive while a request is in flight are answered after it, and see its effects."""
     await _settings(shop, processing_time="60ms")
+    released = hold_requests(monkeypatch)
     async with connected(shop.port) as line:
         line.send(_create(shop, 1))
         await shop.box.get()
@@ -427,6 +431,7 @@ async def test_what_arrives_behind_a_request_in_flight_waits_its_turn(shop: Call
             line.send(request)
             await shop.box.get()
         assert len(shop.entries) == 1
+        released.set()
         created, listed, missing, replayed = [await line.told() for _ in range(4)]
         await _settings(shop, processing_time="0s")
         after = await line.ask(_create(shop, 2))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from bounds import AT_MOST_SECONDS, FAR_LONGER
 from drive import DEPOSITS, deposit_body
+from pauses import hold_requests
 from receivers import receiving
 from servers import Client
 from wires import Caller, caller
@@ -68,17 +69,20 @@ async def test_a_refusal_is_slow_too(shop: Caller) -> None:
     assert min(answer.seconds for answer in answers) >= 0.03
 
 
-async def test_before_the_commit_the_key_is_in_flight(shop: Caller) -> None:
+async def test_before_the_commit_the_key_is_in_flight(shop: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second request with the key joins the slow one and gets its bytes; one deposit exists."""
     shop.arm({"type": "latency", "fixed": "60ms"}, times=1)
+    released = hold_requests(monkeypatch)
 
     first = asyncio.ensure_future(shop.deposit())
     await _until_in_flight(shop, 1)
     made = len(shop.pay_ins)
-    second = await shop.deposit()
+    second = asyncio.ensure_future(shop.deposit())
+    await _until_in_flight(shop, 2)
+    released.set()
 
+    assert (await second).body == (await first).body
     assert (made, len(shop.pay_ins)) == (0, 1)
-    assert second.body == (await first).body
     assert sorted(entry.verdict for entry in shop.entries) == ["joined", "new"]
 
 
