@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -212,13 +213,24 @@ async def test_a_lost_answer_is_shown_with_its_cause(  # noqa: PLR0917 - fixture
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The merchant tries again with the same key, and in the end there is one pay-in."""
-    monkeypatch.setattr(remote, "_API_SECONDS", 0.3)
+    if why == "timeout":
+        _hurry_once(monkeypatch)
     path = saved(tmp_path, faults=[{**effect, "times": 1}], expect=PAID_EVENTS, answers=["lost", 200])
     async with business(client) as (box, _):
         status, lines, _ = await triggered(box, capsys, path)
 
     assert f"+0s merchant → deposit-creation 49.90 EUR ✗ lost {why}" in lines
     assert status == 0, lines
+
+
+def _hurry_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first call of the business have little patience; only that one is to be left waiting."""
+    first, opened = iter([0.3]), remote.Connections.open
+
+    def hurried(self: remote.Connections, seconds: float) -> http.client.HTTPConnection:
+        return opened(self, next(first, seconds) if seconds == remote._API_SECONDS else seconds)  # noqa: SLF001 - which of both calls it is
+
+    monkeypatch.setattr(remote.Connections, "open", hurried)
 
 
 async def test_a_pay_in_that_was_never_confirmed_is_found(
