@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from inspecting import Browser
 from receivers import receiving, status
 from servers import Box, Client, running
@@ -22,6 +23,12 @@ def at(box: Box, *segments: str) -> str:
 async def box(client: Client) -> Box:
     """Return a sandbox with a manual clock."""
     return await client.sandbox(clock="manual")
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a page wait for the end of an advance; a test that wants to see one on its way changes it."""
+    monkeypatch.setattr(advances, "PATIENCE_SECONDS", AT_MOST_SECONDS)
 
 
 async def at_rest(browser: Browser, box: Box) -> None:
@@ -192,7 +199,6 @@ async def test_nothing_is_stopped_while_no_advance_runs(browser: Browser, box: B
 async def test_an_advance_in_steps_is_the_same_advance(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fires what one control call fires, and ends at the same instant."""
     monkeypatch.setattr(advances, "STEP_TIMERS", 3)
-    monkeypatch.setattr(advances, "PATIENCE_SECONDS", 30.0)
     async with receiving(status(500)) as receiver:
         boxes = [
             await browser.client.sandbox(
