@@ -175,6 +175,7 @@ async def test_a_kept_connection_that_was_closed_is_no_failure(client: Client) -
         assert len(receiver.requests) == 20
 
 
+@pytest.mark.usefixtures("kept_for_long")
 @pytest.mark.parametrize("broken", [receivers.silent, receivers.reset])
 async def test_nothing_is_posted_twice(client: Client, broken: Answer) -> None:
     """A kept connection that breaks after the POST is a failed attempt; there is no hidden second POST."""
@@ -189,6 +190,7 @@ async def test_nothing_is_posted_twice(client: Client, broken: Answer) -> None:
         assert (receiver.connections, len(receiver.requests)) == (1, 2)
 
 
+@pytest.mark.usefixtures("kept_for_long")
 async def test_one_connection_serves_many_events(client: Client) -> None:
     """Events to a receiver that keeps its connection open use that one."""
     async with receiving() as receiver:

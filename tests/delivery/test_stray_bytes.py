@@ -113,6 +113,7 @@ async def test_what_the_loop_has_not_read_yet_counts(
         assert (len(receiver.requests), receiver.connections) == (2, 2)
 
 
+@pytest.mark.usefixtures("kept_for_long")
 @pytest.mark.parametrize("answer", [OK, WITH_BODY, CHUNKED, b"HTTP/1.1 204 No Content\r\n\r\n"])
 async def test_a_connection_without_stray_bytes_is_kept(client: Client, answer: bytes) -> None:
     """Three events use one connection when its receiver only answers them."""
@@ -213,6 +214,7 @@ def _interim(count: int, head: bytes = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\
     return answer
 
 
+@pytest.mark.usefixtures("kept_for_long")
 @pytest.mark.parametrize("count", [1, 16])
 async def test_interim_answers_are_skipped(client: Client, count: int) -> None:
     """A receiver may send a few 1xx answers; the final one counts, and the connection is kept."""
