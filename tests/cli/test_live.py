@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 from benches import DAY, SECOND, deposit
+from bounds import AT_MOST_SECONDS
 from drive import deposit_body
 
 from paydouble import Sandbox
@@ -26,6 +27,12 @@ from paydouble.faults.model import parse_fault
 from paydouble.inprocess import START_MS, InProcess, Unreachable, Webhook
 from paydouble.journal import RequestEntry, UnclaimedEntry
 from paydouble.testing import ReplyLost
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the thread that writes as long as a busy machine needs; a test of giving up changes it."""
+    monkeypatch.setattr(live, "_PATIENCE_SECONDS", AT_MOST_SECONDS)
 
 
 def logged(*, log_format: LogFormat = "text", default: str = "default", receiver: Any = None, url: Any = ...) -> Any:  # noqa: ANN401
@@ -243,7 +250,7 @@ class Stuck(io.StringIO):
     def write(self, text: str) -> int:
         """Wait, then write."""
         self.reached.set()
-        self.released.wait(10)
+        self.released.wait(AT_MOST_SECONDS)
         return super().write(text)
 
 
@@ -253,7 +260,7 @@ def test_a_reader_that_does_not_read_stops_nobody(monkeypatch: pytest.MonkeyPatc
     stream = Stuck()
     log = LiveLog(stream, "text", "default")
     log.say("first")
-    assert stream.reached.wait(10)
+    assert stream.reached.wait(AT_MOST_SECONDS)
     for number in range(5):
         log.say(str(number))
 
@@ -270,7 +277,7 @@ def test_the_end_does_not_wait_for_a_reader_that_has_stopped(monkeypatch: pytest
     stream = Stuck()
     log = LiveLog(stream, "text", "default")
     log.say("first")
-    assert stream.reached.wait(10)
+    assert stream.reached.wait(AT_MOST_SECONDS)
     log.say("second")
 
     log.close()
@@ -332,7 +339,7 @@ def test_what_a_full_disk_did_not_take_is_counted_when_there_is_room_again(error
     log.say("first")
     for line in ("second", "third"):
         log.say(line)
-        assert file.refused.acquire(timeout=30)
+        assert file.refused.acquire(timeout=AT_MOST_SECONDS)
 
     file.room = None
     log.say("fourth")
@@ -638,7 +645,7 @@ def test_a_log_that_nobody_reads_still_counts_what_its_limit_left_out(
     stream = Stuck()
     log = LiveLog(stream, "text", "default", limit=1)
     log.say("first")
-    assert stream.reached.wait(10)
+    assert stream.reached.wait(AT_MOST_SECONDS)
     for _ in range(3):
         log.unclaimed(stranger(None))
     stream.released.set()
