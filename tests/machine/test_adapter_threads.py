@@ -19,8 +19,8 @@ from paydouble.stateful.watchdog import load_factor
 
 @pytest.fixture
 def threads() -> Iterator[AdapterThreads]:
-    """Return threads that are ended afterwards."""
-    made = AdapterThreads(5)
+    """Return threads that are ended afterwards, with a limit that no busy machine reaches."""
+    made = AdapterThreads(AT_MOST_SECONDS)
     yield made
     made.close()
 
@@ -145,7 +145,7 @@ def test_what_ends_a_call_over_a_socket_is_raised_by_the_call(threads: AdapterTh
 
     def work() -> None:
         futures.append(threads.do(_killed, from_socket=True))
-        sent.wait(5)
+        sent.wait(AT_MOST_SECONDS)
 
     with pytest.raises(ProcessKilled):
         threads.run(work)

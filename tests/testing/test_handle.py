@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import assert_type
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from kit import Either, deposit, deposited, settle
 
 from paydouble.testing import (
@@ -280,7 +281,7 @@ async def test_events_and_deliveries_are_shown_and_steered(either: Either) -> No
     await settle(box.clock.advance("6s"))
     events = await settle(box.events.list(type="pay-in.created", object_id=pay_in))
     emitted = await settle(box.events.emit("pay-in.failed", pay_in))
-    await settle(box.deliveries.wait(type="pay-in.failed", attempt_count=1))
+    await settle(box.deliveries.wait(type="pay-in.failed", attempt_count=1, timeout=AT_MOST_SECONDS))
     await settle(box.clock.advance("0s"))  # settles what is on its way
     [delivery] = await settle(box.deliveries.list(type="pay-in.created", object_id=pay_in, status="waiting"))
     held = await settle(box.deliveries.hold(delivery.id))
@@ -456,7 +457,7 @@ async def test_an_awaited_sandbox_is_a_context() -> None:
 async def test_a_sync_handle_has_an_awaited_side(server: Paydouble) -> None:
     """An async test waits without standing in the way of what it waits for."""
     with server.sandbox(clock="manual") as box:
-        waiting = asyncio.create_task(box.asynchronous.requests.wait(count=1))
+        waiting = asyncio.create_task(box.asynchronous.requests.wait(count=1, timeout=AT_MOST_SECONDS))
         status, _ = await deposited(box)
 
         assert (await waiting, status) == (1, 200)

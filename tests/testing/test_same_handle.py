@@ -317,7 +317,7 @@ def test_a_wait_here_sees_what_an_auto_clock_brings() -> None:
     box.clock.set("auto")
     box.handle("POST", DEPOSITS, deposit_body())
 
-    assert box.deliveries.wait(type="pay-in.succeeded", status="delivered") == 1
+    assert box.deliveries.wait(type="pay-in.succeeded", status="delivered", timeout=30) == 1
 
 
 def test_a_wait_here_sees_what_a_real_clock_brings() -> None:

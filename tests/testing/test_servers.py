@@ -249,7 +249,10 @@ def test_a_call_that_is_interrupted_gives_its_connection_up(server: Paydouble, m
 async def test_waiting_calls_do_not_block_others() -> None:
     """However many wait in an event loop, the call that ends their waiting gets through."""
     async with AsyncPaydouble.start() as server, server.sandbox(clock="manual") as box:
-        waits = [asyncio.create_task(box.deliveries.wait(count=1, type="refund.failed")) for _ in range(150)]
+        waits = [
+            asyncio.create_task(box.deliveries.wait(count=1, type="refund.failed", timeout=AT_MOST_SECONDS))
+            for _ in range(150)
+        ]
         sent = asyncio.create_task(box.webhook.test("refund.failed"))  # begins behind all of them
 
         assert set(await asyncio.gather(*waits)) == {1}

@@ -43,7 +43,7 @@ def client(box: Sandbox) -> Iterator[httpx.Client]:
         yield made
 
 
-def _session(box: Sandbox, timeout: float = 5) -> aiohttp.ClientSession:
+def _session(box: Sandbox, timeout: float = AT_MOST_SECONDS) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=SandboxConnector(box),
         headers={"Authorization": box.auth.header, **HEADERS},

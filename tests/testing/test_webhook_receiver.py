@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from threads import no_thread_left
 
 from paydouble import SignatureMismatch, sign
@@ -35,7 +36,9 @@ def receiver() -> Iterator[WebhookReceiver]:
         yield listening
 
 
-def post(receiver: WebhookReceiver, body: bytes = BODY, secret: str = "whsec_sandbox", timeout: float = 10) -> int:
+def post(
+    receiver: WebhookReceiver, body: bytes = BODY, secret: str = "whsec_sandbox", timeout: float = AT_MOST_SECONDS
+) -> int:
     """Post a signed body; returns the status."""
     parts = urlsplit(receiver.url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
@@ -53,7 +56,7 @@ def test_answers_come_in_order_and_then_the_usual_one() -> None:
         receiver.status = 204
         statuses.append(post(receiver))
 
-        received = receiver.wait(4)
+        received = receiver.wait(4, timeout=AT_MOST_SECONDS)
 
     assert statuses == [500, 503, 200, 204]
     assert receiver.status == 204
@@ -84,7 +87,7 @@ def test_a_slow_answer_is_late(receiver: WebhookReceiver) -> None:
     with pytest.raises(TimeoutError):
         post(receiver, timeout=0.05)
 
-    assert receiver.wait()[0].answered == 200
+    assert receiver.wait(timeout=AT_MOST_SECONDS)[0].answered == 200
 
 
 def test_a_hanging_answer_ends_with_the_receiver(receiver: WebhookReceiver) -> None:
@@ -100,7 +103,7 @@ def test_a_hanging_answer_ends_with_the_receiver(receiver: WebhookReceiver) -> N
 
     sender = threading.Thread(target=send)
     sender.start()
-    received = receiver.wait()
+    received = receiver.wait(timeout=AT_MOST_SECONDS)
     receiver.stop()
     sender.join()
 
@@ -228,7 +231,7 @@ def test_a_sandbox_retries_until_it_is_taken(box: SandboxHandle[Sync]) -> None:
         box.clock.advance("6m")
         receiver.secret = box.webhook.rotate_secret().secret
         box.webhook.test()
-        received = receiver.wait(lambda each: each.event["type"] == "pay-in.succeeded")
+        received = receiver.wait(lambda each: each.event["type"] == "pay-in.succeeded", timeout=AT_MOST_SECONDS)
 
     assert [(each.answered, each.attempt) for each in received] == [(0, 1), (500, 2), (200, 3), (200, 1)]
     assert receiver.secret != box.webhook_secret
