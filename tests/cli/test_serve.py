@@ -375,8 +375,12 @@ async def test_a_request_that_no_sandbox_claims_is_shown() -> None:
     async with _serving("--port", "0") as served, aiohttp.ClientSession() as session:
         async with session.get(f"{served.url}/api/v1/pay-in", headers=headers) as response:
             assert response.status == 401
+        # The end does not wait for long for a log that is not written.
+        assert served.process.stderr is not None
+        async with asyncio.timeout(AT_MOST_SECONDS):
+            errors = await served.process.stderr.readuntil(b"live_key")
         served.process.send_signal(signal.SIGTERM)
-        _, errors = await served.process.communicate()
+        errors += (await served.process.communicate())[1]
 
     assert "GET /pay-in ✗ 401 no sandbox claims it (business key 'live_key')" in " ".join(errors.decode().split())
     assert "live_secret" not in errors.decode()
