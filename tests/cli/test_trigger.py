@@ -297,11 +297,12 @@ async def test_a_real_clock_is_waited_for(
     """How long it takes is printed first, and times are rounded down to tenths of a second."""
     monkeypatch.setattr(stage, "_ANNOUNCE_SECONDS", 0.0)
     path = saved(tmp_path, merchant=[{"after": "3500ms", "retrieve": True}], expect=PAID_EVENTS)
-    async with business(client, clock={"mode": "real", "rate": 20}) as (box, _):
+    # No faster, or a busy machine could find nothing left to wait for.
+    async with business(client, clock={"mode": "real", "rate": 4}) as (box, _):
         status, lines, _ = await triggered(box, capsys, path)
 
     assert (status, lines[-1].partition(" with ")[2]) == (0, "4 events and 2 calls, as the file expects.")
-    assert lines[4] == "clock real; this takes about 300ms, longer if an event is sent again"
+    assert lines[4] == "clock real; this takes about 1s500ms, longer if an event is sent again"
     assert any(re.match(r"the next thing is due at \S+, in \d+ s; Ctrl-C leaves it there", line) for line in lines), (
         lines
     )
