@@ -398,7 +398,9 @@ class Case:
     def _wait(self, order: Order, holds: Callable[[Books], bool]) -> Books | None:
         started = time.monotonic()
         ticked = False
-        while (spent := time.monotonic() - started) < _EFFECT_SECONDS:
+        while True:
+            # Before the look, so that the last one is after the limit: the computer may have been paused until then.
+            spent = time.monotonic() - started
             books = self.books(order)
             if holds(books):
                 return books
@@ -406,10 +408,9 @@ class Case:
                 ticked = True
                 self.tick()
                 continue
-            if spent > _IN_SIGHT_SECONDS and self.stage.works_at_once:
+            if spent >= _EFFECT_SECONDS or (spent > _IN_SIGHT_SECONDS and self.stage.works_at_once):
                 return None
             time.sleep(_POLL_SECONDS)
-        return None
 
     def _asked(self, operation: str, call: Callable[..., object], *values: object) -> str:
         """Carry out a call that asks the service for something; a shop that leaves its request to a job has it run."""
