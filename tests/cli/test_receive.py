@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from bounds import AT_MOST_SECONDS
+from ports import free_port
 
 from paydouble import sign
 
@@ -143,8 +144,7 @@ def test_some_events_can_be_shown_alone() -> None:
 
 def test_a_full_disk_keeps_no_sender_from_its_answer() -> None:
     """What is printed is lost; the answers are not."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with Path("/dev/full").open("wb") as full:
         process = subprocess.Popen(
             [sys.executable, "-m", "paydouble", "receive", "--port", str(port)], stdout=full, stderr=subprocess.PIPE

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from described_shop import described_shop
+from ports import free_port
 
 from paydouble.conformance import CommandMerchant, HttpMerchant
 from paydouble.conformance.adapter import adapter_of, merchant_of
@@ -21,11 +22,6 @@ from paydouble.stateful import Merchant, MerchantBug, Play
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a class of its own
@@ -130,7 +126,7 @@ def test_an_adapter_adds_to_a_file(tmp_path: Path) -> None:
 
 def _start(folder: Path, *command: str, within: str = "60s") -> tuple[ShopProcess, str]:
     process = ShopProcess(
-        Start.model_validate({"command": command, "ready": f"GET http://127.0.0.1:{_free_port()}/", "within": within}),
+        Start.model_validate({"command": command, "ready": f"GET http://127.0.0.1:{free_port()}/", "within": within}),
         folder,
     )
     with pytest.raises(CallFailed) as failed:
@@ -174,7 +170,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 
 def test_workers_are_killed_with_the_shop(tmp_path: Path) -> None:
     """The whole process group is killed, since workers outlive their parent and keep its port."""
-    port = _free_port()
+    port = free_port()
     (tmp_path / "worker.py").write_text(_WORKER)
     parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-S', 'worker.py', '{port}']).wait()"
     command = [sys.executable, "-S", "-c", parent]
@@ -247,7 +243,7 @@ def test_an_answer_that_cannot_be_used_is_quoted(tmp_path: Path) -> None:
 
 def test_a_shop_that_does_not_listen_is_named(tmp_path: Path) -> None:
     """The message has the request."""
-    port = _free_port()
+    port = free_port()
     call = Call.model_validate({"POST": f"http://127.0.0.1:{port}/x", "form": {"a": "{order}"}})
 
     with pytest.raises(CallFailed, match=rf"^POST http://127\.0\.0\.1:{port}/x had no answer: Connection refused$"):

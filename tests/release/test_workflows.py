@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ports import free_port
 from servers import running
 
 from paydouble.runtime.host import ClockSpec, HostOptions
@@ -126,9 +126,7 @@ async def test_the_image_sample_runs(tmp_path: Path) -> None:
     path = ROOT / "examples" / "github-actions" / "image.yml"
     assert read(path)["jobs"]["test"]["services"]["paydouble"]["env"]["PAYDOUBLE_CLOCK"] == "manual"
     script = "set -eo pipefail\n" + "\n".join(step["run"] for step in steps(path) if "run" in step)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        shop = f"http://127.0.0.1:{free.getsockname()[1]}"
+    shop = f"http://127.0.0.1:{free_port()}"
     default = DEFAULT_SANDBOX._replace(notification_url=f"{shop}/webhooks")
     options = ServerOptions(port=0, default_sandbox=default, shared=HostOptions(clock=ClockSpec("manual")))
     said = tmp_path / "said.txt"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from pathlib import Path
 from typing import Any
+
+from ports import free_port
 
 SHOP = Path(__file__).parents[1] / "served" / "shop.py"
 
 
 def described_shop(folder: Path, mistake: str = "") -> dict[str, Any]:
     """Return the document of a merchant file for the shop of `tests/served/shop.py`, at a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     at = f"http://127.0.0.1:{port}"
     config = {"url": "{base_url}", "clock_url": "{clock_url}", "key": "{business_key}", "secret": "{business_secret}"}
     return {

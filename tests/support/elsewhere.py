@@ -13,6 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ports import free_port
+
 from paydouble.stateful import Merchant, ServiceLike
 
 HERE = Path(__file__).parents[1] / "served"
@@ -23,8 +25,7 @@ class Process:
 
     def __init__(self, command: list[str]) -> None:
         """Start it."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self._folder = tempfile.TemporaryDirectory()
         self._command = [*command, str(self.port), f"{self._folder.name}/orders.json"]
         self.start()

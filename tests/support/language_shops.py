@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 from pathlib import Path
 from typing import Final
+
+from ports import free_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SHOPS: Final = ROOT / "conformance-shops"
@@ -21,8 +22,7 @@ def placed(shop: str, folder: Path) -> Path:
     for path in (SHOPS / shop).iterdir():
         if path.name != "merchant.yaml":
             (copy / path.name).symlink_to(path)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     text = (SHOPS / shop / "merchant.yaml").read_text("utf-8")
     text = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{port}", text)
     text = re.sub(r"PORT: .*", f'PORT: "{port}"', text)

@@ -18,7 +18,6 @@ import os
 import re
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from bounds import AT_MOST_SECONDS
+from ports import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -146,7 +146,7 @@ class Terminal:
         home = folder / "home"
         for each in (self._folder, home):
             each.mkdir()
-        self._ports = {name: _free_port() for name in (_SERVER, _RECEIVER, *_OTHERS)}
+        self._ports = {name: free_port() for name in (_SERVER, _RECEIVER, *_OTHERS)}
         # A page shows what works; whether every branch of ours is taken, faster tests say.
         others = ("PAYDOUBLE_", "PYTEST_", "COVERAGE_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
@@ -226,10 +226,3 @@ class Terminal:
 
     def _with_ports(self, text: str) -> str:
         return re.sub(r"\b(80(?:80|81|00)|8443)\b", lambda found: str(self._ports[found[0]]), text)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

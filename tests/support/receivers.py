@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from ports import free_port
+
 
 @dataclass(frozen=True)
 class Received:
@@ -134,10 +136,7 @@ async def receiving(*answers: Answer, tls: ssl.SSLContext | None = None) -> Asyn
 
 def closed_port() -> int:
     """Return a port at which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    return free_port()
 
 
 def raw(data: bytes, *, keep: bool = False) -> Answer:
