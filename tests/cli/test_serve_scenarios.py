@@ -23,6 +23,13 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 MINE = "name: mine\nsummary: Mine.\nlifecycle:\n  pay_in:\n    - {{after: 1s, to: {to}}}\n"
 
 
+def save(path: Path, text: str) -> None:
+    """Save a file at once: a server that watches it could read the beginning alone."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 @dataclass
 class Served:
     """A process that serves, and what it says to the person at the terminal."""
@@ -77,14 +84,14 @@ async def test_a_changed_file_is_read_again_while_the_server_runs(tmp_path: Path
     path.write_text(MINE.format(to="pending"))
     async with serving("--scenarios", str(tmp_path), "--watch", "--scenario", "mine") as served:
         before = await served.life(1)
-        path.write_text(MINE.format(to="failed") + "\n")
+        save(path, MINE.format(to="failed") + "\n")
         told = await served.says()
         after = await served.life(2)
-        path.write_text("name: mine\n")
+        save(path, "name: mine\n")
         problem = await served.says()
         assert await served.says() == "  (what was read before stays)\n"
         still = await served.life(3)
-        path.write_text(MINE.format(to="cancelled"))
+        save(path, MINE.format(to="cancelled"))
         while "read again" not in await served.says():
             pass
         path.unlink()
@@ -123,7 +130,7 @@ async def test_a_banner_that_cannot_be_printed_stops_nobody(tmp_path: Path) -> N
         )
     assert process.stderr is not None
     assert b"replaces" in await process.stderr.readline()  # by now the folder has been read
-    (tmp_path / "mine.yaml").write_text(MINE.format(to="pending"))
+    save(tmp_path / "mine.yaml", MINE.format(to="pending"))
     assert await process.stderr.readline() == b"scenario mine is read again\n"
     process.terminate()
     _, errors = await process.communicate()

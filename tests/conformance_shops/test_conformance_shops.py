@@ -44,7 +44,7 @@ def test_a_shop_takes_a_payment(shop: str, tmp_path: Path) -> None:
         env={**environment(shop), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import npm
 import pytest
+from bounds import AT_MOST_SECONDS
 
 from paydouble.webhooks.signing import sign, signature_header
 
@@ -109,7 +110,7 @@ def test_stripe_for_node_accepts_what_we_make_and_refuses_what_we_break(node_mod
         capture_output=True,
         text=True,
         check=True,
-        timeout=20,
+        timeout=AT_MOST_SECONDS,
     )
 
     verdicts = dict(zip((case.what for case in CASES), json.loads(run.stdout), strict=True))
