@@ -333,8 +333,10 @@ class Outbox:
         self.deliveries[delivery.id] = delivery
         if target is None:
             self.finish(delivery, "no_endpoint")
-        elif queued and not delay:
-            self.enqueue(delivery)
+        else:
+            self._bound()
+            if queued and not delay:
+                self.enqueue(delivery)
         return delivery
 
     def keep_unsent(self, event: Event, due: int) -> Unsent:

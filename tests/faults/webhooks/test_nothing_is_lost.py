@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drive import DAY, HOUR, URL, Business
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from webhook_faults import EFFECTS
 
@@ -147,6 +147,11 @@ def test_the_same_seed_sends_the_same_bytes_in_the_same_order(script: Script, an
     assert _sent(first) == _sent(second)
 
 
+# What was delivered is evicted for later deliveries that are never sent.
+@example(
+    script=[("deposit", "order-1"), ("deposit", "order-1"), ("fault", {"on": "webhooks", "effect": {"type": "hold"}})],
+    answers=[200],
+)
 @settings(max_examples=30)
 @given(script=scripts, answers=statuses)
 def test_a_bounded_journal_keeps_what_waits(script: Script, answers: list[int | None]) -> None:
