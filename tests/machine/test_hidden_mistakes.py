@@ -167,6 +167,17 @@ class NeverRefundsDisputed(SmallShop):
         super().refund(order_id, refund_id, amount)
 
 
+class OneTimeForAnOrder(SmallShop):
+    """Takes news of a payment for old when those of another attempt of the same order are newer."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        """Compare with all attempts."""
+        order_id = self.order_of(resource)
+        others = self.of(order_id, "payin") if order_id and resource["object"] == "payin" else []
+        if all(each["updated_at"] <= resource["updated_at"] for each in others):
+            super().learn(resource)
+
+
 class FindsByAmount(SmallShop):
     """Takes an earlier refund of the same amount for the one that got no answer."""
 
@@ -225,6 +236,11 @@ class DropsRefunded(ShipsFromAQueue):
         (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
         (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
         (ShipsOnlyPaid, ["'pass_time'", "(1, 'half')"], "never fulfilled order-1, of which a part was given back"),
+        (
+            OneTimeForAnOrder,
+            ["'late four'", "'late money'"],
+            "has a balance of 49.90 EUR for order-1; it should be 99.80",
+        ),
         (HoldsOldDispute, ["'reverse'", "(2, 'half')"], "refuses to refund 24.95 EUR of order-2, whose dispute"),
         (ShipsFromAQueue, ["'pass_time'", "(1, 'all')"], "fulfilled order-1 after all of its money was given back"),
     ],

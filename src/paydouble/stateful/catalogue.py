@@ -73,6 +73,7 @@ _SETTLE: Final = step("wait", "10s")
 _RESTART: Final = step("restart")
 _WORK_OFF: Final = step("work_off")
 _PAID: Final = (_ORDER, _PAY, _SETTLE)
+_EXPIRED: Final = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
 _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
 # More replies than the attempts of a click.
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
@@ -339,6 +340,8 @@ def _late_events() -> Iterator[CataloguePlay]:
         disturbed = step("webhooks", trouble)
         fails = (step("refund", 1, "half"), _SETTLE, disturbed, step("provider", "refund fails late"), _SETTLE)
         yield CataloguePlay((*_PAID, *fails), "the event of a late failure is disturbed")
+        second = (disturbed, _RETRY, step("pass_time", "10s"), step("provider", "late money"), _SETTLE)
+        yield CataloguePlay((*_EXPIRED, *second), "an earlier attempt brings money before the events of the next one")
         for ends in ("dispute won", "dispute lost"):
             closed = (disturbed, step("provider", "dispute"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *closed), "the events of a dispute are disturbed")
@@ -376,9 +379,8 @@ def _provider() -> Iterator[CataloguePlay]:
         for before in ((), (step("refund", 1, "half"), _SETTLE)):
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
-    expired = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
-    yield CataloguePlay((*expired, step("provider", "late money")))
-    yield CataloguePlay((*expired, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+    yield CataloguePlay((*_EXPIRED, step("provider", "late money")))
+    yield CataloguePlay((*_EXPIRED, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
 
 
 def _payers() -> Iterator[CataloguePlay]:
