@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Where the machine plays merchants.
 _HUNTS: Final = (
@@ -16,8 +16,10 @@ _HUNTS: Final = (
     "tests/cli/test_explore.py",
 )
 
-# Workers share the cores, so a slow example says nothing about the code.
-settings.register_profile("paydouble", deadline=None, print_blob=True)
+# Workers share the cores, so a slow example says nothing about the code, nor do slow draws.
+settings.register_profile(
+    "paydouble", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("paydouble")
 
 
