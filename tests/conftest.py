@@ -17,9 +17,7 @@ _HUNTS: Final = (
 )
 
 # Workers share the cores, so a slow example says nothing about the code, nor do slow draws.
-settings.register_profile(
-    "paydouble", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("paydouble", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("paydouble")
 
 
