@@ -20,6 +20,9 @@ from paydouble.inprocess import InProcess
 from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook, explore
 from paydouble.stateful.service import Service
 
+# Twenty times what the first play of a process needs for a call, in which it loads modules.
+PATIENCE_SECONDS = 0.3
+
 
 class Silent(Merchant):
     """Does nothing, and says that nothing is paid."""
@@ -86,7 +89,10 @@ def test_a_merchant_that_hangs_is_stopped() -> None:
         def pay(self, order_id: str) -> None:
             time.sleep(60)
 
-    assert verdict(Hangs, patience_seconds=0.05) == "The merchant hangs: pay(order-1) has not come back after 0.05 s"
+    assert (
+        verdict(Hangs, patience_seconds=PATIENCE_SECONDS)
+        == "The merchant hangs: pay(order-1) has not come back after 0.3 s"
+    )
 
 
 def test_a_merchant_that_waits_for_its_own_lock_is_told_of_interleaves() -> None:
@@ -101,9 +107,9 @@ def test_a_merchant_that_waits_for_its_own_lock_is_told_of_interleaves() -> None
             with self.lock:
                 super().pay(order_id)
 
-    play = Play(Locks, patience_seconds=0.05)
+    play = Play(Locks, patience_seconds=PATIENCE_SECONDS)
     play.order()
-    with pytest.raises(MerchantBug, match=r"0\.05 s; it came while another call was running.* set interleaves = False"):
+    with pytest.raises(MerchantBug, match=r"0\.3 s; it came while another call was running.* set interleaves = False"):
         play.pay(meanwhile="second click")
 
 
@@ -120,7 +126,7 @@ def test_what_only_shows_may_hang_or_raise(method: str) -> None:
     def loops(self: Merchant, _order_id: str) -> None:
         self.service.sleep(1e9)
 
-    assert shown_by(hangs, method) == f"The merchant hangs: {method}(order-1) has not come back after 0.05 s"
+    assert shown_by(hangs, method) == f"The merchant hangs: {method}(order-1) has not come back after 0.3 s"
     raised = f"The merchant's {method}(order-1) raised KeyError: 'order-1' at test_adapters.py:"
     assert shown_by(breaks, method).startswith(raised)
     waits = f"The merchant waits for 32 years in the middle of one operation ({method}(order-1))"
@@ -129,7 +135,7 @@ def test_what_only_shows_may_hang_or_raise(method: str) -> None:
 
 def shown_by(work: Callable[[Any, str], None], method: str) -> str:
     """Return what is said of a merchant with another method."""
-    return verdict(type("Shows", (ZooMerchant,), {method: work}), patience_seconds=0.05)
+    return verdict(type("Shows", (ZooMerchant,), {method: work}), patience_seconds=PATIENCE_SECONDS)
 
 
 def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
@@ -141,7 +147,7 @@ def test_an_adapter_that_hangs_while_it_is_made_is_stopped() -> None:
             time.sleep(60)
 
     with pytest.raises(AdapterMisfit, match="hangs while it is being made"):
-        Play(HangsAtOnce, patience_seconds=0.05)
+        Play(HangsAtOnce, patience_seconds=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(("phase", "made_before"), [("catalogue", 0), ("catalogue", 30), ("hunt", 6), ("hunt", 15)])
