@@ -8,6 +8,7 @@ import chromium
 import pytest
 from chromium import Theme, Window
 from playwright.async_api import Browser, expect
+from ports import free_port
 from receivers import receiving, status
 from servers import Box, Client, running
 
@@ -169,8 +170,8 @@ async def test_a_hidden_tab_follows_nothing(client: Client, window: Window) -> N
 
 async def test_the_list_goes_on_after_a_restart(window: Window) -> None:
     """The page connects again by itself, and says that the old server's payments are gone."""
-    async with running() as client:
-        port = client.server.port
+    port = free_port()
+    async with running(ServerOptions(port=port)) as client:
         await (await client.sandbox()).deposit(external_identifier="before")
         await live(window, home(client))
         await window.says("tbody tr", "before")

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import chromium
 import pytest
+from bounds import AT_MOST_SECONDS
 from chromium import Theme, Window
 from playwright.async_api import Browser
 from receivers import receiving, status
@@ -23,6 +24,7 @@ from servers import Box, Client
 from paydouble.web.inspector import advances
 
 MERCHANT = Path(__file__).parents[2] / "examples" / "merchant" / "merchant.py"
+AT_MOST = f"{AT_MOST_SECONDS:.0f}s"
 ORDER = {"id": "order-1", "amount": "49.90", "currency": "EUR", "email": "ada@example.test"}
 
 
@@ -152,7 +154,7 @@ async def test_the_sample_shop_is_paid_in_a_browser(client: Client, window: Wind
     async with shop(box) as session:
         async with session.post("/orders", json=ORDER) as response:
             assert response.status == 201
-        waiting = {"match": {"event_type": "pay-in.pending", "status": "delivered"}, "timeout": "20s"}
+        waiting = {"match": {"event_type": "pay-in.pending", "status": "delivered"}, "timeout": AT_MOST}
         assert (await box.control("POST", "/deliveries/wait", waiting)).document["passed"]
         (pay_in,) = (await box.get("/pay-ins"))["items"]
         assert (await order(session))["status"] == "pending"
@@ -161,7 +163,7 @@ async def test_the_sample_shop_is_paid_in_a_browser(client: Client, window: Wind
         await window.page.get_by_role("button", name=button, exact=True).click()
         await window.says(".status", status)
         await window.says("h1", "Payment of 49.90 EUR")
-        last = {"match": {"event_type": f"pay-in.{status}", "status": "delivered"}, "timeout": "20s"}
+        last = {"match": {"event_type": f"pay-in.{status}", "status": "delivered"}, "timeout": AT_MOST}
         assert (await box.control("POST", "/deliveries/wait", last)).document["passed"]
 
         assert (await order(session))["status"] == status

@@ -32,7 +32,8 @@ _AXE_LOCK: Final = {
 # What a browser says by itself about an answer that a test provokes.
 _HARMLESS: Final = ("Failed to load resource", "net::ERR_")
 Theme = Literal["light", "dark"]
-expect.set_options(timeout=AT_MOST_SECONDS * 1000)
+_AT_MOST_MS: Final = AT_MOST_SECONDS * 1000
+expect.set_options(timeout=_AT_MOST_MS)
 
 
 def executable() -> str:
@@ -50,7 +51,7 @@ async def started() -> AsyncIterator[Browser]:
     path = executable()
     async with async_playwright() as playwright:
         # Without a sandbox of its own, which needs rights that a container rarely has; it only opens our pages.
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=_AT_MOST_MS)
         try:
             yield browser
         finally:
@@ -63,7 +64,6 @@ class Window:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.errors: list[str] = []
-        page.set_default_timeout(AT_MOST_SECONDS * 1000)
         page.on("console", self._note)
         page.on("pageerror", self._fail)
 
@@ -105,6 +105,7 @@ async def window(browser: Browser, *, theme: Theme = "light", width: int = 1280)
     context = await browser.new_context(
         color_scheme=theme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
     )
+    context.set_default_timeout(_AT_MOST_MS)  # of its pages too
     try:
         made = Window(await context.new_page())
         yield made
