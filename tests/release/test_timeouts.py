@@ -27,6 +27,7 @@ def test_in_a_thread_that_is_waited_for():
     thread.start()
     thread.join()
 
+@pytest.mark.timeout(60)  # it is as quick as the machine is
 def test_after_them():
     pass
 """
