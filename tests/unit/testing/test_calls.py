@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from queue import SimpleQueue
 from types import MappingProxyType
 
 import pytest
@@ -72,14 +74,22 @@ def test_a_loop_that_breaks_does_so_aloud(monkeypatch: pytest.MonkeyPatch) -> No
 
 async def test_work_in_a_thread_is_awaited_or_given_up() -> None:
     """Its result comes back, its error is raised here, and a result that is not awaited any more is dropped."""
-    release = LoopThread("test")
+    release, go_on = LoopThread("test"), threading.Event()
+    running: SimpleQueue[threading.Thread] = SimpleQueue()
+
+    def held() -> None:
+        running.put(threading.current_thread())
+        go_on.wait()
+
     try:
         assert await in_daemon_thread(lambda: release.run(asyncio.sleep(0, 7))) == 7
         with pytest.raises(ZeroDivisionError):
             await in_daemon_thread(lambda: 1 / 0)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(in_daemon_thread(lambda: release.run(asyncio.sleep(0.05))), 0.001)
-        assert await in_daemon_thread(lambda: release.run(asyncio.sleep(0.06, 8))) == 8
+            await asyncio.wait_for(in_daemon_thread(held), 0.001)
+        go_on.set()
+        await in_daemon_thread(lambda: running.get().join())  # until its result has come
+        assert await in_daemon_thread(lambda: 8) == 8
     finally:
         release.stop()
         release.stop()
