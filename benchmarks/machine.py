@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import socket
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from ports import free_port, free_ports
+
+__all__ = ["free_port", "free_ports"]  # they are chosen there
 
 # The first core serves, the last one makes the load; on one core, or without the call, the system decides.
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -40,22 +46,6 @@ def on_all_cores() -> Iterator[None]:
         yield
     finally:
         pin(-1)
-
-
-def free_port() -> int:
-    """Return a port that nobody has at this moment."""
-    return free_ports(1)[0]
-
-
-def free_ports(count: int) -> list[int]:
-    """Return different ports that nobody has at this moment."""
-    with contextlib.ExitStack() as probes:
-        ports = []
-        for _ in range(count):
-            probe = probes.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            ports.append(int(probe.getsockname()[1]))
-        return ports
 
 
 def resident_bytes(pid: int) -> int | None:

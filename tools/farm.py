@@ -13,7 +13,6 @@ import http.client
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,10 @@ from urllib.parse import urlsplit
 from paydouble.testing import ControlRefused, Paydouble, ServerGone
 
 ROOT: Final = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests" / "support"))
+
+from ports import free_ports  # noqa: E402 - from the folder that was just added
+
 SERVERS: Final = 4
 _PAYMENTS: Final = 5
 
@@ -78,13 +81,6 @@ def proxy(folder: Path, port: int, servers: Sequence[int]) -> Iterator[str]:
             process.terminate()
 
 
-def free_ports(number: int) -> list[int]:
-    """Return ports of this machine that nobody uses."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [int(each.getsockname()[1]) for each in sockets]
-
-
 def wait_for(url: str) -> None:
     """Wait until a server answers."""
     until = time.monotonic() + 60
@@ -128,18 +124,26 @@ def answered(base_url: str, authorization: str) -> int:
         return connection.getresponse().status
 
 
-def shard(url: str, which: int, until: float, killed: threading.Event, found: Found) -> None:
-    """Play rounds until the end."""
-    number = 0
+@dataclass(slots=True)
+class Kill:
+    """The end of a server: from its first event on sandboxes may end, and from its second one none does."""
+
+    begins: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+
+def shard(url: str, which: int, until: float, kill: Kill, found: Found) -> None:
+    """Play rounds until the end, and one at least that begins after the kill, however slow the machine is."""
+    number, begun_after = 0, False
     with Paydouble.connect(url) as double:
-        while time.monotonic() < until:
+        while not begun_after or time.monotonic() < until:
             number += 1
-            begun_after = killed.is_set()
+            begun_after = kill.is_over.is_set()
             try:
                 problem = one_round(double, which, number)
             except (ControlRefused, ServerGone) as error:
                 with found.lock:
-                    if killed.is_set() and not begun_after:
+                    if kill.begins.is_set() and not begun_after:
                         found.ended[re.sub(r"'[^']*'", "…", str(error))] += 1
                     else:
                         found.wrong[str(error)[:160]] += 1
@@ -151,17 +155,19 @@ def shard(url: str, which: int, until: float, killed: threading.Event, found: Fo
                     found.wrong[problem[:160]] += 1
 
 
-def under_load(url: str, shards: int, seconds: float, kill: subprocess.Popen[bytes] | None) -> Found:
+def under_load(url: str, shards: int, seconds: float, victim: subprocess.Popen[bytes] | None) -> Found:
     """Let shards play for a time; kill a server at its half."""
-    found, killed = Found(), threading.Event()
+    found, kill = Found(), Kill()
     until = time.monotonic() + seconds
-    threads = [threading.Thread(target=shard, args=(url, each, until, killed, found)) for each in range(shards)]
+    threads = [threading.Thread(target=shard, args=(url, each, until, kill, found)) for each in range(shards)]
     for thread in threads:
         thread.start()
-    if kill is not None:
+    if victim is not None:
         time.sleep(seconds / 2)
-        killed.set()
-        kill.send_signal(signal.SIGKILL)
+        kill.begins.set()
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+    kill.is_over.set()
     for thread in threads:
         thread.join()
     return found

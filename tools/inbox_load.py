@@ -17,7 +17,6 @@ import contextlib
 import itertools
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable
@@ -33,6 +32,10 @@ from paydouble.testing import AsyncPaydouble
 from paydouble.web.control.stream import TICK_SECONDS
 from paydouble.web.inspector.inbox import MOST_ROWS
 from pictures import chromium
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from ports import free_port
 
 WORKERS: Final = 8
 PAYMENTS_OF_A_SANDBOX: Final = 3
@@ -267,9 +270,7 @@ def resident_bytes(pid: int) -> int | None:
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[tuple[str, int]]:
     """Run `serve`; yields its URL and the id of its process."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     program = (sys.executable, "-m", "paydouble", "serve", "--quiet", "--clock", "manual", "--port", str(port))
     process = await asyncio.create_subprocess_exec(*program)
     try:

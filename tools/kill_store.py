@@ -24,6 +24,10 @@ from typing import Any, Final
 
 from paydouble.guards.credentials import basic_header
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from ports import free_port
+
 POINTS: Final = 200
 # A store of its own after so many points, so that the answers to repeat stay few.
 _POINTS_A_STORE: Final = 10
@@ -77,9 +81,7 @@ class World:
     def start(self) -> None:
         """Start the server, and wait until it answers."""
         if not self.port:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
+            self.port = free_port()
         options = [
             "--quiet",
             "--clock",

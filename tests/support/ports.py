@@ -20,3 +20,11 @@ def free_port() -> int:
             except OSError:
                 continue
         return port
+
+
+def free_ports(count: int) -> list[int]:
+    """Return different ones."""
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port())
+    return list(ports)
