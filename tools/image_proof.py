@@ -26,6 +26,7 @@ from uuid import uuid4
 
 import aiohttp
 
+from paydouble.stateful.watchdog import load_factor
 from paydouble.testing import Receiver
 
 SCENARIOS = Path("examples/scenarios").resolve()
@@ -33,7 +34,7 @@ SCENARIO = "pays-after-lunch"
 TOKEN = "steer-it"  # noqa: S105 - of a container that lives for seconds
 KEY, SECRET, WEBHOOK_SECRET = "shop_key", "shop_secret", "whsec_of_the_proof"
 STOPS_WITHIN_SECONDS = 1.0
-STARTS_WITHIN_SECONDS = 20.0
+STARTS_WITHIN_SECONDS = 60.0
 HARDENED = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 _POLL_SECONDS = 0.05
 
@@ -196,7 +197,8 @@ def stops(engine: Engine, name: str) -> None:
     status = engine.status(name)
     seconds = engine.ended_at(name) - asked
     expect(status == 0, f"SIGTERM ended it with {status}: {engine('logs', name).strip()}")
-    expect(seconds < STOPS_WITHIN_SECONDS, f"SIGTERM took {seconds:.2f} s")
+    # The engine's command takes its time too, and each of them more of it where the other steps keep the processors busy.
+    expect(seconds < STOPS_WITHIN_SECONDS * load_factor(), f"SIGTERM took {seconds:.2f} s")
     report(f"SIGTERM ended it with status 0 in {seconds:.2f} s")
 
 
