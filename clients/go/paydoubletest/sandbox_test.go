@@ -90,7 +90,7 @@ func TestAReceiverFailsSoOften(t *testing.T) {
 	if !slices.Equal(statuses, []int{503, 503, 200}) && !slices.Equal(statuses, []int{503, 200}) {
 		t.Errorf("pay-in.created was answered %v", statuses)
 	}
-	receiver.WaitFor(t, func(received []pd.Received) bool { return len(received) == 6 })
+	receiver.WaitFor(t, func(received []pd.Received) bool { return len(received) == 6 }, pd.Within(time.Minute))
 }
 
 func TestAReceiverKnowsDuplicatesAndForgeries(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAReceiverForwardsToAHandler(t *testing.T) {
 	})))
 	box.Webhook.Test("pay-in.succeeded")
 
-	got := receiver.Wait(t, 1)[0]
+	got := receiver.Wait(t, 1, pd.Within(time.Minute))[0]
 
 	if got.Status != http.StatusAccepted || len(bodies) != 1 || bodies[0] != string(got.Body) {
 		t.Errorf("it got %+v, and the handler %v", got, bodies)
@@ -153,7 +153,7 @@ func TestASlowReceiverIsWaitedFor(t *testing.T) {
 
 func firstAttempt(t *testing.T, box *pd.Sandbox) pd.DeliveryAttempt {
 	t.Helper()
-	box.Deliveries.Wait(t, pd.AttemptCount(1), pd.Within(10*time.Second))
+	box.Deliveries.Wait(t, pd.AttemptCount(1), pd.Within(time.Minute))
 	box.Advance(0)
 	return box.Deliveries.List(pd.EventType("pay-in.created"))[0].Attempts[0]
 }
@@ -164,11 +164,11 @@ func TestSecretsRotate(t *testing.T) {
 	receiver := box.Receive()
 	state := box.Webhook.RotateSecret(24 * time.Hour)
 	box.Webhook.Test("pay-in.created") // both secrets sign
-	receiver.Wait(t, 1)
+	receiver.Wait(t, 1, pd.Within(time.Minute))
 	receiver.SetSecret(state.Secret)
 	box.Webhook.Test("pay-in.succeeded")
 
-	if got := receiver.Wait(t, 2); got[0].Err != nil || got[1].Err != nil {
+	if got := receiver.Wait(t, 2, pd.Within(time.Minute)); got[0].Err != nil || got[1].Err != nil {
 		t.Errorf("not verified: %v, %v", got[0].Err, got[1].Err)
 	}
 }

@@ -68,7 +68,7 @@ func TestEachModeOfABrokenSignature(t *testing.T) {
 			receiver := box.Receive()
 			box.Faults.Signature(mode, pd.Attempt(1))
 			box.Webhook.Test("pay-in.succeeded")
-			if got := receiver.Wait(t, 1)[0]; got.Status != status {
+			if got := receiver.Wait(t, 1, pd.Within(time.Minute))[0]; got.Status != status {
 				t.Errorf("it was answered %d: %v", got.Status, got.Err)
 			}
 		})

@@ -89,8 +89,8 @@ test("after a rotation the new secret verifies", async ({ sandbox, receiver }) =
 
 describe("wait", () => {
   test("returns as soon as enough has come", async ({ sandbox, receiver }) => {
-    const four = receiver.wait(4);
-    const last = receiver.wait(({ event }) => event.type === "pay-in.succeeded");
+    const four = receiver.wait(4, 60_000);
+    const last = receiver.wait(({ event }) => event.type === "pay-in.succeeded", 60_000);
 
     await pay(sandbox);
 
@@ -106,7 +106,7 @@ describe("wait", () => {
     expect((error as Error).stack).not.toContain("receiver.js");
     receiver.secret = "whsec_other";
     await deposit(sandbox, "order-1");
-    await receiver.wait();
+    await receiver.wait(1, 60_000);
 
     await expect(receiver.wait(9, 1)).rejects.toThrow(
       /^expected 9 deliveries at http:\S+ within 1 ms, received 1\n {2}pay-in.created: no `v1` fits this body and this secret; check that the body has the bytes as they came, and that the secret is the webhook secret of the sandbox \(answered 401\)$/,

@@ -53,7 +53,7 @@ describe("verify", () => {
   });
 
   test("a wait ends as soon as it holds", async ({ sandbox }) => {
-    const waiting = sandbox.requests.wait({ external_identifier: "order-1", timeout: 20_000 });
+    const waiting = sandbox.requests.wait({ external_identifier: "order-1", timeout: 60_000 });
     await deposit(sandbox, "order-1");
 
     expect(await waiting).toBe(1);

@@ -176,7 +176,7 @@ test("a receiver's address is the one that the server sees", async ({ paydouble,
 
   await using receiver = await server.receiver(sandbox);
   await deposit(sandbox, "order-1");
-  await receiver.wait();
+  await receiver.wait(1, 60_000);
 
   expect(receiver.url).toMatch(/^http:\/\/localhost:/);
   expect((await sandbox.webhook.read()).notification_url).toBe(receiver.url);
