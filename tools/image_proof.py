@@ -197,7 +197,7 @@ def stops(engine: Engine, name: str) -> None:
     status = engine.status(name)
     seconds = engine.ended_at(name) - asked
     expect(status == 0, f"SIGTERM ended it with {status}: {engine('logs', name).strip()}")
-    # The engine's command takes its time too, and each of them more of it where the other steps keep the processors busy.
+    # Where the other steps keep the processors busy, all of it takes longer, the engine's command too.
     expect(seconds < STOPS_WITHIN_SECONDS * load_factor(), f"SIGTERM took {seconds:.2f} s")
     report(f"SIGTERM ended it with status 0 in {seconds:.2f} s")
 
