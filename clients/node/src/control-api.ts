@@ -2407,7 +2407,11 @@ export interface components {
         TextChoice: {
             one_of: string[];
         };
-        /** @description The event has the same `created_at` as the event of its object before it. */
+        /**
+         * @description The event has the same `created_at` as the event of its object before it, unless that one had a final state.
+         *
+         *     A merchant could not know which of two final states is the newer one.
+         */
         Tie: {
             /**
              * @description discriminator enum property added by openapi-typescript
