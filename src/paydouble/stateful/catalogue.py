@@ -547,6 +547,9 @@ def _two_troubles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*refunded, _SETTLE, _SETTLE), "no webhook tells of the refund")
         yield CataloguePlay((*refunded, again, _SETTLE), "no webhook tells of the refund")
         yield CataloguePlay((*refunded, job, again, _SETTLE), "no webhook tells of the refund")
+        yield CataloguePlay(
+            (*refunded, _RESTART, _SETTLE, _SETTLE), "its key outlasts the process, and no webhook tells"
+        )
     why = "the next request meets something else, and nothing tells of the first one"
     for then in AFTERWARDS[1:]:
         click = step("pay", 1, "reply lost", then=then)
@@ -563,6 +566,14 @@ def _two_troubles() -> Iterator[CataloguePlay]:
 def _lost_notes() -> Iterator[CataloguePlay]:
     # The request was carried out, the merchant's note of it is lost, and the next answer says nothing about it.
     silent, again = step("webhooks", "drop all"), step("refund_again")
+    for what in _LOSES_NOTES:
+        # A request that is left to a job has many points before it.
+        for at in _JOB_POINTS[:16]:
+            lost = "the request was carried out, and its note is lost"
+            click = step("pay", 1, meanwhile=what, at=at)
+            yield CataloguePlay((_ORDER, silent, click, _SETTLE, _RETRY, _SETTLE), lost)
+            refund = step("refund", 1, "half", meanwhile=what, at=at)
+            yield CataloguePlay((*_PAID, silent, refund, _SETTLE, _SETTLE), lost)
     why = "the request was carried out, its note is lost, and the next answer says nothing about it"
     for then in AFTERWARDS[1:]:
         for what in _LOSES_NOTES:
