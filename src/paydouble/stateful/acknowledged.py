@@ -16,7 +16,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, get_args
+from urllib.parse import parse_qsl
 
+from paydouble.journal import RequestEntry
 from paydouble.payments.events import FAMILIES as EVENT_FAMILIES
 from paydouble.payments.events import Event
 from paydouble.payments.lifecycle import PAID, finals
@@ -128,11 +130,19 @@ class Acknowledged:
         return self._was_told(events[-2]) and not self._was_told(events[-1])
 
     def _was_told(self, event: Event) -> bool:
-        shown = f'"id":"{event.object_id}"'.encode()
         return (event.object_id, event.type, event.created_at) in self._answers or any(
-            entry.sequence > event.sequence and entry.method == "GET" and shown in entry.response_body
+            entry.sequence > event.sequence and entry.method == "GET" and self._asks(entry, event)
             for entry in self._box.journal.requests.entries
         )
+
+    def _asks(self, entry: RequestEntry, event: Event) -> bool:
+        # A list of the order's payments, or of a payment's refunds, tells of all of them, however few of them are read.
+        path, _, query = entry.target.partition("?")
+        resource = self._box.ledger.find(event.object_id)
+        parent = getattr(resource, "payin_id", None) or getattr(resource, "external_identifier", None)
+        family = event.type.partition(".")[0]
+        is_of_parent = path.endswith(f"/{family}") and parent in {value for _, value in parse_qsl(query)}
+        return is_of_parent or f'"id":"{event.object_id}"'.encode() in entry.response_body
 
     def _is_held(self, family: Family, *, jobs_ran: bool) -> bool:
         shows = self._shows[family]
