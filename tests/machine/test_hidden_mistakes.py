@@ -264,6 +264,24 @@ def test_refunds_after_a_dispute_may_be_refused(merchant: type[Merchant]) -> Non
         play.refund(1, "half")
 
 
+def test_a_dispute_whose_end_was_not_heard_may_still_hold_a_refund() -> None:
+    """The second dispute is won as the first one, but its event has not come and no job has asked."""
+    with Play(HoldsDisputed) as play:
+        for number in (1, 2):
+            play.order()
+            play.pay(number)
+            play.wait("10s")
+            play.provider("dispute", number)
+            play.wait("10s")
+            if number == 2:
+                play.webhooks("drop all")
+            play.provider("dispute won", number)
+            if number == 1:
+                play.wait("10s")
+                play.wait("10s")
+            play.refund(number, "half")
+
+
 def test_who_asked_for_all_of_the_money_may_get_no_goods() -> None:
     """The customer no longer wants them, whether that refund fails later or not."""
     with Play(DropsRefunded) as play:

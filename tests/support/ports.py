@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 
-# Below those that Linux gives to whoever asks for any: another test would get one of these in the meantime.
+# Below those that Linux gives to a program that asks for any port: another test would get one of these meanwhile.
 _PORTS = range(10_000, 32_768)
 
 
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ones."""
+    """Return so many different ports, each as from `free_port`."""
     ports: set[int] = set()
     while len(ports) < count:
         ports.add(free_port())

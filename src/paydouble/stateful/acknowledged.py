@@ -125,7 +125,7 @@ class Acknowledged:
 
     def _is_missed(self, object_id: str) -> bool:
         events = [each for each in self._box.journal.events.entries if each.object_id == object_id]
-        if len(events) < 2 or events[-2].type not in _FINAL_EVENTS:  # noqa: PLR2004 - an end and a change after it
+        if len(events) <= 1 or events[-2].type not in _FINAL_EVENTS:
             return False
         return self._was_told(events[-2]) and not self._was_told(events[-1])
 

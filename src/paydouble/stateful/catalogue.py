@@ -564,7 +564,7 @@ def _two_troubles() -> Iterator[CataloguePlay]:
 
 
 def _lost_notes() -> Iterator[CataloguePlay]:
-    # The request was carried out, the merchant's note of it is lost, and the next answer says nothing about it.
+    # The request was carried out, and the merchant's note of it is lost: alone, or before an answer that tells nothing.
     silent, again = step("webhooks", "drop all"), step("refund_again")
     for what in _LOSES_NOTES:
         # A request that is left to a job has many points before it.

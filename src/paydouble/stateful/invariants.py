@@ -266,8 +266,8 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
 
 
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
-    # A part may have gone back, as for an item that is not sent. Who asked for all of it wants no goods any more,
-    # even when that refund has failed since.
+    # A part may have gone back, as for an item that is not sent. A customer who asked for all of it wants no goods any
+    # more, even when that refund has failed since.
     paid, asked = (sum(each.amount for each in group) for group in (state.paid, state.refunds))
     return paid > asked and not state.disputes and not order.paid_late
 
