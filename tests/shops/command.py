@@ -1,6 +1,7 @@
-"""Runs the machine over the shops of this folder: `python tests/shops --help`.
+"""Runs the machine over the shops of this folder, and over the zoo: `python tests/shops --help`.
 
 The shops were written without a look at the machine. Each has a table of mistakes that are switched on one at a time.
+The zoo of `tests/zoo` grew with the machine. Its variants that a named test catches, not the machine, are left out.
 Every run is a process of its own, at the settings that the guide recommends.
 """
 
@@ -20,12 +21,19 @@ from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+sys.path.append(str(Path(__file__).parents[1] / "zoo"))
 
 import hypothesis
+from bugzoo.adapter import ZooMerchant
+from bugzoo.table import VARIANTS
 from hypothesis import HealthCheck, Phase
 
 from paydouble.stateful import Merchant, MerchantMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHOPS = {
     "flask": "FlaskAdapter",
@@ -40,6 +48,7 @@ SHOPS = {
     "tornado": "TornadoShop",
     "plain": "PlainShop",
 }
+ZOO: Final = "zoo"
 PhaseName = Literal["catalogue", "hunt"]
 PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
 # Those of guides/machine.
@@ -47,6 +56,27 @@ EXAMPLES = 100
 STEPS = 12
 STALL_SECONDS = 600.0
 _END: Final = "<!-- end of the table -->"
+
+
+class Kept:
+    """The outcomes of runs, kept in a file of JSON lines, so that a measurement of hours can be stopped and continued.
+
+    A change of the code does not make them void: begin a new file then. Without a path nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self._outcomes: dict[str, dict[str, Any]] = dict(json.loads(line) for line in lines)
+
+    def outcome_of(self, run: str, play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the kept outcome of a run; without one, run it and keep what comes."""
+        if run not in self._outcomes:
+            self._outcomes[run] = outcome = play()
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps([run, outcome]) + "\n")
+        return self._outcomes[run]
 
 
 class Options(NamedTuple):
@@ -59,22 +89,31 @@ class Options(NamedTuple):
     phases: tuple[PhaseName, ...]
     jobs: int
     """Runs at the same time."""
+    kept: Kept
 
 
 def mistakes(shop: str) -> dict[str, str]:
-    """Return the table of a shop."""
+    """Return the table of a shop, or that of the zoo: each mistake, and what it does."""
+    if shop == ZOO:
+        return {each.name: each.does for each in VARIANTS if each.test is None}
     table: dict[str, str] = importlib.import_module(f"{shop}shop.mistakes").MISTAKES
     return table
+
+
+def merchant_with(shop: str, mistake: str) -> type[Merchant]:
+    """Return the adapter of a shop with one mistake; with none when `mistake` is empty."""
+    if shop == ZOO:
+        return next((each.merchant for each in VARIANTS if each.name == mistake), ZooMerchant)
+    adapter: type[Merchant] = getattr(importlib.import_module(f"{shop}shop.adapter"), SHOPS[shop])
+    return type(adapter.__name__, (adapter,), {"bugs": frozenset({mistake} if mistake else ())})
 
 
 def hunt(shop: str, mistake: str, seed: int, examples: int, phases: tuple[PhaseName, ...]) -> None:
     """Run phases of the machine in this process, and print its report as JSON."""
     logging.disable()
-    adapter: type[Merchant] = getattr(importlib.import_module(f"{shop}shop.adapter"), SHOPS[shop])
-    bugs = frozenset({mistake} if mistake else ())
+    merchant = merchant_with(shop, mistake)
     told = ""
     started = time.process_time()
-    merchant = type(adapter.__name__, (adapter,), {"bugs": bugs})
     machine: Any = hypothesis.seed(seed)(
         type("ShopMachine", (MerchantMachine,), {"merchant": merchant, "phases": phases})
     )
@@ -96,6 +135,12 @@ def hunt(shop: str, mistake: str, seed: int, examples: int, phases: tuple[PhaseN
 
 
 def hunt_apart(shop: str, mistake: str, seed: int, options: Options, phases: tuple[PhaseName, ...]) -> dict[str, Any]:
+    """Run the machine in another process, unless its outcome is kept; return it."""
+    run = f"{shop} {mistake or 'correct'}, seed {seed}, {options.examples} examples, {' and '.join(phases)}"
+    return options.kept.outcome_of(run, lambda: run_apart(shop, mistake, seed, options, phases))
+
+
+def run_apart(shop: str, mistake: str, seed: int, options: Options, phases: tuple[PhaseName, ...]) -> dict[str, Any]:
     """Run the machine in another process; return what it told, and the processor seconds until then."""
     command = [sys.executable, str(Path(__file__).parent), "--worker", "--shop", shop, "--only", mistake]
     command += ["--phases", *phases]
@@ -187,11 +232,15 @@ def summary(results: list[Result], options: Options) -> str:
         "| shop | mistakes | caught, by seed | not caught by every seed | seconds to the report, median and p90 |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for shop in (*dict.fromkeys(each.shop for each in results), "all"):
-        these = [each for each in results if shop in {each.shop, "all"}]
+    rows = {shop: [each for each in results if each.shop == shop] for shop in [*SHOPS, ZOO]}
+    if len({each.shop for each in results}) > 1:
+        rows["all but the zoo"] = [each for each in results if each.shop != ZOO]
+    for shop, these in rows.items():
+        if not these:
+            continue
         caught = [sum(bool(each.told[seed]) for each in these) for seed in range(options.seeds)]
         rates = ", ".join(f"{number} ({number / len(these):.0%})" for number in caught)
-        missed = ", ".join(f"`{each.mistake}`" for each in these if not all(each.told)) if shop != "all" else ""
+        missed = ", ".join(f"`{each.mistake}`" for each in these if not all(each.told)) if shop in {*SHOPS, ZOO} else ""
         times = sorted(seconds for each in these for told, seconds in zip(each.told, each.seconds, strict=True) if told)
         spans = f"{median(times):.1f}, {times[ceil(0.9 * len(times)) - 1]:.1f}" if times else "–"
         lines.append(f"| {shop} | {len(these)} | {rates} | {missed or '–'} | {spans} |")
@@ -210,12 +259,13 @@ def alarm(shops: list[str], options: Options) -> None:
 def main() -> None:
     """Read the arguments."""
     parser = argparse.ArgumentParser(prog="python tests/shops", description=__doc__.partition("\n")[0])
-    parser.add_argument("--shop", choices=list(SHOPS), help="one shop instead of all")
+    parser.add_argument("--shop", choices=[*SHOPS, ZOO], help="one shop instead of all")
     parser.add_argument("--only", metavar="MISTAKE", default="", help="one mistake instead of all")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from 1 on (default: 1)")
     parser.add_argument("--examples", type=int, default=EXAMPLES, help=f"for each run (default: {EXAMPLES})")
     parser.add_argument("--stall", type=float, default=STALL_SECONDS, help="seconds after which a run is ended")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: one a core)")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="keep each run's outcome, and run no kept one again")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the summary into a page")
     parser.add_argument(
         "--correct", type=int, metavar="N", help="run the shops without mistakes for N examples instead"
@@ -224,11 +274,12 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the tables of mistakes")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    shops = [arguments.shop] if arguments.shop else list(SHOPS)
+    shops = [arguments.shop] if arguments.shop else [*SHOPS, ZOO]
     known = {mistake for shop in shops for mistake in mistakes(shop)}
     if arguments.only and arguments.only not in known:
         parser.error(f"no such mistake: {arguments.only}; --list names them")
     phases = tuple(arguments.phases)
+    kept = Kept(arguments.kept)
     if arguments.worker:
         hunt(shops[0], arguments.only, arguments.seeds, arguments.examples, phases)
     elif arguments.list:
@@ -237,7 +288,7 @@ def main() -> None:
                 print(f"{shop:8} {mistake:30} {sentence}")
     elif arguments.correct is not None:
         stall = max(arguments.stall, arguments.correct * 6.0)
-        alarm(shops, Options(arguments.seeds, arguments.correct, stall, phases, 1))
+        alarm(shops, Options(arguments.seeds, arguments.correct, stall, phases, 1, kept))
     else:
-        options = Options(arguments.seeds, arguments.examples, arguments.stall, phases, arguments.jobs)
+        options = Options(arguments.seeds, arguments.examples, arguments.stall, phases, arguments.jobs, kept)
         measure(shops, arguments.only, options, arguments.write)
