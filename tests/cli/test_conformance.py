@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -81,6 +82,17 @@ def test_doctor_tries_each_call(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ):
         assert line in out
     assert "✗" not in out
+
+
+def test_doctor_cancels_another_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The call is tried on an order that is not paid, where the file has it."""
+
+    def with_cancel(document: dict[str, Any]) -> None:
+        paid = document["driver"]["pay"]["POST"]
+        document["driver"]["cancel"] = {"POST": paid.replace("/pay", "/cancel")}
+
+    assert _doctor(tmp_path, with_cancel) == 0
+    assert re.search(r"✓ cancel  POST http://127.0.0.1:\d+/orders/order-2/cancel\n", capsys.readouterr().out)
 
 
 def _no_secret(document: dict[str, Any]) -> None:

@@ -137,6 +137,8 @@ def status_of(order: Order) -> str:
             return "review"
         lost = any(each["status"] in {"lost", "accepted"} for each in objects(order, "dispute"))
         return "charged_back" if lost else "paid"
+    if order["cancelled"]:
+        return "cancelled"
     if any(each["status"] not in ENDED for each in pay_ins):
         return "pending"
     if pay_ins:
@@ -220,7 +222,7 @@ def send(order: Order) -> None:
 def pay(order: Order) -> None:
     """The customer clicks; a second click while the first is worked on does nothing."""
     with writing:
-        if order["id"] in paying or status_of(order) not in {"unpaid", *ENDED}:
+        if order["id"] in paying or order["cancelled"] or status_of(order) not in {"unpaid", *ENDED}:
             return
         paying.add(order["id"])
     try:
@@ -230,6 +232,16 @@ def pay(order: Order) -> None:
             send(order)
     finally:
         paying.discard(order["id"])
+
+
+def cancel(order: Order) -> bool:
+    """Cancel what is not paid; when its money comes all the same, it is taken up again. Returns whether it was done."""
+    with writing:
+        if status_of(order) in {"paid", "review", "charged_back"}:
+            return False
+        order["cancelled"] = 1
+        save()
+    return True
 
 
 def reconcile() -> None:
@@ -309,10 +321,20 @@ class Handler(BaseHTTPRequestHandler):
             case ["test", "orders"]:
                 order = json.loads(body)
                 orders[order["id"]] = order | dict.fromkeys(("key", "body", "pay_in"), "")
-                orders[order["id"]] |= {"attempt": 0, "tried_at": 0, "refused": 0, "shipped": 0, "objects": {}}
+                orders[order["id"]] |= {
+                    "attempt": 0,
+                    "tried_at": 0,
+                    "refused": 0,
+                    "shipped": 0,
+                    "objects": {},
+                    "cancelled": 0,
+                }
                 save()
             case ["orders", order_id, "pay"]:
                 pay(orders[order_id])
+            case ["orders", order_id, "cancel"]:
+                self.answer(200 if cancel(orders[order_id]) else 409)
+                return
             case ["orders", order_id, "return"]:
                 look_up(orders[order_id])
             case ["test", "tick"]:

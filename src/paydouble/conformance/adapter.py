@@ -80,10 +80,12 @@ class HttpMerchant(Merchant):
         if self.driver.refund is None:
             return
         currency = self._currencies[order_id]
-        answer = self._ask(self.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency))
-        if answer.status in _REFUSALS:
-            raise Refused(answer.answer)
-        _check(answer)
+        self._taken(self._ask(self.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency)))
+
+    def cancel(self, order_id: str) -> None:
+        """Cancel an order; `Refused` for an answer of 4xx."""
+        if self.driver.cancel is not None:
+            self._taken(self._ask(self.driver.cancel, order=order_id))
 
     def tick(self) -> None:
         """Run the background jobs."""
@@ -148,6 +150,12 @@ class HttpMerchant(Merchant):
     def _done(self, call: AnyCall, **values: object) -> None:
         _check(self._ask(call, **values))
 
+    @staticmethod
+    def _taken(answer: Outcome) -> None:
+        if answer.status in _REFUSALS:
+            raise Refused(answer.answer)
+        _check(answer)
+
     def _shown(self, call: AnyCall, order_id: str) -> None:
         answer = self._ask(call, order=order_id)
         if answer.status == _CRASH:
@@ -202,6 +210,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
     # The machine tells by these methods what a shop can do; a call that the file lacks is not tested.
     can = {
         "refund": driver.refund is not None,
+        "cancel": driver.cancel is not None,
         "customer_returns": driver.customer_returns is not None,
         "restart": driver.restart is not None or file.start is not None,
         "tick": driver.tick is not None,

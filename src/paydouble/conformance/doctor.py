@@ -7,7 +7,7 @@ shop can be driven and read by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,7 @@ WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "retry": "`pay` is the next click as well",
         "refund": "refunds are not tested",
+        "cancel": "orders that the customer cancels are not tested",
         "customer_returns": "the page after the payment is not tested",
         "tick": "background jobs run when the shop runs them",
         "reset": "the shop is started again for each play",
@@ -141,7 +142,18 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
     yield _webhooks(play, file)
     yield _books(adapter, play, "after the webhooks", ("paid",))
     yield from _numbers(adapter)
-    for name, step in (("customer_returns", play.returns), ("refund", play.refund), ("restart", play.restart)):
+
+    def cancel_another() -> None:
+        play.order()
+        play.cancel(2)
+
+    steps: dict[str, Callable[[], None]] = {
+        "customer_returns": play.returns,
+        "refund": play.refund,
+        "cancel": cancel_another,
+        "restart": play.restart,
+    }
+    for name, step in steps.items():
         call = getattr(driver, name)
         if call is not None:
             with suppress(MerchantBug, CallFailed):
@@ -153,7 +165,7 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
 
 def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
     """Return the check of a call of the file, by its latest use."""
-    expected = "2xx, or 4xx to refuse" if name == "refund" else "2xx"
+    expected = "2xx, or 4xx to refuse" if name in {"refund", "cancel"} else "2xx"
     used = adapter.latest(call)
     if used is None:
         return Check(name, ok=False, expected=expected, sent="", answer="it was not called")

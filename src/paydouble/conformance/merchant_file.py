@@ -148,6 +148,8 @@ class Driver(FileModel):
     """Do what the customer's next click does; `pay` when it is missing."""
     refund: Annotated[DriverCall, contains(ORDER, REFUND, MONEY)] | None = None
     """Refund an amount of an order."""
+    cancel: Annotated[DriverCall, contains(ORDER)] | None = None
+    """Cancel an order that is not paid, as the customer asks."""
     customer_returns: Annotated[DriverCall, contains(ORDER)] | None = None
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None

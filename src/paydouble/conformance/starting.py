@@ -70,6 +70,7 @@ driver:
   # What follows is optional. What is missing is not tested.
   # reset: {{POST: "{at}/test/reset"}}    # an empty shop; without it your shop is started again for each play
   # refund: {{POST: "{at}/test/orders/{{order}}/refunds", json: {{id: "{{refund}}", amount: "{{amount}}"}}}}
+  # cancel: {{POST: "{at}/test/orders/{{order}}/cancel"}}
   # customer_returns: {{GET: "{at}/orders/{{order}}/thanks"}}
   # tick: {jobs}
 """

@@ -96,8 +96,8 @@ class Acknowledged:
             is_held = all(self._is_held(family, jobs_ran=worked_off) for family in families(state))
             if is_held or worked_off:
                 del self._latest[order.id]
-            # What nobody has decided about is not judged: another amount, or money after the end.
-            if order.paid_late or amount_differs(state):
+            # What nobody has decided about is not judged: another amount, money after the end or for no order.
+            if order.paid_late or order.is_cancelled or amount_differs(state):
                 continue
             found = []
             paid = self._paid(state)

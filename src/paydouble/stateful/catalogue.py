@@ -33,6 +33,7 @@ from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     AT_POINTS,
+    CANCEL_MEANWHILE,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -97,6 +98,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _losses,
         _refunds,
         _similar_refunds,
+        _cancellations,
         _provider,
         _late_events,
         _payers,
@@ -332,6 +334,32 @@ def _similar_refunds() -> Iterator[CataloguePlay]:
             for at in _JOB_POINTS[::2]:
                 begun = (_ORDER, _PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
                 yield CataloguePlay((*begun, step("refund", 1, share), _SETTLE), "the job has done a part of its work")
+
+
+def _cancellations() -> Iterator[CataloguePlay]:
+    # Money that comes all the same is neither the customer's nor the shop's until somebody knows of it.
+    cancel, silent = step("cancel"), step("webhooks", "drop all")
+    yield CataloguePlay((_ORDER, cancel, _SETTLE))
+    yield CataloguePlay((*_PAID, cancel, _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, cancel, cancel, _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, cancel, _RESTART, _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, cancel, _SETTLE, step("provider", "refund fails late"), _SETTLE))
+    for before in _EVENTS:
+        first = (_ORDER, _PAY) if before is None else (_ORDER, _PAY, step("pass_time", before))
+        yield CataloguePlay((*first, cancel, _SETTLE))
+        for what in CANCEL_MEANWHILE:
+            for at in POINTS if what in AT_POINTS else ():
+                yield CataloguePlay((*first, step("cancel", 1, meanwhile=what, at=at), _SETTLE))
+    for trouble in POST_TROUBLES:
+        begun = (step("pay", 1, trouble), cancel, _SETTLE)
+        yield CataloguePlay((_ORDER, *begun), "the outcome of the payment may not be known")
+        yield CataloguePlay((_ORDER, silent, *begun), "reads are all that tells of the payment")
+    for trouble in WEBHOOK_TROUBLES:
+        disturbed = (step("webhooks", trouble), cancel, _SETTLE)
+        yield CataloguePlay((_ORDER, _PAY, *disturbed), "the events of a payment that nobody wants are disturbed")
+    for scenario in SCENARIOS[1:]:
+        ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
+        yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
 
 
 def _late_events() -> Iterator[CataloguePlay]:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
+    CANCEL_MEANWHILE,
     DIALECTS,
     INJECTED,
     JOB_INTERRUPTIONS,
@@ -32,7 +33,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "POST": tuple(POST_TROUBLES),
         "refund": tuple(REFUND_TROUBLES),
-        "meanwhile": tuple({**MEANWHILE, **REFUND_MEANWHILE}),
+        "meanwhile": tuple({**MEANWHILE, **REFUND_MEANWHILE, **CANCEL_MEANWHILE}),
         "injected webhook": tuple(INJECTED),
         "webhooks": tuple(WEBHOOK_TROUBLES),
         "interrupted webhook": tuple(WEBHOOK_INTERRUPTIONS),
@@ -50,7 +51,7 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "POST": frozenset({"pay", "retry"}),
         "refund": frozenset({"refund"}),
-        "meanwhile": frozenset({"pay", "refund"}),
+        "meanwhile": frozenset({"pay", "refund", "cancel"}),
         "injected webhook": frozenset({"inject"}),
         "webhooks": frozenset({"webhooks"}),
         "interrupted webhook": frozenset({"interrupt_webhook"}),

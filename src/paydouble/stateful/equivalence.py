@@ -43,7 +43,7 @@ _TABLES: Final = {
     "inject": ("injected webhook", 0),
 }
 """Command → the table of what disturbs it, and the place of that argument."""
-_CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again"})
+_CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again", "cancel"})
 _ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES}
 """Commands whose troubles wait for what comes in a later step."""
 _JOBS: Final = Step("interrupt_jobs")

@@ -41,6 +41,8 @@ class Order:
 
     None when it did not, and when the customer has clicked since then.
     """
+    is_cancelled: bool = False
+    """Whether the customer has cancelled it, and the merchant did not decline."""
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
     limited_until: int = 0
@@ -111,13 +113,20 @@ def is_given_back(state: ExpectedState) -> bool:
     return bool(state.paid) and refundable(state) <= 0
 
 
+def is_asked_back(state: ExpectedState) -> bool:
+    """Return whether the merchant has asked for all money of an order to go back, whatever became of that."""
+    paid, asked = (sum(each.amount for each in group) for group in (state.paid, state.refunds))
+    return bool(state.paid) and asked >= paid
+
+
 def surplus(order: Order, state: ExpectedState) -> int:
     """Return the money, in minor units, that a merchant may give back though nobody has asked for it.
 
-    That is what was paid beyond the order's price, and all of it when another amount was paid than was asked for.
+    That is what was paid beyond the order's price, and all of it when the order was cancelled, or another amount was
+    paid than was asked for.
     """
     paid = sum(each.amount for each in state.paid)
-    return paid if amount_differs(state) else max(0, paid - order.amount)
+    return paid if order.is_cancelled or amount_differs(state) else max(0, paid - order.amount)
 
 
 def amount_differs(state: ExpectedState) -> bool:
@@ -127,6 +136,15 @@ def amount_differs(state: ExpectedState) -> bool:
 
 def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     """Return the statuses that a merchant may show for an order when nothing more will happen."""
+    allowed = _of_payments(order, state)
+    if order.is_cancelled:
+        # Money that came all the same is known: the order is taken up again, or looked at, or the money goes back.
+        allowed |= {"review"} if state.paid else set()
+        allowed |= {"cancelled"} if not state.paid or is_asked_back(state) else set()
+    return allowed
+
+
+def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.pay_ins:
         return _UNPAID
     if not state.paid:

@@ -182,7 +182,8 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
     if status in _HAS_MONEY and not state.paid:
         yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
-    if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid:
+    is_undone = order.is_cancelled and expected.is_asked_back(state)
+    if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid and not is_undone:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     for effect, times in merchant.effects(name).items():
         if times > 1:
@@ -268,8 +269,9 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
     # A part may have gone back, as for an item that is not sent. A customer who asked for all of it wants no goods any
     # more, even when that refund has failed since.
-    paid, asked = (sum(each.amount for each in group) for group in (state.paid, state.refunds))
-    return paid > asked and not state.disputes and not order.paid_late
+    if not state.paid or expected.is_asked_back(state):
+        return False
+    return not (state.disputes or order.paid_late or order.is_cancelled)
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:

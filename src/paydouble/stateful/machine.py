@@ -62,9 +62,10 @@ from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
-from paydouble.stateful.steps import CataloguePlay, parsed
+from paydouble.stateful.steps import CataloguePlay, parsed, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
+    CANCEL_MEANWHILE,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -119,6 +120,7 @@ _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 # Most payments succeed, since the rules about money need some.
 _scenarios = st.sampled_from([SCENARIOS[0]] * 3 + list(SCENARIOS[1:]))
 _few_orders = precondition(lambda self: len(self.play.orders) < MOST_ORDERS)
+_can_cancel = precondition(lambda self: step("cancel").missing(self.merchant) is None)
 
 
 class MerchantMachine(RuleBasedStateMachine):
@@ -362,6 +364,12 @@ class MerchantMachine(RuleBasedStateMachine):
     def refund_again(self, order: int) -> None:
         """The last refund is requested again."""
         self.play.refund_again(order)
+
+    @_can_cancel
+    @rule(order=_orders, meanwhile=st.sampled_from(list(CANCEL_MEANWHILE)), at=_points)
+    def cancel(self, order: int, meanwhile: str, at: int) -> None:
+        """A customer cancels an order."""
+        self.play.cancel(order, meanwhile=meanwhile, at=at)
 
     @rule(time=st.sampled_from(TIMES))
     def wait(self, time: str) -> None:

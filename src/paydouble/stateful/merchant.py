@@ -160,6 +160,13 @@ class Merchant:
         """Refund an amount. The same `refund_id` again is the same refund requested again, not another one."""
         raise Refused("this merchant refunds nothing")
 
+    def cancel(self, order_id: str) -> None:
+        """Cancel an order that is not paid, as the customer asks. Raise `Refused` where that is not possible.
+
+        Its payment may succeed all the same. The shop may give that money back by itself, or take the order up again.
+        """
+        raise Refused("this merchant cancels nothing")
+
     def customer_returns(self, order_id: str) -> None:
         """Show the page to which the payer comes back."""
 

@@ -40,6 +40,7 @@ from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     AT_POINTS,
+    CANCEL_MEANWHILE,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -298,6 +299,24 @@ class Play:
             call = f"play.refund_again({number}{_options(trouble=trouble)})"
             self._refund(target, refund_id, _Disturbance(trouble), call, "the same once more")
 
+    def cancel(self, order: int = 1, *, meanwhile: str = "none", at: int = 0) -> None:
+        """The customer cancels an order. `meanwhile` and `at` are as for `pay`; the names are in `CANCEL_MEANWHILE`."""
+        target, number = self._order(order)
+        words = _named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
+        call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
+        with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
+            before, points = target.is_cancelled, self._driver.service.points
+            # Already while the call runs: what it does is told by events that come meanwhile.
+            target.is_cancelled = target.disturbed = True
+            target.deposit_due = target.limited = None
+            self._left.discard(target)
+            self._interrupt(meanwhile, at, lambda: None)
+            self._driver.call("cancel", target.id)
+            self._driver.service.interruptions.clear()
+            self.reached = self._driver.service.points.since(points)
+            if self._driver.was_declined:
+                target.is_cancelled = before
+
     # What the world does
 
     def wait(self, time: str) -> None:
@@ -354,6 +373,8 @@ class Play:
         if not self._driver.lives_through_days and is_a_day(time):
             return
         target, number = self._order(order)
+        if target.is_cancelled:
+            return
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
         call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted, lasts=lasts)})"
@@ -643,6 +664,8 @@ class Play:
 
     def _click(self, how: str, order: int, disturbed: _Disturbance, scenario: str) -> None:
         target, number = self._order(order)
+        if target.is_cancelled:  # it has no button any more
+            return
         disturbed = self._possible(disturbed, target)
         trouble, meanwhile, at, lasts, then = disturbed
         met = POST_TROUBLES[trouble]
@@ -691,9 +714,11 @@ class Play:
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
             if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
                 target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
-            may_be_limited = not may_be_closed and not was_disturbed
             self._note_unmade(
-                target, disturbed, first=not was_clicked and scenario == SCENARIOS[0], limited=may_be_limited
+                target,
+                disturbed,
+                first=not was_clicked and scenario == SCENARIOS[0],
+                limited=not (may_be_closed or was_disturbed),
             )
 
     def _possible(self, disturbed: _Disturbance, target: Order) -> _Disturbance:
@@ -853,7 +878,8 @@ class Play:
         taken += wanted - Counter(each.amount for each in state.refunds)
         return (
             len(state.paid) == 1
-            and not (state.disputes or target.paid_late or expected.amount_differs(state) or self._reads_disturbed)
+            and not (state.disputes or target.paid_late or target.is_cancelled or expected.amount_differs(state))
+            and not self._reads_disturbed
             and target.status in {"paid", "partly_refunded"}
             and sum(taken.elements()) <= target.amount
         )
@@ -880,7 +906,9 @@ class Play:
             return note_and_act
 
         interruptions = self._driver.service.interruptions
-        if meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
+        if meanwhile == "events come" and self._driver.merchant.interleaves:
+            interruptions.append(Interruption(at, act(lambda: self._double.advance(by=_UNTIL_PAID_MS)), enters=True))
+        elif meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(click), enters=True))
         elif meanwhile == "jobs run" and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(lambda: self._driver.call("tick")), enters=True))
@@ -906,7 +934,7 @@ class Play:
             self._driver.call("customer_returns", order.id)
 
     def _click_again(self, order: Order | None) -> None:
-        if order is not None:
+        if order is not None and not order.is_cancelled:
             self._note_click(order)
             order.disturbed = order.was_clicked_again = True
             self._driver.call("retry", order.id)
@@ -989,6 +1017,8 @@ def _payment_elsewhere(number: int) -> DepositRequest:
 
 # A job's first pauses are seconds.
 _NEXT_JOB_MS: Final = 10_000
+# A plain payment has succeeded by then.
+_UNTIL_PAID_MS: Final = 10_000
 
 
 def _outcome(target: Order, met: str) -> str:

@@ -47,6 +47,7 @@ _NEEDS: Final = {
     "refund": "refund",
     "refund_again": "refund",
     "restart": "restart",
+    "cancel": "cancel",
     "returns": "customer_returns",
     "interrupt_jobs": "tick",
 }
@@ -55,7 +56,7 @@ _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
     {
-        *("second click", "another refund", "webhook first"),
+        *("second click", "another refund", "webhook first", "jobs run", "events come"),
         *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
     }
 )

@@ -272,7 +272,7 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "webhook first": "the first webhook overtakes the reply",
     }
 )
-AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run"})
+AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run", "events come"})
 """What happens meanwhile at a point of the merchant's code."""
 WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -292,6 +292,13 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "another refund": "another refund of as much is requested meanwhile",
         # Events come while a request waits, and a worker beside the web server works on them.
         "jobs run": "background jobs run meanwhile",
+    }
+)
+CANCEL_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name: REFUND_MEANWHILE[name] for name in ("none", "dies", "database down", "jobs run")},
+        # A plain payment succeeds within these.
+        "events come": "10 s pass meanwhile, and their events come",
     }
 )
 JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(

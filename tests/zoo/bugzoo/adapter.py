@@ -46,6 +46,9 @@ class ZooMerchant(Merchant):
     def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
         self.shop.refund(order_id, refund_id, amount)
 
+    def cancel(self, order_id: str) -> None:
+        self.shop.cancel(order_id)
+
     def customer_returns(self, order_id: str) -> None:
         self.shop.look_up(order_id)
 

@@ -40,6 +40,8 @@ class Shop:
         paid = [row for row in pay_ins if row["status"] == "succeeded"]
         if paid:
             return self.status_of_paid(order, paid)
+        if order["cancelled"]:
+            return "cancelled"
         if any(row["status"] in {"created", "pending", "processing"} for row in pay_ins):
             return "pending"
         if pay_ins:
@@ -74,6 +76,13 @@ class Shop:
         if self.status(order_id) == "paid":
             self.store.run("update orders set shipped = 1 where id = ? and shipped = 0", order_id)
 
+    def cancel(self, order_id: str) -> None:
+        """The customer does not want the order; when its money comes all the same, it is taken up again."""
+        with self.store.transaction():
+            if self.status(order_id) not in {"unpaid", "pending", "failed", "cancelled"}:
+                raise Refused("it is paid")
+            self.store.run("update orders set cancelled = 1 where id = ?", order_id)
+
     # Paying
 
     def pay(self, order_id: str) -> None:
@@ -94,7 +103,7 @@ class Shop:
         """Make a deposit, unless there is one."""
         order = self.store.order(order_id)
         assert order is not None
-        if self.status(order_id) not in {"unpaid", "failed", "cancelled"}:
+        if order["cancelled"] or self.status(order_id) not in {"unpaid", "failed", "cancelled"}:
             return
         if self.key_is_old(order) and self.look_up(order_id):
             return
@@ -298,7 +307,8 @@ class Shop:
         """Return whether a deposit was wanted and nothing came of it."""
         order = self.store.order(order_id)
         assert order is not None
-        return order["payin_id"] is None and not order["refused"] and not self.store.objects("payin", order_id)
+        is_wanted = not (order["refused"] or order["cancelled"])
+        return is_wanted and order["payin_id"] is None and not self.store.objects("payin", order_id)
 
     def resend(self, order_id: str) -> None:
         """Send a deposit again; `attempt_for` takes a new key when the old one may have been forgotten."""

@@ -222,6 +222,15 @@ class ExpiredIsDead(FinalIsFinal):
     stuck = ("payin", "cancelled")
 
 
+@mistake(46)
+class CancelledIsOver(Shop):
+    """Takes an order that its customer has cancelled for over, whatever is paid for it."""
+
+    def status(self, order_id: str) -> str:
+        order = self.store.order(order_id)
+        return "cancelled" if order is not None and order["cancelled"] else super().status(order_id)
+
+
 @mistake(47)
 class AnyAmount(Shop):
     """Calls an under- or overpaid order paid."""

@@ -12,7 +12,7 @@ from typing import Any
 SCHEMA = """
 create table orders (
   id text primary key, amount text, currency text, shipped integer default 0, refused integer default 0,
-  method integer default 0, key text, body blob, tried_at real, payin_id text
+  method integer default 0, cancelled integer default 0, key text, body blob, tried_at real, payin_id text
 );
 create table objects (
   id text primary key, kind text, order_id text, status text, amount text, updated_at text

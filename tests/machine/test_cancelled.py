@@ -1,0 +1,167 @@
+"""Orders that the customer cancels, and whose payment may succeed all the same."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
+
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+
+PLAYS = [play for play in catalogue() if any(step.command == "cancel" for step in play.steps)]
+
+
+class TakesUpAgain(SmallShop):
+    """Cancels what is not paid; an order for which money comes is taken up again."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.cancelled: set[str] = set()
+
+    def cancel(self, order_id: str) -> None:
+        self.service.checkpoint()
+        if self.order_status(order_id) not in {"unpaid", "pending", "failed", "cancelled"}:
+            raise Refused
+        self.cancelled.add(order_id)
+        self.service.checkpoint()
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return order.id not in self.cancelled and super().may_be_paid(order)
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return "cancelled" if order_id in self.cancelled and status in {"unpaid", "pending", "failed"} else status
+
+
+class GivesBack(TakesUpAgain):
+    """Asks the service to cancel the payment, and gives the money back when it comes all the same."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.asked: dict[str, Wish] = {}
+
+    def tick(self) -> None:
+        super().tick()
+        for order_id in sorted(self.cancelled):
+            for each in self.of(order_id, "payin", "created", "pending"):
+                self.ask_for(order_id, f"/pay-in/{each['id']}/cancellation", "{}")
+            for each in self.of(order_id, "payin", "succeeded"):
+                if not self.of(order_id, "refund", "created", "processing", "succeeded"):
+                    body = f'{{"payin_id": "{each["id"]}", "amount": {self.part(each["amount"])}}}'
+                    self.ask_for(order_id, "/refund/refund-creation", body)
+
+    def part(self, amount: Decimal) -> Decimal:
+        """Return how much is given back."""
+        return amount
+
+    def ask_for(self, order_id: str, path: str, body: str) -> None:
+        """Send a request, the same one again while its outcome is unknown, and another one when a refund has failed."""
+        name = f"{path} {body} {len(self.of(order_id, 'refund', 'failed'))}"
+        wish = self.asked.setdefault(name, self.wish(order_id, body))
+        if wish.state == "open":
+            try:
+                self.learn(self.post(path, wish))
+                wish.state = "made"
+            except Declined:
+                wish.state = "refused"
+            except Unknown:
+                pass
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return "cancelled" if order_id in self.cancelled and status == "refunded" else status
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return order.id not in self.cancelled
+
+
+class GivesBackAPart(GivesBack):
+    """Gives back a half, as if it had a fee."""
+
+    def part(self, amount: Decimal) -> Decimal:
+        return amount / 2
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return "cancelled" if status == "partly_refunded" else status
+
+
+class KeepsTheMoney(TakesUpAgain):
+    """Works on no event of an order that is cancelled, and asks about none."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        if self.order_of(resource) not in self.cancelled:
+            super().learn(resource)
+
+
+class OverwritesPayment(TakesUpAgain):
+    """Decides by what it has read before, so that an event that comes in between is lost."""
+
+    def cancel(self, order_id: str) -> None:
+        if self.order_status(order_id) == "paid":
+            raise Refused
+        self.service.checkpoint()
+        self.cancelled.add(order_id)
+
+    def order_status(self, order_id: str) -> str:
+        return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
+
+
+def found_by(merchant: type[Merchant]) -> list[MerchantBug]:
+    """Return what the plays of the catalogue with a cancellation find."""
+    bugs = []
+    for play in PLAYS:
+        try:
+            CatalogueRun(merchant).one(play)
+        except MerchantBug as bug:
+            bugs.append(bug)
+    return bugs
+
+
+@pytest.mark.parametrize("merchant", [TakesUpAgain, GivesBack])
+def test_a_shop_may_take_up_the_order_again_or_give_the_money_back(merchant: type[Merchant]) -> None:
+    """Both are correct, whatever is disturbed."""
+    assert [bug.verdict for bug in found_by(merchant)] == []
+
+
+KEPT = "The merchant calls order-1 cancelled in the end; the service's ledger says paid or review"
+LOST = "The merchant called order-1 paid and now calls it cancelled, though its money is there"
+
+
+@pytest.mark.parametrize(
+    ("merchant", "verdict"), [(KeepsTheMoney, KEPT), (OverwritesPayment, KEPT), (GivesBackAPart, LOST)]
+)
+def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
+    """The order may not be just cancelled while its money, or a part of it, is there."""
+    assert verdict in {bug.verdict for bug in found_by(merchant)}
+
+
+def test_an_order_that_is_cancelled_has_no_button() -> None:
+    """No click on it is played, and no deposit is due for it."""
+    with Play(TakesUpAgain) as play:
+        play.pay(1, "request lost", lasts=6)
+        play.cancel()
+        play.retry()
+        play.dead_line()
+        assert play.status() == "cancelled"
+        assert len(play.story.calls) == 3  # the first is the order
+
+
+def test_a_cancellation_that_is_declined_changes_nothing() -> None:
+    """The rules of an order that goes on apply."""
+
+    class Declines(SmallShop):
+        """Cancels nothing, and says so; it forgets to send what is paid."""
+
+        def cancel(self, order_id: str) -> None:
+            raise Refused
+
+        def ships_now(self, order: SmallOrder) -> bool:
+            return False
+
+    with pytest.raises(MerchantBug, match="never fulfilled order-1"), Play(Declines) as play:
+        play.pay()
+        play.cancel()
