@@ -293,3 +293,36 @@ def test_a_request_that_was_carried_out_is_not_refused() -> None:
         answers = [entry.status for entry in play.sandbox.journal.requests.entries if entry.method == "POST"]
 
     assert answers == [200, 200]
+
+
+class UnknownIsNo(SmallShop):
+    """Says no when no answer has come."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        super().send(wish, path)
+        if wish.state == "open":
+            wish.state = "refused"
+            raise Refused
+
+
+class NoAnswerIsNo(SmallShop):
+    """Says no when no answer has come, and goes on by itself."""
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        super().send_first(wish, path)
+        if wish.state == "open":
+            raise Refused
+
+
+@pytest.mark.parametrize("merchant", [SmallShop, UnknownIsNo, NoAnswerIsNo])
+def test_what_the_service_has_made_is_not_declined(merchant: type[Merchant]) -> None:
+    """Whoever hears that nothing was done asks again, or pays elsewhere."""
+    bought, lost = ("pay()", "wait('10s')"), "'reply lost', lasts=6)"
+    refund = "The merchant declines to refund 24.95 EUR of order-1, though the service has made the refund"
+    deposit = "The merchant declines the payment of order-1, though the service has made its deposit"
+
+    assert verdict(merchant, *bought, f"refund(1, 'half', {lost}") == (None if merchant is SmallShop else refund)
+    assert verdict(merchant, f"pay(1, {lost}") == (None if merchant is SmallShop else deposit)
+    # A request that never arrived may be declined, and an attempt that has ended too.
+    assert verdict(merchant, *bought, "refund(1, 'half', 'request lost', lasts='end')") is None
+    assert verdict(merchant, "pay(1, 'none', scenario='card-declined')") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import pytest
@@ -14,7 +15,7 @@ from workershop.adapter import WorkerAdapter
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.payments.resources import Dispute, PayIn, Refund
-from paydouble.stateful import Merchant, MerchantBug, Play, Webhook
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, Webhook
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, CRAFTED
 from paydouble.stateful.troubles import (
@@ -145,9 +146,13 @@ def test_a_correct_merchant_survives_two_troubles_in_a_row(trouble: str, then: s
 
 
 class LimitIsRefusal(EventAdapter):
-    """Takes a 429 for a refusal, also after a request without an answer."""
+    """Takes a 429 for a refusal, also after a request without an answer, and tells nobody."""
 
     bugs = frozenset({"limit_is_refusal"})
+
+    def pay(self, order_id: str) -> None:
+        with suppress(Refused):
+            super().pay(order_id)
 
 
 def test_the_next_request_meets_another_trouble() -> None:

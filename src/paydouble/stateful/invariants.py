@@ -376,6 +376,18 @@ def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
         )
 
 
+def of_declined_and_made(order: Order, before: ExpectedState, after: ExpectedState) -> Iterator[Found]:
+    """Yield what the service has made by a call in which the merchant said that nothing was done."""
+    known = {each.id for each in before.pay_ins} | {each.id for each in before.refunds}
+    for pay_in in after.pay_ins:
+        if pay_in.id not in known and pay_in.status not in UNSUCCESSFUL:
+            yield Rule.DEPOSITS, f"declines the payment of {order.id}, though the service has made its deposit"
+    for refund in after.refunds:
+        if refund.id not in known and refund.status != "failed":
+            money = f"{write_amount(refund.amount, order.currency)} {order.currency}"
+            yield Rule.REFUNDS, f"declines to refund {money} of {order.id}, though the service has made the refund"
+
+
 def of_refused_after_dispute(order: Order, amount: int, taken_of: str) -> Found:
     """Return what is wrong when a refund is refused that was taken of `taken_of`, another order in the same situation.
 

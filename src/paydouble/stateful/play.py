@@ -748,8 +748,10 @@ class Play:
     ) -> None:
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-        failures = self._driver.service.failures
+        failures, before = self._driver.service.failures, expected.expected_state(self._box, target)
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
+        if not clicked:
+            self._compare_declined(target, before)
         # Only where nothing can be under way: this is the first click, and each answer has arrived.
         if self._driver.was_declined and not clicked and not target.was_clicked:
             is_known = failures == self._driver.service.failures
@@ -819,7 +821,10 @@ class Play:
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
             pause = None if target.refunds_disturbed_to_the_end else _pause_seconds(met, then)
+            before = expected.expected_state(self._box, target)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
+            if meanwhile == "none":
+                self._compare_declined(target, before)
             # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
             gets_through = met.gets_through or met.retry_after_seconds is not None
             by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
@@ -843,6 +848,11 @@ class Play:
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
+
+    def _compare_declined(self, target: Order, before: ExpectedState) -> None:
+        if self._driver.was_declined:
+            after = expected.expected_state(self._box, target)
+            self._add_findings(invariants.of_declined_and_made(target, before, after))
 
     def _disputes_heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
         state = expected.expected_state(self._box, target)
