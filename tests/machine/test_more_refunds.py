@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from small_shop import SmallOrder, SmallShop
+from returning_shop import ReturnsTheSecond
+from small_shop import SmallShop
 
 from paydouble.stateful import MerchantBug, Play, Refused
 
@@ -24,27 +25,6 @@ class CountsFailedRefunds(SmallShop):
         if refund_id not in order.refunds and asked + amount > order.amount:
             raise Refused
         super().refund(order_id, refund_id, amount)
-
-
-class ReturnsTheSecond(SmallShop):
-    """Gives back, without being asked, what was paid twice."""
-
-    kept = 1
-
-    def tick(self) -> None:
-        super().tick()
-        for order in self.orders.values():
-            paid = self.of(order.id, "payin", "succeeded")
-            for each in paid[self.kept :] if len(paid) > 1 else ():
-                body = f'{{"payin_id": "{each["id"]}", "amount": {order.amount}, "external_identifier": "surplus"}}'
-                wish = order.refunds.setdefault(each["id"], self.wish(order.id, body))
-                if wish.state == "open":
-                    self.send(wish, "/refund/refund-creation")
-
-    def status_of_paid(self, order: SmallOrder) -> str:
-        came = sum(each["amount"] for each in self.of(order.id, "payin", "succeeded"))
-        gone = sum(each["amount"] for each in self.of(order.id, "refund", "succeeded"))
-        return super().status_of_paid(order) if came == order.amount else "paid" if came > gone else "refunded"
 
 
 class ReturnsBoth(ReturnsTheSecond):

@@ -39,6 +39,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -100,6 +101,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _similar_refunds,
         _cancellations,
         _provider,
+        _paid_twice,
         _late_events,
         _payers,
         _acknowledged,
@@ -357,6 +359,14 @@ def _cancellations() -> Iterator[CataloguePlay]:
     for trouble in WEBHOOK_TROUBLES:
         disturbed = (step("webhooks", trouble), cancel, _SETTLE)
         yield CataloguePlay((_ORDER, _PAY, *disturbed), "the events of a payment that nobody wants are disturbed")
+    for trouble in OWN_REFUND_TROUBLES:
+        # When the money comes, it goes back.
+        yield CataloguePlay((_ORDER, _PAY, cancel, step("own_refunds", trouble), _SETTLE, _SETTLE))
+    for what in _LOSES_NOTES:
+        for at in POINTS:
+            interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), _SETTLE)
+            yield CataloguePlay((_ORDER, _PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
+    yield CataloguePlay((_ORDER, _PAY, cancel, step("pass_time", "10s"), _RESTART, _SETTLE))
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
         yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
@@ -409,6 +419,26 @@ def _provider() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
     yield CataloguePlay((*_EXPIRED, step("provider", "late money")))
     yield CataloguePlay((*_EXPIRED, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+
+
+def _paid_twice() -> Iterator[CataloguePlay]:
+    # Whether a merchant gives such money back is shown by the first order, and it has to do the same for the next one.
+    why = "what was paid twice for one order went back, so it does for the next one"
+    late = step("provider", "late money", 2)
+    first = (*_two_attempts(1), _SETTLE, step("provider", "late money", 1), _SETTLE)
+    second = (*_two_attempts(2), _SETTLE)
+    yield CataloguePlay((*first, *_two_attempts(2), step("pass_time", "10s"), late, _SETTLE), why)
+    yield CataloguePlay((*first, *second, late, _RESTART, _SETTLE), why)
+    for trouble in OWN_REFUND_TROUBLES:
+        yield CataloguePlay((*first, *second, step("own_refunds", trouble), late, _SETTLE, _SETTLE), why)
+    for what in _LOSES_NOTES:
+        for at in POINTS:
+            yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, _SETTLE), why)
+            yield CataloguePlay((*first, *second, late, step("interrupt_jobs", what, at), _SETTLE), why)
+
+
+def _two_attempts(order: int) -> tuple[Step, ...]:
+    return (_ORDER, step("pay", order, scenario="abandoned"), step("wait", "25h"), step("retry", order))
 
 
 def _payers() -> Iterator[CataloguePlay]:

@@ -19,6 +19,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -33,6 +34,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "POST": tuple(POST_TROUBLES),
         "refund": tuple(REFUND_TROUBLES),
+        "own refund": tuple(OWN_REFUND_TROUBLES),
         "meanwhile": tuple({**MEANWHILE, **REFUND_MEANWHILE, **CANCEL_MEANWHILE}),
         "injected webhook": tuple(INJECTED),
         "webhooks": tuple(WEBHOOK_TROUBLES),
@@ -51,6 +53,7 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "POST": frozenset({"pay", "retry"}),
         "refund": frozenset({"refund"}),
+        "own refund": frozenset({"own_refunds"}),
         "meanwhile": frozenset({"pay", "refund", "cancel"}),
         "injected webhook": frozenset({"inject"}),
         "webhooks": frozenset({"webhooks"}),
@@ -69,6 +72,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "POST": "no deposit request met it",
         "refund": "no refund request met it",
+        "own refund": "the merchant made no refund that nobody had asked for",
         "meanwhile": "no call reached the point",
         "reads": "no read met it",
         "webhooks": "no event met it",

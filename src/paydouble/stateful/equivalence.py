@@ -24,7 +24,15 @@ from paydouble.stateful.coverage import VOCABULARY
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
-from paydouble.stateful.troubles import AT_POINTS, POST_TROUBLES, READ_TROUBLES, SCENARIOS, WEBHOOK_TROUBLES, Trouble
+from paydouble.stateful.troubles import (
+    AT_POINTS,
+    OWN_REFUND_TROUBLES,
+    POST_TROUBLES,
+    READ_TROUBLES,
+    SCENARIOS,
+    WEBHOOK_TROUBLES,
+    Trouble,
+)
 
 UNREACHED: Final = "the merchant's code has no further point"
 NOTHING: Final = "it would meet nothing"
@@ -38,13 +46,14 @@ _TABLES: Final = {
     "retry": ("POST", 1),
     "refund": ("refund", 2),
     "refund_again": ("refund", 1),
+    "own_refunds": ("own refund", 0),
     "webhooks": ("webhooks", 0),
     "reads": ("reads", 0),
     "inject": ("injected webhook", 0),
 }
 """Command → the table of what disturbs it, and the place of that argument."""
 _CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again", "cancel"})
-_ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES}
+_ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES, "own_refunds": OWN_REFUND_TROUBLES}
 """Commands whose troubles wait for what comes in a later step."""
 _JOBS: Final = Step("interrupt_jobs")
 """Jobs that are not interrupted."""

@@ -363,6 +363,25 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
         )
 
 
+def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[Found]:
+    """Yield the orders of which a merchant keeps what was paid twice, though it gave it back for another one.
+
+    To keep such money is a policy, and one that gives it back once has another.
+    """
+    twice = [(order, state) for order, state in orders if _is_paid_twice(order, state)]
+    given_back = next((order.id for order, state in twice if state.refunds), None)
+    for order, state in twice if given_back is not None else ():
+        if not state.refunds:
+            money = f"{write_amount(expected.surplus(order, state), order.currency)} {order.currency}"
+            what = f"keeps {money} of {order.id}, which was paid twice"
+            yield Rule.END, f"{what}, though it gave back what was paid twice for {given_back}"
+
+
+def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
+    is_plain = not (order.refunds_requested or order.is_cancelled or order.refunds_disturbed_to_the_end)
+    return is_plain and not state.disputes and not expected.amount_differs(state) and expected.surplus(order, state) > 0
+
+
 def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
     """Yield a refund that the merchant refuses, though it took as much when no more was there than now.
 

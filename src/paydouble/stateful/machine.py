@@ -71,6 +71,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -400,6 +401,11 @@ class MerchantMachine(RuleBasedStateMachine):
     def reads(self, trouble: str, lasts: int | str) -> None:
         """Reads are disturbed."""
         self.play.reads(self.preferred("reads", trouble), lasts=lasts)
+
+    @rule(trouble=st.sampled_from(list(OWN_REFUND_TROUBLES)))
+    def own_refunds(self, trouble: str) -> None:
+        """A refund that nobody has asked for is disturbed."""
+        self.play.own_refunds(self.preferred("own refund", trouble))
 
     @rule(what=st.sampled_from(list(JOB_INTERRUPTIONS)), at=_points)
     def interrupt_jobs(self, what: str, at: int) -> None:

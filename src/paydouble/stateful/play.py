@@ -46,6 +46,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    OWN_REFUND_TROUBLES,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -415,6 +416,21 @@ class Play:
             self._reads_disturbed = True
             self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, lasts, method="GET")))
 
+    def own_refunds(self, trouble: str) -> None:
+        """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
+
+        Such as of money that came for an order that was cancelled, or paid already.
+        """
+        found = _named(OWN_REFUND_TROUBLES, trouble, "trouble")
+        match = {"operation": "refund-creation"}
+        sentence = f"At the next refund that the merchant makes, {found.description}"
+        with self._step(sentence, f"play.own_refunds({trouble!r})", documents_of(found, **match)):
+            for order in self.orders:
+                # One that was asked for and is left to a job may meet it.
+                order.refunds_due.clear()
+                order.refunds_given_up.update(order.refunds_requested)
+            self._pending.append(_Pending("own refund", trouble, self._state(), self._arm(found, **match)))
+
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
         found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
@@ -531,6 +547,7 @@ class Play:
         self._add_findings(self._driver.never_reached())
         # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
         reads_disputes = any(entry.operation in _DISPUTE_READS for entry in self._box.journal.requests.entries)
+        known: list[tuple[Order, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
             alone = self._driver.merchant.retries_by_itself
@@ -538,9 +555,12 @@ class Play:
                 shown = self._driver.shown
                 if self._acknowledged.missed_a_late_change(found):
                     continue
+                known.append((order, found))
                 if reads_disputes or self._acknowledged.has_heard_of_disputes(found):
                     self._add_findings(invariants.of_settled(shown, order, status, found))
                 self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
+        if self._driver.merchant.retries_by_itself:
+            self._add_findings(invariants.of_kept_surplus(known))
         if not self._reads_disturbed:  # which an earlier order may not have met
             self._add_findings(self._left.at_end(self._box, self.orders))
         self._report()

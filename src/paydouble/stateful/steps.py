@@ -33,6 +33,8 @@ class Step(NamedTuple):
             return "no restart"
         if merchant.served and not merchant.follows_time and self._takes_a_day():
             return "follows_time = False"
+        if self.command == "own_refunds" and not merchant.retries_by_itself:
+            return "retries_by_itself = False"
         if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
             return "interleaves = False"
         return None

@@ -325,6 +325,14 @@ REFUND_TROUBLES: Final = (
     "429",
     "401",
 )
+OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
+    {
+        name: POST_TROUBLES[name]
+        for name in REFUND_TROUBLES
+        if POST_TROUBLES[name].gets_through or POST_TROUBLES[name].retry_after_seconds is not None
+    }
+)
+"""What disturbs a refund that a merchant makes of its own accord, and does not excuse that it is never made."""
 AFTERWARDS: Final = ("none", "409", "429", "401", "500 after the commit", "proxy page")
 """What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
 check of the key, so the operation may have been carried out all the same."""

@@ -1,0 +1,94 @@
+"""Orders that are paid twice, by a merchant that gives such money back."""
+
+from __future__ import annotations
+
+import pytest
+from returning_shop import ReturnsTheSecond
+from small_shop import SmallShop, Wish
+
+from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+
+PLAYS = [play for play in catalogue() if "paid twice for one order" in play.reason]
+
+
+def kept(order: int, other: int) -> str:
+    """Return what is said when the money of an order is kept."""
+    what = f"The merchant keeps 49.90 EUR of order-{order}, which was paid twice"
+    return f"{what}, though it gave back what was paid twice for order-{other}"
+
+
+class TriesOnce(ReturnsTheSecond):
+    """Sends a refund once, whatever becomes of it."""
+
+    pauses = ()
+
+    def send(self, wish: Wish, path: str) -> None:
+        super().send(wish, path)
+        if b'"surplus"' in wish.body and wish.state == "open":
+            wish.state = "refused"
+
+
+class InMemory(ReturnsTheSecond):
+    """Remembers until a restart alone that it has to give money back."""
+
+    def __init__(self, *service: object) -> None:
+        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+        self.seen: set[str] = set()
+        self.begun: set[str] = set()
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            paid = {each["id"] for each in self.of(order.id, "payin", "succeeded")}
+            if len(paid) > 1 and order.id not in self.seen:
+                self.seen.add(order.id)
+                self.begun.add(order.id)
+        kept = dict(self.orders)
+        self.orders = {name: order for name, order in kept.items() if name in self.begun}
+        super().tick()
+        self.orders = kept
+        SmallShop.tick(self)
+
+    def restart(self) -> None:
+        self.seen |= set(self.orders)
+
+
+class WhileOpen(ReturnsTheSecond):
+    """Gives back what comes before a job has seen the order paid."""
+
+    def __init__(self, *service: object) -> None:
+        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+        self.closed: set[str] = set()
+
+    def tick(self) -> None:
+        kept = dict(self.orders)
+        self.orders = {name: order for name, order in kept.items() if name not in self.closed}
+        super().tick()
+        self.orders = kept
+        SmallShop.tick(self)
+        self.closed |= {each.id for each in self.orders.values() if len(self.of(each.id, "payin", "succeeded")) == 1}
+
+
+def found_by(merchant: type[Merchant]) -> set[str]:
+    """Return what the plays with two orders that are paid twice find."""
+    verdicts = set()
+    for play in PLAYS:
+        try:
+            CatalogueRun(merchant).one(play)
+        except MerchantBug as bug:
+            verdicts.add(bug.verdict)
+    return verdicts
+
+
+@pytest.mark.parametrize("merchant", [SmallShop, ReturnsTheSecond])
+def test_to_keep_it_is_a_policy_and_to_give_it_back_too(merchant: type[Merchant]) -> None:
+    """Whatever disturbs the second order."""
+    assert found_by(merchant) == set()
+
+
+@pytest.mark.parametrize(
+    ("merchant", "verdict"), [(TriesOnce, kept(2, 1)), (InMemory, kept(2, 1)), (WhileOpen, kept(1, 2))]
+)
+def test_what_goes_back_for_one_order_goes_back_for_the_next(merchant: type[Merchant], verdict: str) -> None:
+    """A refund that is forgotten, or made in some states alone, is noticed beside one that was made."""
+    assert found_by(merchant) == {verdict}

@@ -1,0 +1,28 @@
+"""A correct shop that gives back, without being asked, what was paid twice."""
+
+from __future__ import annotations
+
+from small_shop import SmallOrder, SmallShop
+
+
+class ReturnsTheSecond(SmallShop):
+    """Gives back, without being asked, what was paid twice."""
+
+    kept = 1
+
+    def tick(self) -> None:
+        """Run the jobs, and give back what is too much."""
+        super().tick()
+        for order in self.orders.values():
+            paid = self.of(order.id, "payin", "succeeded")
+            for each in paid[self.kept :] if len(paid) > 1 else ():
+                body = f'{{"payin_id": "{each["id"]}", "amount": {order.amount}, "external_identifier": "surplus"}}'
+                wish = order.refunds.setdefault(each["id"], self.wish(order.id, body))
+                if wish.state == "open":
+                    self.send(wish, "/refund/refund-creation")
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        """Return the status of an order for which money has come, once or more often."""
+        came = sum(each["amount"] for each in self.of(order.id, "payin", "succeeded"))
+        gone = sum(each["amount"] for each in self.of(order.id, "refund", "succeeded"))
+        return super().status_of_paid(order) if came == order.amount else "paid" if came > gone else "refunded"
