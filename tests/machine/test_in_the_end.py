@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -326,3 +327,116 @@ def test_what_the_service_has_made_is_not_declined(merchant: type[Merchant]) -> 
     # A request that never arrived may be declined, and an attempt that has ended too.
     assert verdict(merchant, *bought, "refund(1, 'half', 'request lost', lasts='end')") is None
     assert verdict(merchant, "pay(1, 'none', scenario='card-declined')") is None
+
+
+class TakesTheOldestRefund(SmallShop):
+    """Gives what it hears of a refund to the oldest one of its payment that is under way."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        order_id = self.order_of(resource)
+        if resource["object"] == "refund" and order_id in self.orders and resource["status"] != "created":
+            waiting = self.of(order_id, "refund", "created", "processing")
+            if waiting:
+                resource = {**resource, "id": waiting[0]["id"], "amount": waiting[0]["amount"]}
+        super().learn(resource)
+
+
+class RefundsTheFirst(SmallShop):
+    """Refunds the first payment of an order, whatever became of it."""
+
+    def of(self, order_id: str, kind: str, *statuses: str) -> list[dict[str, Any]]:
+        found = super().of(order_id, kind, *statuses)
+        is_paid = kind == "payin" and statuses == ("succeeded",) and found and self.is_refunding
+        return super().of(order_id, kind)[:1] if is_paid else found
+
+    is_refunding = False
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if self.order_status(order_id) != "paid":
+            raise Refused
+        self.is_refunding = True
+        try:
+            body = f'{{"payin_id": "{self.of(order_id, "payin", "succeeded")[0]["id"]}", "amount": {amount}}}'
+        finally:
+            self.is_refunding = False
+        order = self.orders[order_id]
+        order.refunds.setdefault(refund_id, self.wish(order_id, body))
+        self.send_first(order.refunds[refund_id], "/refund/refund-creation")
+
+
+class ShipsByJob(SmallShop):
+    """Leaves shipping to a job, which a webhook begins too."""
+
+    is_at_work = False
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return False
+
+    def may_begin(self) -> bool:
+        """Return whether nobody is at work."""
+        return not self.is_at_work
+
+    def ship(self) -> None:
+        """Ship what is paid."""
+        if not self.may_begin():
+            return
+        self.is_at_work = True
+        for order in self.orders.values():
+            if not order.shipped and self.order_status(order.id) in {"paid", "partly_refunded"}:
+                self.service.checkpoint()
+                order.shipped += 1
+        self.is_at_work = False
+
+    def tick(self) -> None:
+        super().tick()
+        self.ship()
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        answer = super().handle(order_id, event)
+        self.ship()
+        return answer
+
+    def restart(self) -> None:
+        self.is_at_work = False
+
+
+class ShipsBesideItself(ShipsByJob):
+    """Lets a webhook begin the job while it is at work."""
+
+    def may_begin(self) -> bool:
+        return True
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        answer = SmallShop.handle(self, order_id, event)
+        if self.is_at_work:
+            self.ship()
+        return answer
+
+
+TWO_REFUNDS = (
+    "pay()",
+    "wait('10s')",
+    "refund(1, 'half')",
+    "refund(1, 'third')",
+    "provider('refund fails')",
+    "wait('10s')",
+)
+SECOND_ATTEMPT = ("pay(scenario='card-declined')", "wait('10s')", "retry()", "wait('10s')", "refund(1, 'half')")
+AT_WORK = ("pay()", "pass_time('10s')", "order()", "pay(2)", "interrupt_jobs('events meanwhile', {at})", "wait('10s')")
+
+
+@pytest.mark.parametrize(
+    ("merchant", "steps", "said"),
+    [
+        (TakesTheOldestRefund, TWO_REFUNDS, "it should be 24.95"),
+        (RefundsTheFirst, SECOND_ATTEMPT, "asked for a refund of a payment of order-1 that has ended as failed"),
+        (ShipsBesideItself, AT_WORK, "fulfilled order-1 2 times"),
+    ],
+)
+def test_objects_and_jobs_are_kept_apart(merchant: type[Merchant], steps: tuple[str, ...], said: str) -> None:
+    """Of two refunds, two attempts, and a job that is begun beside itself."""
+    told = [verdict(merchant, *(each.format(at=at) for each in steps)) for at in range(40)]
+
+    assert any(said in (each or "") for each in told), told
+    for correct in (SmallShop, ShipsByJob):
+        assert not any(verdict(correct, *(each.format(at=at) for each in steps)) for at in range(40))

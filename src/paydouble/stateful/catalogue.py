@@ -81,6 +81,8 @@ _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_val
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
+# What is left of the work of a job is more after a part than after the whole.
+_WHOLE_OR_PART: Final = frozenset({"all", "half"})
 # What can keep a merchant from writing down that it has sent a request.
 _LOSES_NOTES: Final = ("dies", "database down")
 
@@ -98,6 +100,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _jobs,
         _losses,
         _refunds,
+        _several_refunds,
         _similar_refunds,
         _cancellations,
         _provider,
@@ -254,6 +257,11 @@ def _jobs() -> Iterator[CataloguePlay]:
             points = POINTS if what.endswith("meanwhile") else _JOB_POINTS
             for at in POINTS[::2] if reason else points:
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), _SETTLE), reason)
+    for at in _JOB_POINTS:
+        another = (_ORDER, step("pay", 2), step("interrupt_jobs", "events meanwhile", at), _SETTLE)
+        yield CataloguePlay(
+            (_ORDER, _PAY, step("pass_time", "10s"), *another), "events of another order come meanwhile"
+        )
 
 
 def _silence() -> Iterator[CataloguePlay]:
@@ -310,6 +318,9 @@ def _refunds() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, long, _SETTLE), "it lasts longer")
             yield CataloguePlay((*_PAID, long, step("refund_again"), _SETTLE), "the refund outlasts the trouble")
             yield CataloguePlay((*_PAID, long, _RESTART, step("refund_again"), _SETTLE), "its key outlasts the process")
+
+
+def _several_refunds() -> Iterator[CataloguePlay]:
     yield CataloguePlay((*_PAID, step("refund", 1, "half"), _SETTLE, step("refund", 1, "half"), _SETTLE))
     yield CataloguePlay((*_PAID, step("refund", 1, "most"), step("refund", 1, "most"), _SETTLE))
     yield CataloguePlay((_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1), _SETTLE))
@@ -321,6 +332,16 @@ def _refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         failing = (step("refund", 1, share), _SETTLE, late, _SETTLE)
         yield CataloguePlay((*_PAID, *failing, step("refund", 1, share), _SETTLE), "a refund follows one that failed")
+    for shares in (("half", "third"), ("third", "half")):
+        both = (*_PAID, *(step("refund", 1, share) for share in shares))
+        fails = step("provider", "refund fails")
+        yield CataloguePlay((*both, fails, _SETTLE), "two refunds are under way")
+        yield CataloguePlay((*both, fails, step("pass_time", "10m"), _WORK_OFF), "two refunds are under way")
+        yield CataloguePlay((*both, _SETTLE, late, _SETTLE), "two refunds are made together")
+    attempts: tuple[tuple[Step, ...], ...] = ((step("pay", 1, scenario="card-declined"), _SETTLE), _EXPIRED[1:])
+    for ended in attempts:
+        again = (_RETRY, _SETTLE, step("refund", 1, "half"), _SETTLE)
+        yield CataloguePlay((_ORDER, *ended, *again), "an earlier attempt has no money")
 
 
 def _similar_refunds() -> Iterator[CataloguePlay]:
@@ -332,7 +353,7 @@ def _similar_refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         before_jobs = (_ORDER, _PAY, step("pass_time", "10s"), step("refund", 1, share), _SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")
-        for what in _LOSES_NOTES:
+        for what in _LOSES_NOTES if share in _WHOLE_OR_PART else ():
             for at in _JOB_POINTS[::2]:
                 begun = (_ORDER, _PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
                 yield CataloguePlay((*begun, step("refund", 1, share), _SETTLE), "the job has done a part of its work")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
-from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
@@ -88,6 +88,20 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         if entry.status == 422:  # noqa: PLR2004 - HTTP
             refused[order] = entry
+
+
+def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:
+    """Yield refunds, asked for from a position of the journal on, of a payment without money, though another has it."""
+    log = box.journal.requests
+    for entry in islice(log.entries, start - log.evicted, None):
+        named = _named_in_body(entry, "payin_id") if entry.operation == "refund-creation" else None
+        target = next((each for each in box.ledger.newest_first(PayIn) if each.id == named), None) if named else None
+        if target is None or target.status not in UNSUCCESSFUL:
+            continue
+        order = target.external_identifier
+        if any(each.external_identifier == order and each.status == PAID for each in box.ledger.newest_first(PayIn)):
+            ended = f"asked for a refund of a payment of {order} that has ended as {target.status}"
+            yield Rule.REFUNDS, f"{ended}, though another one has brought the money"
 
 
 def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:

@@ -282,7 +282,7 @@ class Play:
         lasts: int | str = 0,
         then: str = "none",
     ) -> None:
-        """The merchant refunds `all`, `most` (two thirds) or `half` of an order.
+        """The merchant refunds a share of an order: one of `SHARES`, where `most` is two thirds.
 
         `meanwhile`, `at`, `lasts` and `then` are as for `pay`.
         """
@@ -459,6 +459,7 @@ class Play:
                 "jobs meanwhile": lambda: self._driver.call("tick"),
                 "click meanwhile": lambda: self._click_again(order),
                 "payer returns meanwhile": lambda: self._come_back(order),
+                "events meanwhile": lambda: self._double.advance(by=_UNTIL_PAID_MS),
             }
             acted = Trial("interrupted job", what, self._state(), "none")
 
@@ -612,6 +613,7 @@ class Play:
         self._add_findings(invariants.of_requests(self._box, self._seen))
         self._add_findings(invariants.of_repeated_refusals(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
+        self._add_findings(invariants.of_refund_targets(self._box, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
         self._check_view()

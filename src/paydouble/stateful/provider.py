@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUNDED, first, unfinished
+from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, first, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
 from paydouble.stateful.expected import ExpectedState, Order
@@ -78,6 +78,14 @@ def _late_money(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
     return None
 
 
+def _refund_under_way_fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+    for refund in state.refunds:
+        if refund.status in unfinished(REFUND):
+            box.force_transition(refund, "failed")
+            return "the newest refund that is under way fails"
+    return None
+
+
 def _refund_fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     for refund in state.refunds:
         if refund.status == REFUNDED:
@@ -123,6 +131,7 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         ),
         "dispute reopened": _reopen,
         "late money": _late_money,
+        "refund fails": _refund_under_way_fails,
         "refund fails late": _refund_fails,
     }
 )

@@ -310,6 +310,8 @@ JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "jobs meanwhile": "the same jobs run in another process",
         "click meanwhile": "the customer clicks once more",
         "payer returns meanwhile": "the payer comes back to the shop",
+        # A receiver that begins the same work may find the job in the middle of it.
+        "events meanwhile": "10 s pass, and their events come",
     }
 )
 """What happens while background jobs run."""
@@ -348,7 +350,7 @@ DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
 )
 """How long a trouble of a POST, a read or a dead line lasts, in replies; 0 for its own number."""
 SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
-    {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3)}
+    {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3), "third": Fraction(1, 3)}
 )
 """How much of an order is refunded."""
 
