@@ -440,3 +440,53 @@ def test_objects_and_jobs_are_kept_apart(merchant: type[Merchant], steps: tuple[
     assert any(said in (each or "") for each in told), told
     for correct in (SmallShop, ShipsByJob):
         assert not any(verdict(correct, *(each.format(at=at) for each in steps)) for at in range(40))
+
+
+class ShipsLater(ShipsByJob):
+    """Does not begin the job at a webhook."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        return SmallShop.handle(self, order_id, event)
+
+
+class DropsDisputedGoods(ShipsLater):
+    """Takes goods that are not sent yet off the list when their payment is disputed."""
+
+    dropped: frozenset[str] = frozenset()
+    shows = "paid"
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        super().learn(resource)
+        order_id = self.order_of(resource)
+        if resource["object"] == "dispute" and order_id in self.orders and not self.orders[order_id].shipped:
+            self.dropped |= {order_id}
+
+    def may_begin(self) -> bool:
+        return super().may_begin() and not self.dropped
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return self.shows if status == "paid" and order_id in self.dropped else status
+
+
+class LooksAtDisputedGoods(DropsDisputedGoods):
+    """Leaves them to a person."""
+
+    shows = "review"
+
+
+class HoldsDisputedGoods(ShipsLater):
+    """Sends them once the dispute is won."""
+
+    def may_begin(self) -> bool:
+        held = any(self.of(order_id, "dispute", "needs_response", "under_review") for order_id in self.orders)
+        return super().may_begin() and not held
+
+
+@pytest.mark.parametrize("merchant", [SmallShop, HoldsDisputedGoods, LooksAtDisputedGoods, DropsDisputedGoods])
+def test_goods_are_due_after_a_dispute_that_was_won(merchant: type[Merchant]) -> None:
+    """Unless a person decides."""
+    steps = ("pay()", "pass_time('6s')", "provider('dispute')", "wait('10s')", "provider('dispute won')", "wait('10s')")
+    due = "The merchant never fulfilled order-1, which is paid, and whose dispute was won"
+
+    assert verdict(merchant, *steps) == (due if merchant is DropsDisputedGoods else None)

@@ -435,6 +435,11 @@ def _provider() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, *two, *ended, _SETTLE), "a payment can have several disputes")
         yield CataloguePlay((*_PAID, *two, *ended, _WORK_OFF), "a payment can have several disputes")
     for ends in ("dispute won", "dispute lost"):
+        early = (step("pass_time", "10s"), step("provider", "dispute"), step("provider", ends))
+        yield CataloguePlay((_ORDER, _PAY, *early, _SETTLE), "no job has run before the dispute")
+        yield CataloguePlay(
+            (_ORDER, _PAY, *early[:-1], _SETTLE, early[-1], _SETTLE), "no job has run before the dispute"
+        )
         for before in ((), (step("refund", 1, "half"), _SETTLE)):
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")

@@ -260,7 +260,7 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterat
         if order.status in {"failed", "cancelled"}:
             yield f"calls it {order.status}, though a payment is under way"
         return
-    allowed = expected.allowed_statuses(order, state)
+    allowed = _allowed_statuses(merchant, order, state)
     if order.status not in allowed:
         yield f"calls it {order.status}; the service's ledger says {' or '.join(sorted(allowed))}"
     if state.paid:
@@ -277,7 +277,7 @@ def _of_payment(merchant: Merchant, order: Order) -> Iterator[str]:
 
 
 def _is_only_paid(order: Order, state: ExpectedState) -> bool:
-    return not state.refunds and _has_its_money(order, state)
+    return not (state.refunds or state.disputes) and _has_its_money(order, state)
 
 
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
@@ -285,12 +285,12 @@ def _has_its_money(order: Order, state: ExpectedState) -> bool:
     # more, even when that refund has failed since.
     if not state.paid or expected.is_asked_back(state):
         return False
-    return not (state.disputes or order.paid_late or order.is_cancelled)
+    return not (any(each.status != "won" for each in state.disputes) or order.paid_late or order.is_cancelled)
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
-    allowed = expected.allowed_statuses(order, state)
+    allowed = _allowed_statuses(merchant, order, state)
     if status not in allowed:
         ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
         yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
@@ -312,9 +312,18 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         return
-    if merchant.shipments(name) == 0 and _has_its_money(order, state):
+    may_wait = bool(state.disputes) and status == "review"  # until a person decides
+    if merchant.shipments(name) == 0 and _has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"
+        rest += ", and whose dispute was won" if state.disputes else ""
         yield Rule.END, f"never fulfilled {name}, {rest}"
+
+
+def _allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) -> frozenset[str]:
+    allowed = expected.allowed_statuses(order, state)
+    # A person may decide about goods that were not sent before a dispute.
+    is_open = bool(state.disputes) and merchant.shipments(order.id) == 0
+    return allowed | {"review"} if is_open else allowed
 
 
 def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
