@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -246,7 +247,7 @@ class Reporter:
 
 @pytest.mark.parametrize("tty", [True, False])
 def test_progress_is_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tty: bool) -> None:
-    """It is rewritten every 25 plays, and ends with the last; without a terminal there is none."""
+    """It is rewritten every 25 plays, and ends with the last; a short run without a terminal writes none."""
     stream = Terminal(tty)
     monkeypatch.setattr(sys, "__stderr__", stream)
     monkeypatch.setattr("paydouble.testing.plugin.config", None)
@@ -270,3 +271,21 @@ def test_progress_is_shown_under_pytest(monkeypatch: pytest.MonkeyPatch, tty: bo
 
     assert reporter.text == ("\rShop: 27 of 27 plays of the catalogue\n" if tty else "")
     assert reporter.released == (tty and captures)
+
+
+@pytest.mark.parametrize("under_pytest", [True, False])
+def test_progress_is_a_line_a_minute_in_a_log(monkeypatch: pytest.MonkeyPatch, under_pytest: bool) -> None:
+    """So that a run that is cut off has told how far it came."""
+    stream, reporter = Terminal(False), Reporter(False, captures=True)
+    monkeypatch.setattr(sys, "__stderr__", stream)
+    monkeypatch.setattr("paydouble.testing.plugin.config", reporter if under_pytest else None)
+    now = 1000.0
+    monkeypatch.setattr("paydouble.stateful.progress.time", SimpleNamespace(monotonic=lambda: now))
+
+    progress = Progress("Shop")
+    for number in range(13):
+        progress(number, 100)
+        now += 10
+
+    lines = [f"\nShop: {6 * each} of 100 plays of the catalogue after {each} min\n" for each in (1, 2)]
+    assert (reporter.text if under_pytest else stream.getvalue()) == "".join(lines)
