@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from returning_shop import ReturnsTheSecond
-from small_shop import SmallShop, Wish
+from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
@@ -92,3 +92,40 @@ def test_to_keep_it_is_a_policy_and_to_give_it_back_too(merchant: type[Merchant]
 def test_what_goes_back_for_one_order_goes_back_for_the_next(merchant: type[Merchant], verdict: str) -> None:
     """A refund that is forgotten, or made in some states alone, is noticed beside one that was made."""
     assert found_by(merchant) == {verdict}
+
+
+class ReturnsLateMoney(ReturnsTheSecond):
+    """Sells the goods to somebody else when an attempt has ended, and gives back what comes for it then."""
+
+    def __init__(self, *service: object) -> None:
+        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+        self.sold: set[str] = set()
+
+    def tick(self) -> None:
+        SmallShop.tick(self)
+        for order in self.orders.values():
+            pay_ins = self.of(order.id, "payin")
+            if pay_ins and all(each["status"] in {"failed", "cancelled"} for each in pay_ins):
+                self.sold |= {each["id"] for each in pay_ins}
+            for each in self.of(order.id, "payin", "succeeded"):
+                if each["id"] in self.sold:
+                    body = f'{{"payin_id": "{each["id"]}", "amount": {each["amount"]}}}'
+                    wish = order.refunds.setdefault(each["id"], self.wish(order.id, body))
+                    if wish.state == "open":
+                        self.send(wish, "/refund/refund-creation")
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return any(each["id"] not in self.sold for each in self.of(order.id, "payin", "succeeded"))
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return "cancelled" if status == "refunded" and not self.orders[order_id].shipped else status
+
+
+def test_late_money_may_go_back_when_nobody_waits_for_it() -> None:
+    """The goods are sold to somebody else by then."""
+    late = [play for play in catalogue() if any("late money" in step.arguments for step in play.steps)]
+
+    assert len(late) > 50
+    for play in late:
+        CatalogueRun(ReturnsLateMoney).one(play)

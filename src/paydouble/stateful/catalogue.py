@@ -106,6 +106,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _provider,
         _paid_twice,
         _late_events,
+        _overtaken,
         _payers,
         _acknowledged,
         _silence,
@@ -406,6 +407,29 @@ def _late_events() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, *closed), "the events of a dispute are disturbed")
         two = (*_won(1), step("refund", 1, "half"), *_won(2, disturbed), step("refund", 2, "half"), _SETTLE)
         yield CataloguePlay(two, "a dispute is won as the one before, and its events are disturbed")
+
+
+def _overtaken() -> Iterator[CataloguePlay]:
+    # The newest event of one object comes after events of another one that are newer, and both are true.
+    late, told = step("webhooks", "late"), (_SETTLE, step("wait", "1h"), step("wait", "3d"))
+    dispute, half, another, lost, won = (
+        step("provider", what) for what in ("dispute", "dispute half", "another dispute", "dispute lost", "dispute won")
+    )
+    paid = (_ORDER, _PAY, step("pass_time", "5s"), late, step("pass_time", "5s"))
+    refunded = (*_PAID, step("refund", 1, "half"), step("pass_time", "2s"), late, step("pass_time", "2s"))
+    for happens in (
+        (*paid, dispute),
+        (*paid, dispute, lost),
+        (*refunded, dispute),
+        (*refunded, half, lost),
+        (*_PAID, half, late, lost, step("refund", 1, "third")),
+        (*_PAID, half, late, lost, another),
+        (*_PAID, half, late, lost, another, won),
+        (*_PAID, half, another, late, lost, won),
+        # No event of the dispute is on time, and the last one of the refund is.
+        (*_PAID, step("webhooks", "late four"), half, lost, step("refund", 1, "third")),
+    ):
+        yield CataloguePlay((*happens, *told), "an event is told after a newer one of another object")
 
 
 def _won(order: int, *disturbed: Step) -> tuple[Step, ...]:

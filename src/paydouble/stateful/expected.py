@@ -122,11 +122,19 @@ def is_asked_back(state: ExpectedState) -> bool:
 def surplus(order: Order, state: ExpectedState) -> int:
     """Return the money, in minor units, that a merchant may give back though nobody has asked for it.
 
-    That is what was paid beyond the order's price, and all of it when the order was cancelled, or another amount was
-    paid than was asked for.
+    That is what was paid beyond the order's price, and all of it when nobody waits for it any more, or another amount
+    was paid than was asked for.
     """
     paid = sum(each.amount for each in state.paid)
-    return paid if order.is_cancelled or amount_differs(state) else max(0, paid - order.amount)
+    return paid if is_unexpected(order, state) or amount_differs(state) else max(0, paid - order.amount)
+
+
+def is_unexpected(order: Order, state: ExpectedState) -> bool:
+    """Return whether an order was cancelled, or all of its money came for attempts that had ended.
+
+    Its goods may be sold to somebody else by then.
+    """
+    return order.is_cancelled or bool(state.paid and all(each.id in order.paid_late for each in state.paid))
 
 
 def amount_differs(state: ExpectedState) -> bool:
@@ -139,8 +147,9 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     allowed = _of_payments(order, state)
     if order.is_cancelled:
         # Money that came all the same is known: the order is taken up again, or looked at, or the money goes back.
-        allowed |= {"review"} if state.paid else set()
-        allowed |= {"cancelled"} if not state.paid or is_asked_back(state) else set()
+        allowed |= {"review"} if state.paid else {"cancelled"}
+    if is_unexpected(order, state) and is_asked_back(state):
+        allowed |= {"failed", "cancelled"}
     return allowed
 
 

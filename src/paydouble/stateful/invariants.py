@@ -196,7 +196,7 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
     if status in _HAS_MONEY and not state.paid:
         yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
-    is_undone = order.is_cancelled and expected.is_asked_back(state)
+    is_undone = expected.is_unexpected(order, state) and expected.is_asked_back(state)
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid and not is_undone:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     for effect, times in merchant.effects(name).items():
@@ -395,14 +395,16 @@ def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[F
     given_back = next((order.id for order, state in twice if state.refunds), None)
     for order, state in twice if given_back is not None else ():
         if not state.refunds:
-            money = f"{write_amount(expected.surplus(order, state), order.currency)} {order.currency}"
+            surplus = sum(each.amount for each in state.paid) - order.amount
+            money = f"{write_amount(surplus, order.currency)} {order.currency}"
             what = f"keeps {money} of {order.id}, which was paid twice"
             yield Rule.END, f"{what}, though it gave back what was paid twice for {given_back}"
 
 
 def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
     is_plain = not (order.refunds_requested or order.is_cancelled or order.refunds_disturbed_to_the_end)
-    return is_plain and not state.disputes and not expected.amount_differs(state) and expected.surplus(order, state) > 0
+    is_twice = sum(each.amount for each in state.paid) > order.amount
+    return is_plain and is_twice and not state.disputes and not expected.amount_differs(state)
 
 
 def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:

@@ -169,6 +169,7 @@ class Shop:
             payment.amount, payment.currency = str(data["amount"]), data["currency"]
             after = Decimal(payment.amount) if payment.status == "succeeded" else Decimal(0)
             self.book(db, order, str(data["id"]), after - before)
+            self.book_disputes(db, order)  # one may have been lost before the success was told
         elif not (source == "webhook" and data["status"] == "succeeded" and "every_paid_event_ships" in self.bugs):
             return
         if self.status(order) == "paid" and (not order.shipped_times or "every_paid_event_ships" in self.bugs):
