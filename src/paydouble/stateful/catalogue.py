@@ -365,6 +365,9 @@ def _cancellations() -> Iterator[CataloguePlay]:
     cancel, silent = step("cancel"), step("webhooks", "drop all")
     yield CataloguePlay((_ORDER, cancel, _SETTLE))
     yield CataloguePlay((*_PAID, cancel, _SETTLE))
+    # The page may still show what was there before the success.
+    yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), cancel, _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, step("returns"), step("pass_time", "10s"), cancel, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, cancel, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _SETTLE, step("provider", "refund fails late"), _SETTLE))

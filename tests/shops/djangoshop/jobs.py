@@ -244,7 +244,7 @@ class Worker:
             self.finish(job)
 
     def do_ship(self, job: Job) -> None:
-        """Send the parcel."""
+        """Send the parcel, unless it is not wanted any more."""
         if "shipped_then_noted" in self.bugs:
             with transaction.atomic():
                 Order.objects.filter(id=job.subject).update(parcels=F("parcels") + 1)
@@ -252,8 +252,14 @@ class Worker:
                 self.finish(job)
             return
         with transaction.atomic():
-            Order.objects.filter(id=job.subject).update(parcels=F("parcels") + 1)
+            if self.is_wanted(Order.objects.select_for_update().get(id=job.subject)):
+                Order.objects.filter(id=job.subject).update(parcels=F("parcels") + 1)
             self.finish(job)
+
+    def is_wanted(self, order: Order) -> bool:
+        """Return whether not all of an order's money is asked back."""
+        paid = sum(Decimal(each.amount) for each in order.charges.filter(status="succeeded"))
+        return paid > sum(Decimal(each.amount) for each in order.refunds.exclude(status="refused"))
 
     def do_poll(self, job: Job) -> None:
         """Ask about an order, from time to time, without end."""
