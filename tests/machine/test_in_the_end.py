@@ -323,7 +323,9 @@ def test_what_the_service_has_made_is_not_declined(merchant: type[Merchant]) -> 
     deposit = "The merchant declines the payment of order-1, though the service has made its deposit"
 
     assert verdict(merchant, *bought, f"refund(1, 'half', {lost}") == (None if merchant is SmallShop else refund)
-    assert verdict(merchant, f"pay(1, {lost}") == (None if merchant is SmallShop else deposit)
+    # One that shows the order as pending knows that a payment may be under way.
+    silent = "webhooks('drop all')"
+    assert verdict(merchant, silent, f"pay(1, {lost}") == (deposit if merchant is UnknownIsNo else None)
     # A request that never arrived may be declined, and an attempt that has ended too.
     assert verdict(merchant, *bought, "refund(1, 'half', 'request lost', lasts='end')") is None
     assert verdict(merchant, "pay(1, 'none', scenario='card-declined')") is None

@@ -420,11 +420,16 @@ def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
         )
 
 
-def of_declined_and_made(order: Order, before: ExpectedState, after: ExpectedState) -> Iterator[Found]:
-    """Yield what the service has made by a call in which the merchant said that nothing was done."""
+def of_declined_and_made(
+    order: Order, before: ExpectedState, after: ExpectedState, *, shows_no: bool
+) -> Iterator[Found]:
+    """Yield what the service has made by a call in which the merchant said that nothing was done.
+
+    `shows_no` is whether it shows the order so: one that calls it pending knows that a payment may be under way.
+    """
     known = {each.id for each in before.pay_ins} | {each.id for each in before.refunds}
     for pay_in in after.pay_ins:
-        if pay_in.id not in known and pay_in.status not in UNSUCCESSFUL:
+        if pay_in.id not in known and pay_in.status not in UNSUCCESSFUL and shows_no:
             yield Rule.DEPOSITS, f"declines the payment of {order.id}, though the service has made its deposit"
     for refund in after.refunds:
         if refund.id not in known and refund.status != "failed":

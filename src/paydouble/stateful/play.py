@@ -874,7 +874,8 @@ class Play:
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
             after = expected.expected_state(self._box, target)
-            self._add_findings(invariants.of_declined_and_made(target, before, after))
+            shows_no = self._is_unpaid(target)
+            self._add_findings(invariants.of_declined_and_made(target, before, after, shows_no=shows_no))
 
     def _disputes_heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
         state = expected.expected_state(self._box, target)

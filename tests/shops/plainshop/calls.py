@@ -55,7 +55,7 @@ def key_is_old(call: sqlite3.Row) -> bool:
 
 
 def deliver(shop: "Shop", call_id: int, tries: int, click: bool) -> str:
-    """Send a call until it is settled, at most `tries` times. Returns its state, or "refused" for a refusal."""
+    """Send a call until it is settled, at most `tries` times. Returns its state."""
     for number in range(tries):
         with shop.db.transaction():
             call = shop.db.one("SELECT * FROM calls WHERE id = ?", call_id)
@@ -72,8 +72,7 @@ def deliver(shop: "Shop", call_id: int, tries: int, click: bool) -> str:
         try:
             reply = shop.gateway.post(call["path"], call["key"], call["body"])
         except Unexpected:
-            _refuse(shop, call_id)
-            return "refused"
+            return _refuse(shop, call_id)
         except Lost:
             reply = None
         wait = float(2**number)
@@ -82,8 +81,7 @@ def deliver(shop: "Shop", call_id: int, tries: int, click: bool) -> str:
             if data is not None and shop.settle(call_id, data):
                 return "done"
             if reply.refused():
-                _refuse(shop, call_id)
-                return "refused"
+                return _refuse(shop, call_id)
             if reply.limited():
                 asked = wait_of(reply)
                 _limited(shop, call_id, asked, wait)
@@ -100,12 +98,12 @@ def pause_after(tries: int) -> float:
     return min(3600.0, 60.0 * 2.0 ** min(tries, 10))
 
 
-def _refuse(shop: "Shop", call_id: int) -> None:
-    """Note that the service has declined a call: it is closed, unless another send of it has no answer."""
+def _refuse(shop: "Shop", call_id: int) -> str:
+    """Note that the service has declined a call: it is closed, unless another send has no answer. Returns its state."""
     with shop.db.transaction():
         call = shop.db.one("SELECT * FROM calls WHERE id = ?", call_id)
         if call is None or call["state"] not in ("new", "unsure"):
-            return
+            return str(call["state"]) if call else "dead"
         others = call["open_sends"] - 1
         if "refusal_forgets_lost" in bugs:
             others = 0
@@ -115,6 +113,7 @@ def _refuse(shop: "Shop", call_id: int) -> None:
         else:
             close(shop, call, "refused")
         shop.refresh(call["order_id"])
+    return "unsure" if others else "refused"
 
 
 def close(shop: "Shop", call: sqlite3.Row, state: str) -> None:
