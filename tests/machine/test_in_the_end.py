@@ -317,7 +317,7 @@ class NoAnswerIsNo(SmallShop):
 
 @pytest.mark.parametrize("merchant", [SmallShop, UnknownIsNo, NoAnswerIsNo])
 def test_what_the_service_has_made_is_not_declined(merchant: type[Merchant]) -> None:
-    """Whoever hears that nothing was done asks again, or pays elsewhere."""
+    """A customer who hears that nothing was done asks again, or pays elsewhere."""
     bought, lost = ("pay()", "wait('10s')"), "'reply lost', lasts=6)"
     refund = "The merchant declines to refund 24.95 EUR of order-1, though the service has made the refund"
     deposit = "The merchant declines the payment of order-1, though the service has made its deposit"

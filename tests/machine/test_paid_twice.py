@@ -6,7 +6,7 @@ import pytest
 from returning_shop import ReturnsTheSecond
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful import Merchant, MerchantBug, ServiceLike
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
 PLAYS = [play for play in catalogue() if "paid twice for one order" in play.reason]
@@ -32,8 +32,8 @@ class TriesOnce(ReturnsTheSecond):
 class InMemory(ReturnsTheSecond):
     """Remembers until a restart alone that it has to give money back."""
 
-    def __init__(self, *service: object) -> None:
-        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
         self.seen: set[str] = set()
         self.begun: set[str] = set()
 
@@ -56,8 +56,8 @@ class InMemory(ReturnsTheSecond):
 class WhileOpen(ReturnsTheSecond):
     """Gives back what comes before a job has seen the order paid."""
 
-    def __init__(self, *service: object) -> None:
-        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
         self.closed: set[str] = set()
 
     def tick(self) -> None:
@@ -97,8 +97,8 @@ def test_what_goes_back_for_one_order_goes_back_for_the_next(merchant: type[Merc
 class ReturnsLateMoney(ReturnsTheSecond):
     """Sells the goods to somebody else when an attempt has ended, and gives back what comes for it then."""
 
-    def __init__(self, *service: object) -> None:
-        super().__init__(*service)  # type: ignore[arg-type]  # as of each adapter
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
         self.sold: set[str] = set()
 
     def tick(self) -> None:

@@ -81,7 +81,7 @@ _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_val
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
-# What is left of the work of a job is more after a part than after the whole.
+# After a refund of the whole a job has nothing more to send; after one of a part it has.
 _WHOLE_OR_PART: Final = frozenset({"all", "half"})
 # What can keep a merchant from writing down that it has sent a request.
 _LOSES_NOTES: Final = ("dies", "database down")

@@ -307,7 +307,7 @@ class Play:
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             before, points = target.is_cancelled, self._driver.service.points
-            # Already while the call runs: what it does is told by events that come meanwhile.
+            # Before the call, since events that come while it runs are judged by it.
             target.is_cancelled = target.disturbed = True
             target.deposit_due = target.limited = None
             self._left.discard(target)
