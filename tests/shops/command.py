@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib
 import json
 import logging
@@ -30,6 +31,7 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.table import VARIANTS
 from hypothesis import HealthCheck, Phase
 
+import paydouble
 from paydouble.stateful import Merchant, MerchantMachine
 
 if TYPE_CHECKING:
@@ -58,16 +60,33 @@ STALL_SECONDS = 600.0
 _END: Final = "<!-- end of the table -->"
 
 
+def digest_of_code() -> str:
+    """Return a digest of the machine and of all shops."""
+    tests = Path(__file__).parents[1]
+    folders = (Path(paydouble.__file__).parent, tests / "shops", tests / "zoo")
+    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
 class Kept:
     """The outcomes of runs, kept in a file of JSON lines, so that a measurement of hours can be stopped and continued.
 
-    A change of the code does not make them void: begin a new file then. Without a path nothing is kept.
+    The first line names the code that was run: outcomes of other code are refused with a ValueError. A last line that a
+    killed process has not finished is dropped. Without a path nothing is kept.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, code: str) -> None:
         self._path = path
-        lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self._outcomes: dict[str, dict[str, Any]] = dict(json.loads(line) for line in lines)
+        self._outcomes: dict[str, dict[str, Any]] = {}
+        if path is None:
+            return
+        text = path.read_text() if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        first, *lines = whole.splitlines() or [json.dumps({"code": code})]
+        if first != json.dumps({"code": code}):
+            raise ValueError(f"{path} has no outcomes of this code; name another file, or delete it")
+        self._outcomes = dict(json.loads(line) for line in lines)
+        path.write_text("".join(f"{line}\n" for line in (first, *lines)))
 
     def outcome_of(self, run: str, play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the kept outcome of a run; without one, run it and keep what comes."""
@@ -279,7 +298,10 @@ def main() -> None:
     if arguments.only and arguments.only not in known:
         parser.error(f"no such mistake: {arguments.only}; --list names them")
     phases = tuple(arguments.phases)
-    kept = Kept(arguments.kept)
+    try:
+        kept = Kept(arguments.kept, digest_of_code())
+    except (OSError, ValueError) as error:
+        parser.error(f"--kept: {error}")
     if arguments.worker:
         hunt(shops[0], arguments.only, arguments.seeds, arguments.examples, phases)
     elif arguments.list:

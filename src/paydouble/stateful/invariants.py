@@ -95,8 +95,8 @@ def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:
     log = box.journal.requests
     for entry in islice(log.entries, start - log.evicted, None):
         named = _named_in_body(entry, "payin_id") if entry.operation == "refund-creation" else None
-        target = next((each for each in box.ledger.newest_first(PayIn) if each.id == named), None) if named else None
-        if target is None or target.status not in UNSUCCESSFUL:
+        target = box.ledger.find(named) if named else None
+        if not isinstance(target, PayIn) or target.status not in UNSUCCESSFUL:
             continue
         order = target.external_identifier
         if any(each.external_identifier == order and each.status == PAID for each in box.ledger.newest_first(PayIn)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -78,20 +78,15 @@ def _late_money(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
     return None
 
 
-def _refund_under_way_fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
-    for refund in state.refunds:
-        if refund.status in unfinished(REFUND):
-            box.force_transition(refund, "failed")
-            return "the newest refund that is under way fails"
-    return None
+def _refund_fails(states: Collection[str], words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+    def act(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+        for refund in state.refunds:
+            if refund.status in states:
+                box.force_transition(refund, "failed", force=True)
+                return words
+        return None
 
-
-def _refund_fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
-    for refund in state.refunds:
-        if refund.status == REFUNDED:
-            box.force_transition(refund, "failed", force=True)
-            return "the refund that had succeeded fails later"
-    return None
+    return act
 
 
 def _payer(done: PayerAction, words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
@@ -131,8 +126,8 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         ),
         "dispute reopened": _reopen,
         "late money": _late_money,
-        "refund fails": _refund_under_way_fails,
-        "refund fails late": _refund_fails,
+        "refund fails": _refund_fails(unfinished(REFUND), "the newest refund that is under way fails"),
+        "refund fails late": _refund_fails({REFUNDED}, "the refund that had succeeded fails later"),
     }
 )
 """Each acts on an order and returns a description, or None when the order has nothing to act on."""
