@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import StringIO
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis import settings
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
 from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial
+from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress
@@ -147,12 +149,56 @@ def test_phases_choose_what_is_run() -> None:
     assert "ShopMachine: 0 plays of the catalogue and" in summaries[-1]
 
 
-def test_a_hunt_can_have_a_time() -> None:
+def test_a_hunt_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on in rounds until the time is over, each from another seed."""
-    none = machine(ZooMerchant, phases=("hunt",), hunt_seconds=0.0).run(QUICK)
-    some = machine(ZooMerchant, phases=("hunt",), hunt_seconds=0.001).run(QUICK)
+    ticks = count()
+    monkeypatch.setattr("paydouble.stateful.hunting.time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
-    assert (none.examples, some.examples >= 60) == (0, True)
+    none = machine(ZooMerchant, phases=("hunt",), hunt_seconds=0.0).run(QUICK)
+    some = machine(ZooMerchant, phases=("hunt",), hunt_seconds=70.0).run(QUICK)
+
+    assert (none.examples, some.examples) == (0, 69)
+
+
+def test_a_time_for_both_phases_makes_no_hunt_longer() -> None:
+    """It ends with the examples that the settings name, or earlier."""
+    enough = machine(ZooMerchant, phases=("hunt",), seconds=3600.0).run(QUICK)
+    none = machine(ZooMerchant, phases=("hunt",), seconds=0.0).run(QUICK)
+
+    assert enough.examples == machine(ZooMerchant, phases=("hunt",)).run(QUICK).examples
+    assert none.examples == 0
+
+
+def test_a_failure_is_shortened_after_the_time() -> None:
+    """The time ends the search, not what follows it."""
+    notes: list[str] = []
+    hunting = Hunting(notes.append, 100, seconds=0.0)
+    with pytest.raises(TimeIsUp):
+        hunting.begin()
+
+    for has_failed in (False, True, False, True):
+        hunting.end(has_failed=has_failed)
+    hunting.begin()
+
+    assert notes == [
+        "1 of 100 examples of the hunt",
+        "found a failure, and tried 0 other plays to shorten it",
+        "found a failure, and tried 1 other plays to shorten it",
+        "found a failure, and tried 2 other plays to shorten it",
+    ]
+
+
+def test_both_phases_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the search for a shorter play too."""
+    notes: list[str] = []
+    monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
+    with pytest.raises(MerchantBug):
+        machine(MERCHANTS["NewKeyWhenTheReplyIsLost"]).run(QUICK)
+    machine(ZooMerchant, catalogue_seconds=0.0).run(QUICK)
+
+    assert notes[0] == f"0 of {len(catalogue.catalogue())} plays of the catalogue"
+    assert "found a failure, and tried 1 other plays to shorten it" in notes
+    assert notes[-1] == "3 of 3 examples of the hunt"
 
 
 def test_a_catalogue_can_have_a_time() -> None:
@@ -245,19 +291,39 @@ class Reporter:
         self.text += text
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The real time that a progress line sees, in `now`."""
+    seen = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("paydouble.stateful.progress.time", SimpleNamespace(monotonic=lambda: seen.now))
+    return seen
+
+
 @pytest.mark.parametrize("tty", [True, False])
-def test_progress_is_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tty: bool) -> None:
-    """It is rewritten every 25 plays, and ends with the last; a short run without a terminal writes none."""
+def test_progress_is_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace, tty: bool) -> None:
+    """It is rewritten a few times a second, and ends with the last; a short run without a terminal writes none."""
     stream = Terminal(tty)
     monkeypatch.setattr(sys, "__stderr__", stream)
     monkeypatch.setattr("paydouble.testing.plugin.config", None)
 
-    progress = Progress("Shop")
-    for number in range(28):
-        progress(number, 27)
+    with closing(Progress("Shop")) as progress:
+        for done in ("0 of 27 plays", "1 of 27 plays", "2 of 27 plays", "3 plays", "4 plays"):
+            progress(done)
+            clock.now += 0.15
 
-    lines = [f"\rShop: {number} of 27 plays of the catalogue" for number in (0, 25, 27)]
+    lines = ["\rShop: 0 of 27 plays", "\rShop: 2 of 27 plays", "\rShop: 4 plays      ", "\rShop: 4 plays"]
     assert stream.getvalue() == ("".join(lines) + "\n" if tty else "")
+
+
+def test_progress_without_a_note_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the first play cannot be made."""
+    stream = Terminal(True)
+    monkeypatch.setattr(sys, "__stderr__", stream)
+    monkeypatch.setattr("paydouble.testing.plugin.config", None)
+
+    Progress("Shop").close()
+
+    assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize("captures", [True, False])
@@ -267,25 +333,25 @@ def test_progress_is_shown_under_pytest(monkeypatch: pytest.MonkeyPatch, tty: bo
     reporter = Reporter(tty, captures=captures)
     monkeypatch.setattr("paydouble.testing.plugin.config", reporter)
 
-    Progress("Shop")(27, 27)
+    Progress("Shop")("27 of 27 plays")
 
-    assert reporter.text == ("\rShop: 27 of 27 plays of the catalogue\n" if tty else "")
+    assert reporter.text == ("\rShop: 27 of 27 plays" if tty else "")
     assert reporter.released == (tty and captures)
 
 
 @pytest.mark.parametrize("under_pytest", [True, False])
-def test_progress_is_a_line_a_minute_in_a_log(monkeypatch: pytest.MonkeyPatch, under_pytest: bool) -> None:
+def test_progress_is_a_line_a_minute_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace, under_pytest: bool
+) -> None:
     """So that a run that is cut off has told how far it came."""
     stream, reporter = Terminal(False), Reporter(False, captures=True)
     monkeypatch.setattr(sys, "__stderr__", stream)
     monkeypatch.setattr("paydouble.testing.plugin.config", reporter if under_pytest else None)
-    now = 1000.0
-    monkeypatch.setattr("paydouble.stateful.progress.time", SimpleNamespace(monotonic=lambda: now))
 
-    progress = Progress("Shop")
-    for number in range(13):
-        progress(number, 100)
-        now += 10
+    with closing(Progress("Shop")) as progress:
+        for number in range(13):
+            progress(f"{number} of 100 plays")
+            clock.now += 10
 
-    lines = [f"\nShop: {6 * each} of 100 plays of the catalogue after {each} min\n" for each in (1, 2)]
+    lines = [f"\nShop: {6 * each} of 100 plays after {each} min\n" for each in (1, 2)]
     assert (reporter.text if under_pytest else stream.getvalue()) == "".join(lines)

@@ -808,19 +808,19 @@ class CatalogueRun(NamedTuple):
     patience_seconds: float = 10.0
     shows: Shows | ShowsEach = ""
     """When the merchant shows what a webhook said; see `Play`."""
+    progress: Callable[[str], object] = str
+    """Called with what is done so far, before each play."""
 
-    def all(self, coverage: Coverage, progress: Callable[[int, int], None], seconds: float | None = None) -> None:
+    def all(self, coverage: Coverage, seconds: float | None = None) -> None:
         """Run each play that the adapter allows and that can show something new.
 
-        `MerchantBug` with the report of the first failure, shortened.
-
-        `progress` is called before each play with its number, from 0, and the number of plays. After so many `seconds`
-        of real time the rest is left out, and counted.
+        `MerchantBug` with the report of the first failure, shortened. After so many `seconds` of real time the rest is
+        left out, and counted.
         """
         plays, known = catalogue(), Equivalence()
         until = None if seconds is None else monotonic() + seconds
         for number, play in enumerate(plays):
-            progress(number, len(plays))
+            self.progress(_done(number))
             if until is not None and monotonic() >= until:
                 coverage.left_out = len(plays) - number
                 break
@@ -838,7 +838,7 @@ class CatalogueRun(NamedTuple):
             except MerchantBug as bug:
                 raise self.shortest(play, bug) from None
             coverage.plays += 1
-        progress(len(plays), len(plays))
+        self.progress(_done(len(plays)))
 
     def one(self, play: CataloguePlay, known: Equivalence | None = None) -> list[Trial]:
         """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken.
@@ -866,9 +866,12 @@ class CatalogueRun(NamedTuple):
         The one that was given when the play itself does not fail again.
         """
         shorter = True
+        tried = 0
         while shorter:
             shorter = False
             for candidate in play.shorter():
+                self.progress(shortening(tried))
+                tried += 1
                 try:
                     self.one(candidate)
                 except MerchantBug as found:
@@ -876,6 +879,15 @@ class CatalogueRun(NamedTuple):
                         play, bug, shorter = candidate, found, True
                         break
         return bug
+
+
+def shortening(tried: int) -> str:
+    """Return how far the search for a shorter play is."""
+    return f"found a failure, and tried {tried} other plays to shorten it"
+
+
+def _done(number: int) -> str:
+    return f"{number} of {len(catalogue())} plays of the catalogue"
 
 
 def _gist(bug: MerchantBug) -> str:

@@ -42,13 +42,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
-from hypothesis.errors import FlakyFailure
+from hypothesis.errors import Flaky, FlakyFailure
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
@@ -57,6 +57,7 @@ from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import PRICES, CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
@@ -146,7 +147,7 @@ class MerchantMachine(RuleBasedStateMachine):
     catalogue_seconds: ClassVar[float | None] = None
     """How long the catalogue goes on, in real time; None for all of it. The dearest mistakes come first."""
     seconds: ClassVar[float | None] = None
-    """How long a run goes on, both phases together, in real time; None for no such limit."""
+    """How long a run goes on at most, both phases together, in real time; None for no such limit."""
     hunt_seconds: ClassVar[float | None] = None
     """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
     coverage: ClassVar[Coverage]
@@ -154,6 +155,7 @@ class MerchantMachine(RuleBasedStateMachine):
     preferences: ClassVar[Preferences]
     shows: ClassVar[Shows | ShowsEach] = ""
     misfits: ClassVar[list[AdapterMisfit]]
+    hunting: ClassVar[Hunting]
     preferred: Callable[[str, str], str]
     play: Play
 
@@ -165,6 +167,7 @@ class MerchantMachine(RuleBasedStateMachine):
         super().__init_subclass__()
         cls.coverage = Coverage()
         cls.preferences, cls.misfits = Preferences(), []
+        cls.hunting = Hunting(str, None, None)
 
         def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
             cls.run(self.settings)
@@ -184,21 +187,27 @@ class MerchantMachine(RuleBasedStateMachine):
         merchant = cls._merchant()
         cls.coverage, cls.preferences, cls.misfits = Coverage(), Preferences(), []
         is_patched = merchant.follows_time and not merchant.served
-        with unfrozen_session() if is_patched else nullcontext(), _serving(merchant):
-            cls._run_phases(merchant, hunt)
+        with (
+            unfrozen_session() if is_patched else nullcontext(),
+            _serving(merchant),
+            closing(Progress(cls.__name__)) as progress,
+        ):
+            cls._run_phases(merchant, hunt, progress)
         summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
         return cls.coverage
 
     @classmethod
-    def _run_phases(cls, merchant: type[Merchant], hunt: settings) -> None:
+    def _run_phases(cls, merchant: type[Merchant], hunt: settings, progress: Progress) -> None:
         until = None if cls.seconds is None else time.monotonic() + cls.seconds
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
+        run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows, progress)
         if "catalogue" in cls.phases:
-            run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows)
-            run.all(cls.coverage, Progress(cls.__name__), _shorter(cls.catalogue_seconds, until))
+            run.all(cls.coverage, _shorter(cls.catalogue_seconds, until))
         if "hunt" in cls.phases:
+            most = hunt.max_examples if cls.hunt_seconds is None else None
+            cls.hunting = Hunting(progress, most, _shorter(cls.hunt_seconds, until))
             try:
-                cls._hunt(hunt, _shorter(cls.hunt_seconds, until))
+                cls._hunt(hunt)
             except FlakyFailure as flaky:
                 bugs = [each for each in flaky.exceptions if isinstance(each, MerchantBug)]
                 if not bugs:
@@ -209,35 +218,36 @@ class MerchantMachine(RuleBasedStateMachine):
                 raise once from None
             except MerchantBug as bug:
                 play = CataloguePlay(tuple(parsed(call) for call in bug.calls), dialect=bug.dialect)
-                shortest = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows).shortest(play, bug)
+                shortest = run.shortest(play, bug)
                 if shortest is bug:
                     raise
                 raise shortest from None
 
     @classmethod
-    def _hunt(cls, hunt: settings, seconds: float | None) -> None:
+    def _hunt(cls, hunt: settings) -> None:
         try:
-            cls._hunt_on(hunt, seconds)
-        except Exception:
+            cls._hunt_on(hunt)
+        except (TimeIsUp, Exception) as error:
+            # Hypothesis may take an example that ends at once for one that draws less than it did before.
+            if cls.hunting.is_over and isinstance(error, TimeIsUp | Flaky):
+                return
             # Hypothesis may have reported it as an example that is not the same when it is repeated.
             if cls.misfits:
                 raise cls.misfits[0] from None
             raise
 
     @classmethod
-    def _hunt_on(cls, hunt: settings, seconds: float | None) -> None:
-        if seconds is None:
+    def _hunt_on(cls, hunt: settings) -> None:
+        if cls.hunt_seconds is None:
             run_state_machine_as_test(cls, settings=hunt)
             return
-        until = time.monotonic() + seconds
         first = getattr(cls, "_hypothesis_internal_use_seed", None)
         for number in count():
-            if time.monotonic() >= until:
-                break
             # Hypothesis counts examples, not seconds; each round has a seed of its own, from the first.
             seed = f"{first}/{number}" if first is not None or hunt.derandomize else None
             each: Any = type(cls.__name__, (cls,), {"_hypothesis_internal_use_seed": seed})
             each.coverage, each.preferences, each.misfits = cls.coverage, cls.preferences, cls.misfits
+            each.hunting = cls.hunting
             run_state_machine_as_test(each, settings=settings(hunt, max_examples=_ROUND))
 
     @classmethod
@@ -250,6 +260,7 @@ class MerchantMachine(RuleBasedStateMachine):
     def start(self, dialect: str, preference: int = 0) -> None:
         """Start with an empty shop, and with half of the vocabulary preferred."""
         merchant = self._merchant()
+        self.hunting.begin()
         self.preferred = self.preferences.of(preference, self.coverage)
         try:
             self.play = Play(
@@ -445,6 +456,7 @@ class MerchantMachine(RuleBasedStateMachine):
             play.close()
             self.coverage.add(play.trials)
             self.coverage.examples += 1
+            self.hunting.end(has_failed=play.failed)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
 

@@ -1,4 +1,4 @@
-"""How far the catalogue is: one line that is rewritten on a terminal, and one line a minute in a log, such as CI's."""
+"""How far a run is: one line that is rewritten on a terminal, and one line a minute in a log, such as CI's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
-_EVERY: Final = 25
-_SECONDS: Final = 60.0
+_TERMINAL_SECONDS: Final = 0.2
+_LOG_SECONDS: Final = 60.0
 _PLUGIN: Final = "paydouble.testing.plugin"
 
 
@@ -19,27 +19,42 @@ class _Output(NamedTuple):
 
 
 class Progress:
-    """Says how many plays are done. A run of less than a minute writes nothing into a log."""
+    """Says what is done. A run of less than a minute writes nothing into a log."""
 
     def __init__(self, name: str) -> None:
         """Take the name that the line begins with."""
         self._name = name
         self._output = _output()
-        self._started = self._written = time.monotonic()
+        self._started = time.monotonic()
+        self._next = self._started
+        self._line = self._shown = ""
+        if self._output is not None and not self._output.is_terminal:
+            self._next += _LOG_SECONDS
 
-    def __call__(self, number: int, total: int) -> None:
-        """Note that so many plays are done."""
+    def __call__(self, done: str) -> None:
+        """Note what is done, such as `3 of 20 plays`; most notes are not written."""
         if self._output is None:
             return
-        done = f"{self._name}: {number} of {total} plays of the catalogue"
-        if self._output.is_terminal:
-            if number % _EVERY == 0 or number == total:
-                self._output.write(f"\r{done}" + ("\n" if number == total else ""))
-            return
+        self._line = f"{self._name}: {done}"
         now = time.monotonic()
-        if now - self._written >= _SECONDS:
-            self._written = now
-            self._output.write(f"\n{done} after {(now - self._started) / 60:.0f} min\n")
+        if now < self._next:
+            return
+        if self._output.is_terminal:
+            self._next = now + _TERMINAL_SECONDS
+            self._rewrite(self._output)
+        else:
+            self._next = now + _LOG_SECONDS
+            self._output.write(f"\n{self._line} after {(now - self._started) / 60:.0f} min\n")
+
+    def close(self) -> None:
+        """Leave the latest note on the terminal."""
+        if self._output is not None and self._output.is_terminal and self._line:
+            self._rewrite(self._output)
+            self._output.write("\n")
+
+    def _rewrite(self, output: _Output) -> None:
+        output.write(f"\r{self._line:{len(self._shown)}}")
+        self._shown = self._line
 
 
 def _output() -> _Output | None:

@@ -44,7 +44,7 @@ def find(merchant: type[Merchant]) -> Catch:
     """Run the catalogue from its start until a play fails; `LookupError` when none does."""
     coverage = Coverage()
     try:
-        _Run(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
+        _Run(merchant, shows=when_it_shows(merchant)).all(coverage)
     except _Found as found:
         return Catch(coverage.plays + 1, found.play)
     message = f"no play of the catalogue catches {merchant.__name__}"

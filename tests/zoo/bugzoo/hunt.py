@@ -53,7 +53,7 @@ def hunt(merchant: type[ZooMerchant], seed: int, examples: int, *, catalogue: bo
     report = ""
     try:
         if catalogue:
-            CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, lambda _number, _total: None)
+            CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage)
     except MerchantBug as bug:
         verdict, report = bug.verdict, str(bug)
     tried = coverage.plays

@@ -1,0 +1,44 @@
+"""How far a hunt is, and when it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from paydouble.stateful.catalogue import shortening
+
+
+class TimeIsUp(BaseException):
+    """The hunt's time is over. Hypothesis takes every `Exception` for a failure of the example."""
+
+
+class Hunting:
+    """The examples of a hunt; Hypothesis tries further ones to shorten the first that fails."""
+
+    def __init__(self, progress: Callable[[str], object], most: int | None, seconds: float | None) -> None:
+        """Take what is told how far it is, and the limits in examples and in real time, if there are."""
+        self._progress = progress
+        self._most = most
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self._examples = 0
+        self._tried = 0
+        self._has_failed = False
+        self.is_over = False
+        """Whether it was ended because of the time."""
+
+    def begin(self) -> None:
+        """Begin an example. `TimeIsUp` when the time is over, unless a failure is being shortened."""
+        if self._until is not None and time.monotonic() >= self._until and not self._has_failed:
+            self.is_over = True
+            raise TimeIsUp
+
+    def end(self, *, has_failed: bool) -> None:
+        """Note that an example is over."""
+        if self._has_failed:
+            self._tried += 1
+        else:
+            self._examples += 1
+        self._has_failed |= has_failed
+        most = "" if self._most is None else f" of {self._most}"
+        done = f"{self._examples}{most} examples of the hunt"
+        self._progress(shortening(self._tried) if self._has_failed else done)
