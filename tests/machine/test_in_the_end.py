@@ -492,3 +492,42 @@ def test_goods_are_due_after_a_dispute_that_was_won(merchant: type[Merchant]) ->
     due = "The merchant never fulfilled order-1, which is paid, and whose dispute was won"
 
     assert verdict(merchant, *steps) == (due if merchant is DropsDisputedGoods else None)
+
+
+class SendsOnlyWhenClicked(SmallShop):
+    """Keeps an attempt open whose request was disturbed, until the customer clicks again."""
+
+    pauses = ()
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            if order.wish is not None:
+                self.ask(order.id)
+
+
+@pytest.mark.parametrize("before", [(), ("pay()", "provider('fails')")])
+def test_an_attempt_that_came_to_nothing_may_wait_for_the_next_click(before: tuple[str, ...]) -> None:
+    """The order's first one, and one after a payment that has failed."""
+    click = "retry(1, '409')" if before else "pay(1, '409')"
+
+    assert verdict(SendsOnlyWhenClicked, *before, click) is None
+    assert verdict(SendsOnlyWhenClicked, *before, click, "retry()", "wait('10s')") is None
+
+
+class ShowsFailuresAsOpen(SmallShop):
+    """Calls an order pending whose payment has failed."""
+
+    def order_status(self, order_id: str) -> str:
+        status = super().order_status(order_id)
+        return "pending" if status == "failed" else status
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return super().may_be_paid(order) or super().order_status(order.id) == "failed"
+
+
+def test_an_attempt_that_has_failed_is_not_open() -> None:
+    """Although a request for it was disturbed, and it is the order's second."""
+    told = verdict(ShowsFailuresAsOpen, "pay()", "provider('fails')", "retry(1, 'reply lost')", "provider('fails')")
+
+    assert told is not None
+    assert "order-1 pending" in told

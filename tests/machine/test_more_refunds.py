@@ -27,6 +27,30 @@ class CountsFailedRefunds(SmallShop):
         super().refund(order_id, refund_id, amount)
 
 
+class RepeatsFailedRefunds(SmallShop):
+    """Asks again by itself for a refund that has failed, and refuses another one until then."""
+
+    def failed_ones(self, order_id: str) -> list[str]:
+        """Return the refunds that have failed and were not repeated."""
+        failed = {each["external_identifier"] for each in self.of(order_id, "refund", "failed")}
+        return [each for each in self.orders[order_id].refunds if each in failed and f"{each}+" not in failed]
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Refuse while a refund that has failed waits to be repeated."""
+        if refund_id not in self.orders[order_id].refunds and self.failed_ones(order_id):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+    def tick(self) -> None:
+        """Repeat what has failed."""
+        for order in self.orders.values():
+            for each in self.failed_ones(order.id):
+                if f"{each}+" not in order.refunds:
+                    body = order.refunds[each].body.replace(each.encode(), f"{each}+".encode())
+                    order.refunds[f"{each}+"] = self.wish(order.id, body.decode())
+        super().tick()
+
+
 class ReturnsBoth(ReturnsTheSecond):
     """Gives back all of it."""
 
@@ -75,6 +99,18 @@ def test_a_refund_that_failed_is_no_longer_counted() -> None:
     _refund_after_failures(SmallShop)
     with pytest.raises(MerchantBug, match=r"refuses to refund 24\.95 EUR of order-1, though as much is left as when"):
         _refund_after_failures(CountsFailedRefunds)
+
+
+def test_a_merchant_may_repeat_a_failed_refund_by_itself() -> None:
+    """Until then it may refuse another one."""
+    with _story(RepeatsFailedRefunds) as play:
+        play.refund(1, "half")
+        play.wait("10s")
+        play.sandbox.activate_scenario("refund-fails")
+        play.pass_time("10s")
+        play.provider("refund fails late")
+        play.pass_time("1s")
+        play.refund(1, "half")
 
 
 @pytest.mark.parametrize("ends", [("dispute lost", "dispute won"), ("dispute won", "dispute lost")])

@@ -108,12 +108,12 @@ class Acknowledged:
                 found = list(invariants.of_known(merchant, order, state, latest))
             yield from found
 
-    def has_heard_of_disputes(self, state: ExpectedState) -> bool:
-        """Return whether the newest event of each dispute was acknowledged."""
+    def has_heard_of(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:
+        """Return whether the newest event of each object was acknowledged."""
         newest = {
             each.object_id: (each.object_id, each.type, each.created_at) for each in self._box.journal.events.entries
         }
-        return all(newest[each.id] in self._answers for each in state.disputes if each.id in newest)
+        return all(newest[each.id] in self._answers for each in resources if each.id in newest)
 
     def missed_a_late_change(self, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change that came after a final state which it knew.

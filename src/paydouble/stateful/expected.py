@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from paydouble.core.money import MINOR_DIGITS, write_amount
 from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, unfinished
@@ -15,6 +15,14 @@ _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
 ELSEWHERE: Final = "elsewhere-"
 """How the external identifier of a payment begins that another system of the same business takes."""
+
+
+class Refusal(NamedTuple):
+    """A refund that a merchant has refused, and should not have."""
+
+    text: str
+    refunds: frozenset[str]
+    """Ids of the order's refunds that were there."""
 
 
 @dataclass(slots=True)
@@ -49,6 +57,7 @@ class Order:
     """The instant from which such a click may not be left pending, in milliseconds."""
     refunds_taken: list[tuple[int, int]] = field(default_factory=list)
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
+    refusals: list[Refusal] = field(default_factory=list)
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_given_up: set[str] = field(default_factory=set)
@@ -159,8 +168,10 @@ def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.paid:
         if is_under_way(state):
             return frozenset({"pending"})
-        # An attempt under a key with a stored error is open for the shop until the key is a day old.
-        return _UNPAID if order.key_has_stored_error else _UNPAID - {"pending"}
+        # An attempt under a key with a stored error is open for the shop until the key is a day old. One that was
+        # disturbed, and of which there is no payment, may wait for the next click, as an order's first may.
+        is_open = order.key_has_stored_error or (order.disturbed and order.clicks > len(state.pay_ins))
+        return _UNPAID if is_open else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
         return frozenset({"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"})

@@ -14,7 +14,7 @@ from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
-from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.expected import ExpectedState, Order, Refusal
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
 from paydouble.stateful.service import is_final
@@ -407,17 +407,25 @@ def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
     return is_plain and is_twice and not state.disputes and not expected.amount_differs(state)
 
 
-def of_refused_refund(order: Order, amount: int, rest: int) -> Iterator[Found]:
+def of_refused_refund(order: Order, state: ExpectedState, amount: int, rest: int) -> Iterator[Refusal]:
     """Yield a refund that the merchant refuses, though it took as much when no more was there than now.
 
     So only a merchant that counts a refund which has failed is concerned, and none that refunds less on principle.
     """
     if any(taken >= amount and there <= rest for there, taken in order.refunds_taken):
         money = f"{write_amount(amount, order.currency)} {order.currency}"
-        yield (
-            Rule.REFUNDS,
-            f"refuses to refund {money} of {order.id}, though as much is left as when it took such a refund",
-        )
+        text = f"refuses to refund {money} of {order.id}, though as much is left as when it took such a refund"
+        yield Refusal(text, frozenset(each.id for each in state.refunds))
+
+
+def of_refusals(order: Order, state: ExpectedState) -> Iterator[Found]:
+    """Yield the refunds that the merchant has refused, unless it has made another one since.
+
+    It may ask for a refund that has failed once more by itself, and wait for that meanwhile.
+    """
+    for refusal in order.refusals:
+        if {each.id for each in state.refunds} <= refusal.refunds:
+            yield Rule.REFUNDS, refusal.text
 
 
 def of_declined_and_made(

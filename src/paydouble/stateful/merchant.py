@@ -111,6 +111,12 @@ class Merchant:
     """
     retries_by_itself: ClassVar[bool] = True
     """Whether a request that was lost once is sent again without the customer (contract section 7)."""
+    reconciles: ClassVar[bool] = True
+    """Whether the merchant asks the service about payments and refunds of which no event came.
+
+    The contract promises events for 72 hours, and demands no reads. Without reads the outcome of a payment whose events
+    are all lost stays unknown, and the machine then asks for nothing.
+    """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""
 
@@ -188,6 +194,12 @@ class Merchant:
         The names are the merchant's own. Shipping belongs into `shipments`, which also needs the money to be there.
         """
         return _NO_EFFECTS
+
+    def look_again(self) -> None:
+        """Forget what was read from the merchant's books: it may have changed.
+
+        For an adapter that keeps what it reads, because each of the four above would read the same order.
+        """
 
     def close(self) -> None:
         """Release what the play held: connections, files, threads."""

@@ -74,6 +74,9 @@ _TIMERS_AT_ONCE: Final = 25
 _CROWD: Final = 4
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
+_NEVER_ASKED: Final = (
+    "; no event told it, and it asked the service nothing (for a shop that never asks: reconciles = False)"
+)
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _settings: dict[str, Settings] = {}
 
@@ -548,18 +551,24 @@ class Play:
         self._add_findings(self._driver.never_reached())
         # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
         reads_disputes = any(entry.operation in _DISPUTE_READS for entry in self._box.journal.requests.entries)
+        reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
         known: list[tuple[Order, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
-            alone = self._driver.merchant.retries_by_itself
+            merchant = self._driver.merchant
+            alone, has_heard = merchant.retries_by_itself, self._acknowledged.has_heard_of
+            has_heard_all = has_heard([*found.pay_ins, *found.refunds, *found.disputes])
             with self._driver.looking():
                 shown = self._driver.shown
-                if self._acknowledged.missed_a_late_change(found):
+                self._add_findings(invariants.of_refusals(order, found))
+                if self._acknowledged.missed_a_late_change(found) or not (merchant.reconciles or has_heard_all):
                     continue
                 known.append((order, found))
-                if reads_disputes or self._acknowledged.has_heard_of_disputes(found):
-                    self._add_findings(invariants.of_settled(shown, order, status, found))
-                self._add_findings(invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone))
+                hint = "" if reads or has_heard_all else _NEVER_ASKED
+                if reads_disputes or has_heard(found.disputes):
+                    self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
+                ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)
+                self._add_findings(_with(hint, ended))
         if self._driver.merchant.retries_by_itself:
             self._add_findings(invariants.of_kept_surplus(known))
         if not self._reads_disturbed:  # which an earlier order may not have met
@@ -856,7 +865,7 @@ class Play:
             if may_refund and was_taken:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
-                self._add_findings(invariants.of_refused_refund(target, requested, rest))
+                target.refusals += invariants.of_refused_refund(target, before, requested, rest)
             self._compare_after_dispute(target, requested, case)
             if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = _outcome(target, met.description)
@@ -879,7 +888,7 @@ class Play:
 
     def _disputes_heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
         state = expected.expected_state(self._box, target)
-        if not self._acknowledged.has_heard_of_disputes(state):
+        if not self._acknowledged.has_heard_of(state.disputes):
             return frozenset()
         return frozenset((each.id, each.updated_at) for each in state.disputes)
 
@@ -1111,6 +1120,10 @@ def _pause_seconds(met: Trouble, then: str) -> float | None:
 
 def _gets_through(then: str) -> bool:
     return then == "none" or POST_TROUBLES[then].gets_through
+
+
+def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, str]]:
+    return ((rule, text + hint) for rule, text in found)
 
 
 def _sentence(words: str) -> str:

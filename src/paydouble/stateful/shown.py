@@ -46,6 +46,7 @@ class Shown(Merchant):
         moment = self._moment()
         if moment != self._at:
             self._at, self._answers = moment, {}
+            self._merchant.look_again()
         asked = method, order_id
         if asked not in self._answers:
             before, self.asking = self.asking, f"{method}({order_id})"

@@ -51,6 +51,15 @@ class NeverRetries(SmallShop):
         super().send(wish, path)
 
 
+class NeverAsks(SmallShop):
+    """Believes replies and events alone: the contract promises events, and demands no reads."""
+
+    reconciles: ClassVar[bool] = False
+
+    def ask(self, order_id: str) -> bool:
+        return False
+
+
 class FulfilsForThePayer(SmallShop):
     """Fulfils when the payer is back, or in its job, and only after the service has said that it is paid."""
 
@@ -102,6 +111,7 @@ class ClosesAfterARefusal(SmallShop):
 
 
 UNUSUAL_SHOPS: Final = (
+    NeverAsks,
     ClosesAfterARefusal,
     SmallShop,
     Rereads,
