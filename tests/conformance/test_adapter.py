@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
+from contextlib import suppress
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 from ports import free_port
 
@@ -18,10 +26,10 @@ from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
 from paydouble.conformance.merchant_file import Call, MerchantFile, Start
 from paydouble.conformance.process import ShopProcess
-from paydouble.stateful import Merchant, MerchantBug, Play
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a class of its own
@@ -121,6 +129,144 @@ def test_an_adapter_adds_to_a_file(tmp_path: Path) -> None:
     assert CommandMerchant is HttpMerchant
 
 
+# A shop that works on after it has answered
+
+
+class _Shop:
+    """Answers as `answers` says for a path, does what `meanwhile` says before, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answers: dict[str, int] = {}
+        self.meanwhile: dict[str, Callable[[], object]] = {}
+        shop = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"] or 0))
+                self.answer()
+
+            def do_GET(self) -> None:
+                self.answer()
+
+            def answer(self) -> None:
+                shop.asked.append(self.path)
+                shop.meanwhile.pop(self.path, lambda: None)()
+                body = b'{"status": "paid", "shipped": 1, "left": "49.90", "mails": 1}'
+                self.send_response(shop.answers.get(self.path, 200))
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.at = f"http://127.0.0.1:{self.server.server_port}"
+
+    def adapter(self, *, drains: bool = True) -> Any:  # noqa: ANN401 - see `_adapter`
+        """Return an adapter that drives this shop."""
+        calls = ("place_order", "pay", "retry", "refund", "cancel", "customer_returns", "tick", "restart")
+        driver: dict[str, Any] = {name: {"POST": f"{self.at}/{name}"} for name in calls}
+        pointers = {"status": "/status", "shipments": "/shipped", "balance": "/left", "effects": {"mails": "/mails"}}
+        driver["order"] = {"GET": self.at + "/order/{order}", **pointers}
+        if drains:
+            driver["drain"] = {"POST": f"{self.at}/drain"}
+        document = {"name": "shop", "webhook": {"url": f"{self.at}/webhooks"}, "driver": driver}
+        service = SimpleNamespace(
+            base_url="x", clock_url="x", business_key="x", business_secret="x", webhook_secret="x"
+        )
+        return _adapter(document, Path())(service)
+
+
+@pytest.fixture
+def answering() -> Iterator[_Shop]:
+    """Yield a shop that answers."""
+    shop = _Shop()
+    thread = Thread(target=shop.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield shop
+    shop.server.shutdown()
+    thread.join()
+    shop.server.server_close()
+
+
+_WEBHOOK: Any = SimpleNamespace(headers=(("X-Service-Signature", "x"),), body=b"{}")
+
+
+def test_a_shop_is_drained_after_each_call(answering: _Shop) -> None:
+    """After each webhook as well, and after a refusal."""
+    shop = answering.adapter()
+    answering.answers["/cancel"] = 409
+
+    shop.place_order("order-1", Decimal("49.90"), "EUR")
+    shop.pay("order-1")
+    shop.retry("order-1")
+    shop.customer_returns("order-1")
+    shop.refund("order-1", "refund-1", Decimal("1.00"))
+    with pytest.raises(Refused):
+        shop.cancel("order-1")
+    shop.tick()
+    shop.restart()
+    assert shop.receive(_WEBHOOK) == 200
+
+    calls = ("place_order", "pay", "retry", "customer_returns", "refund", "cancel", "tick", "restart", "webhooks")
+    assert answering.asked == [path for each in calls for path in (f"/{each}", "/drain")]
+
+
+def test_a_shop_is_not_drained_within_a_call(answering: _Shop) -> None:
+    """The inner call would wait for what waits for it; the outer one waits for both."""
+    shop = answering.adapter()
+    answering.meanwhile = {"/pay": lambda: shop.receive(_WEBHOOK), "/drain": lambda: shop.receive(_WEBHOOK)}
+
+    shop.pay("order-1")
+
+    assert answering.asked == ["/pay", "/webhooks", "/drain", "/webhooks"]
+
+
+def test_a_shop_that_fails_is_not_drained(answering: _Shop) -> None:
+    """It may be dead; the failure is what is told. The next call is drained again."""
+    shop = answering.adapter()
+    answering.answers["/pay"] = 500
+
+    with pytest.raises(CallFailed, match="/pay was answered with 500"):
+        shop.pay("order-1")
+    shop.tick()
+
+    assert answering.asked == ["/pay", "/tick", "/drain"]
+
+
+def test_a_drain_that_fails_is_told(answering: _Shop) -> None:
+    """Otherwise the plays would be of another kind than the file says."""
+    shop = answering.adapter()
+    answering.answers["/drain"] = 404
+
+    with pytest.raises(CallFailed, match="/drain was answered with 404"):
+        shop.pay("order-1")
+
+
+def test_without_a_drain_the_machine_posts_webhooks(answering: _Shop) -> None:
+    """The adapter has no receiver of its own then."""
+    assert type(answering.adapter(drains=False)).receive is Merchant.receive
+
+
+def test_an_order_is_read_once_at_a_moment(answering: _Shop) -> None:
+    """Where somebody says when a moment is over, as the machine does; otherwise each time."""
+    shop = answering.adapter()
+
+    def read() -> int:
+        start = len(answering.asked)
+        values = [shop.order_status("o"), shop.shipments("o"), shop.balance("o"), shop.effects("o")]
+        assert values == ["paid", 1, Decimal("49.90"), {"mails": 1}]
+        return len(answering.asked) - start
+
+    assert read() == 4
+    shop.look_again()
+    assert (read(), read()) == (1, 0)
+    shop.look_again()
+    assert read() == 1
+
+
 # The process
 
 
@@ -182,6 +328,39 @@ def test_workers_are_killed_with_the_shop(tmp_path: Path) -> None:
 
     process.kill()
 
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from paydouble.conformance.merchant_file import Start
+from paydouble.conformance.process import ShopProcess
+at = f"http://127.0.0.1:{sys.argv[1]}/"
+start = Start.model_validate({"command": [sys.executable, "-S", "worker.py", sys.argv[1]], "ready": f"GET {at}"})
+ShopProcess(start, Path()).start({})
+print("started", flush=True)
+sys.stdin.readline()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_shop_is_killed_with_a_test_that_is_killed(tmp_path: Path) -> None:
+    """The next run finds its port free."""
+    port = free_port()
+    (tmp_path / "worker.py").write_text(_WORKER)
+
+    command = [sys.executable, "-c", _KILLED, str(port)]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as test:
+        assert test.stdout is not None
+        assert test.stdout.readline() == "started\n"
+        with socket.create_connection(("127.0.0.1", port), AT_MOST_SECONDS) as connection:
+            test.communicate("go\n")
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+
+    assert test.returncode == -signal.SIGKILL
     with socket.create_server(("127.0.0.1", port)):
         pass
 

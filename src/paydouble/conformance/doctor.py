@@ -27,6 +27,7 @@ WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
         "cancel": "orders that the customer cancels are not tested",
         "customer_returns": "the page after the payment is not tested",
         "tick": "background jobs run when the shop runs them",
+        "drain": "what the shop does after it has answered is not waited for",
         "reset": "the shop is started again for each play",
         "restart": "the shop is killed and started by `start`",
     }
@@ -159,8 +160,10 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
             with suppress(MerchantBug, CallFailed):
                 step()
             yield _call(adapter, name, call)
-    if driver.tick is not None:
-        yield _call(adapter, "tick", driver.tick)
+    for name in ("tick", "drain"):
+        call = getattr(driver, name)
+        if call is not None:
+            yield _call(adapter, name, call)
 
 
 def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:

@@ -154,6 +154,9 @@ class Driver(FileModel):
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None
     """Run the background jobs that are due, now."""
+    drain: Annotated[DriverCall, contains()] | None = None
+    """Answer when nothing is under way any more. It is called after each webhook and each other call, for a shop that
+    goes on working after it has answered."""
     reset: Annotated[DriverCall, contains()] | None = None
     """Empty the shop. When it is missing, the shop is started again for each play."""
     restart: Annotated[DriverCall, contains()] | None = None
@@ -211,6 +214,8 @@ class MerchantFile(FileModel):
     """How the shop is started; when it is missing, the shop is running already."""
     service: Service = Field(default_factory=Service)
     """Fixed values of the payment service, for a shop that is running already and knows them."""
+    reconciles: bool = True
+    """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
 

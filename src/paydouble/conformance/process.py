@@ -1,7 +1,8 @@
 """The shop's process, as `start` of a merchant file describes it: started, killed, started again.
 
 A shop is its whole process group, since workers outlive a killed parent and keep its port. The group is killed when the
-shop is stopped, and at the latest when this process ends.
+shop is stopped, and at the latest when this process ends. A guard sees to that when this process is killed itself, as
+by `timeout` or a cancelled job of CI: it reads from a pipe, which ends with this process.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _POLL_SECONDS: Final = 0.02
 _SECOND_MS: Final = 1000
 _LAST_LINES: Final = 15
 _MOST_LOG: Final = 8192
+# A line says that the shop was stopped; the end of the pipe without one, that nobody did.
+_GUARD: Final = 'read -r _ || kill -s KILL -- "-$0"'
 
 
 class ShopProcess:
@@ -41,6 +44,7 @@ class ShopProcess:
         self._start = start
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
     @property
@@ -73,6 +77,13 @@ class ShopProcess:
             raise CallFailed(f"start: {' '.join(command)} cannot be run: {error.strerror or error}") from None
         atexit.register(self.kill)
         try:
+            self._guard = subprocess.Popen(  # noqa: S603 - a fixed script and a number
+                ["/bin/sh", "-c", _GUARD, str(self._process.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             self._await_ready(" ".join(command))
         except BaseException:
             self.kill()
@@ -85,11 +96,17 @@ class ShopProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            self._dismiss_guard()
             self._await_silence()
             atexit.unregister(self.kill)
         if self._log is not None:
             self._log.close()
             self._log = None
+
+    def _dismiss_guard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.communicate(b"stopped\n")
 
     def _refuse_another(self) -> None:
         """Refuse to start beside a program that listens where the shop will: it would be taken for the shop."""

@@ -73,6 +73,7 @@ driver:
   # cancel: {{POST: "{at}/test/orders/{{order}}/cancel"}}
   # customer_returns: {{GET: "{at}/orders/{{order}}/thanks"}}
   # tick: {jobs}
+  # drain: {{POST: "{at}/test/drain"}}    # for a shop that answers first and works then: answers when that is done
 """
 
 
