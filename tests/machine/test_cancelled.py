@@ -39,6 +39,8 @@ class TakesUpAgain(SmallShop):
 class GivesBack(TakesUpAgain):
     """Asks the service to cancel the payment, and gives the money back when it comes all the same."""
 
+    most_failures: float = 5
+
     def __init__(self, service: ServiceLike) -> None:
         super().__init__(service)
         self.asked: dict[str, Wish] = {}
@@ -49,7 +51,8 @@ class GivesBack(TakesUpAgain):
             for each in self.of(order_id, "payin", "created", "pending"):
                 self.ask_for(order_id, f"/pay-in/{each['id']}/cancellation", "{}")
             for each in self.of(order_id, "payin", "succeeded"):
-                if not self.of(order_id, "refund", "created", "processing", "succeeded"):
+                is_hopeless = len(self.of(order_id, "refund", "failed")) >= self.most_failures
+                if not (is_hopeless or self.of(order_id, "refund", "created", "processing", "succeeded")):
                     body = f'{{"payin_id": "{each["id"]}", "amount": {self.part(each["amount"])}}}'
                     self.ask_for(order_id, "/refund/refund-creation", body)
 
@@ -76,6 +79,12 @@ class GivesBack(TakesUpAgain):
 
     def ships_now(self, order: SmallOrder) -> bool:
         return order.id not in self.cancelled
+
+
+class GivesBackForEver(GivesBack):
+    """Asks again each time that a refund has failed."""
+
+    most_failures = float("inf")
 
 
 class GivesBackAPart(GivesBack):
@@ -137,6 +146,13 @@ LOST = "The merchant called order-1 paid and now calls it cancelled, though its 
 def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
     """The order may not be just cancelled while its money, or a part of it, is there."""
     assert verdict in {bug.verdict for bug in found_by(merchant)}
+
+
+def test_a_refund_that_always_fails_is_given_up() -> None:
+    """A few attempts are right, and one at each run of the job is not."""
+    told = {bug.verdict for bug in found_by(GivesBackForEver)}
+
+    assert told == {"The merchant asks for a refund of order-1 without end: 11 have failed, 11 of them within a day"}
 
 
 def test_an_order_that_is_cancelled_has_no_button() -> None:

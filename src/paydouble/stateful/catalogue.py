@@ -392,6 +392,9 @@ def _cancellations() -> Iterator[CataloguePlay]:
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), _SETTLE)
             yield CataloguePlay((_ORDER, _PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
     yield CataloguePlay((_ORDER, _PAY, cancel, step("pass_time", "10s"), _RESTART, _SETTLE))
+    half_a_day = (step("wait", "1h"),) * 12
+    in_vain = (step("pay", 1, scenario="refund-fails"), cancel, *half_a_day)
+    yield CataloguePlay((_ORDER, *in_vain), "the money goes back, which always fails")
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
         yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")

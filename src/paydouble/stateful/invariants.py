@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
@@ -22,6 +23,8 @@ from paydouble.stateful.service import is_final
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
 _MOST_KEYS = 4
+# Of one order in a day, besides those that were requested. The contract recommends five attempts of a request.
+_MOST_FAILED_REFUNDS = 10
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
@@ -187,6 +190,7 @@ def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
         state = expected.expected_state(box, order)
         yield from _of_deposits(box, order, state)
         yield from _of_refunds(order, state)
+        yield from _of_failed_refunds(order, state)
 
 
 def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -370,6 +374,16 @@ def _trouble_of(entry: RequestEntry) -> str:
     if not 200 <= entry.status < 300:  # noqa: PLR2004 - HTTP
         return f"the {entry.status}"
     return "a disturbed reply" if entry.faults else ""
+
+
+def _of_failed_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
+    failed = [each.created_at for each in state.refunds if each.status == "failed"]
+    most = _MOST_FAILED_REFUNDS + len(order.refunds_requested)
+    if len(failed) > most and failed[0] - failed[most] <= UNITS_MS["d"]:
+        yield (
+            Rule.ENDLESS,
+            f"asks for a refund of {order.id} without end: {len(failed)} have failed, {most + 1} of them within a day",
+        )
 
 
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
