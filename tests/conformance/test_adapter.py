@@ -29,7 +29,7 @@ from paydouble.conformance.process import ShopProcess
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 def _adapter(document: dict[str, Any], folder: Path) -> Any:  # noqa: ANN401 - a class of its own
@@ -133,12 +133,11 @@ def test_an_adapter_adds_to_a_file(tmp_path: Path) -> None:
 
 
 class _Shop:
-    """Answers as `answers` says for a path, does what `meanwhile` says before, and keeps what was asked."""
+    """Answers with the status that `answers` has for a path, and keeps what was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.answers: dict[str, int] = {}
-        self.meanwhile: dict[str, Callable[[], object]] = {}
         shop = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -151,7 +150,6 @@ class _Shop:
 
             def answer(self) -> None:
                 shop.asked.append(self.path)
-                shop.meanwhile.pop(self.path, lambda: None)()
                 body = b'{"status": "paid", "shipped": 1, "left": "49.90", "mails": 1}'
                 self.send_response(shop.answers.get(self.path, 200))
                 self.send_header("Content-Length", str(len(body)))
@@ -191,63 +189,25 @@ def answering() -> Iterator[_Shop]:
     shop.server.server_close()
 
 
-_WEBHOOK: Any = SimpleNamespace(headers=(("X-Service-Signature", "x"),), body=b"{}")
-
-
-def test_a_shop_is_drained_after_each_call(answering: _Shop) -> None:
-    """After each webhook as well, and after a refusal."""
+def test_a_shop_is_drained_by_its_own_call(answering: _Shop) -> None:
+    """The machine says when; no other call does it by itself."""
     shop = answering.adapter()
     answering.answers["/cancel"] = 409
 
-    shop.place_order("order-1", Decimal("49.90"), "EUR")
     shop.pay("order-1")
-    shop.retry("order-1")
-    shop.customer_returns("order-1")
-    shop.refund("order-1", "refund-1", Decimal("1.00"))
     with pytest.raises(Refused):
         shop.cancel("order-1")
-    shop.tick()
-    shop.restart()
-    assert shop.receive(_WEBHOOK) == 200
-
-    calls = ("place_order", "pay", "retry", "customer_returns", "refund", "cancel", "tick", "restart", "webhooks")
-    assert answering.asked == [path for each in calls for path in (f"/{each}", "/drain")]
-
-
-def test_a_shop_is_not_drained_within_a_call(answering: _Shop) -> None:
-    """The inner call would wait for what waits for it; the outer one waits for both."""
-    shop = answering.adapter()
-    answering.meanwhile = {"/pay": lambda: shop.receive(_WEBHOOK), "/drain": lambda: shop.receive(_WEBHOOK)}
-
-    shop.pay("order-1")
-
-    assert answering.asked == ["/pay", "/webhooks", "/drain", "/webhooks"]
-
-
-def test_a_shop_that_fails_is_not_drained(answering: _Shop) -> None:
-    """It may be dead; the failure is what is told. The next call is drained again."""
-    shop = answering.adapter()
-    answering.answers["/pay"] = 500
-
-    with pytest.raises(CallFailed, match="/pay was answered with 500"):
-        shop.pay("order-1")
-    shop.tick()
-
-    assert answering.asked == ["/pay", "/tick", "/drain"]
-
-
-def test_a_drain_that_fails_is_told(answering: _Shop) -> None:
-    """Otherwise the plays would be of another kind than the file says."""
-    shop = answering.adapter()
+    shop.drain()
     answering.answers["/drain"] = 404
-
     with pytest.raises(CallFailed, match="/drain was answered with 404"):
-        shop.pay("order-1")
+        shop.drain()
+
+    assert answering.asked == ["/pay", "/cancel", "/drain", "/drain"]
 
 
-def test_without_a_drain_the_machine_posts_webhooks(answering: _Shop) -> None:
-    """The adapter has no receiver of its own then."""
-    assert type(answering.adapter(drains=False)).receive is Merchant.receive
+def test_a_file_without_a_drain_has_none(answering: _Shop) -> None:
+    """So the machine leaves out what needs one."""
+    assert type(answering.adapter(drains=False)).drain is Merchant.drain
 
 
 def test_an_order_is_read_once_at_a_moment(answering: _Shop) -> None:

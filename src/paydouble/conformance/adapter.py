@@ -6,8 +6,7 @@ methods of one's own, for what the file cannot say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
@@ -18,9 +17,7 @@ from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, r
 from paydouble.conformance.process import ShopProcess
 from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
-from paydouble.inprocess import Webhook
 from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
-from paydouble.stateful.receiving import poster
 
 _REFUSALS: Final = range(400, 500)
 _CRASH: Final = 500
@@ -50,8 +47,6 @@ class HttpMerchant(Merchant):
         """Start the shop if it is not running, or empty it. `CallFailed` when that is not possible."""
         super().__init__(service)
         self._currencies: dict[str, str] = {}
-        self._under_way = 0
-        """How many calls are running, one within the other."""
         self._books: dict[str, Outcome] | None = None
         """The orders that were read at this moment; None as long as nobody says when a moment is over."""
         self.prepare()
@@ -67,8 +62,7 @@ class HttpMerchant(Merchant):
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
         """Place an order."""
         self._currencies[order_id] = currency
-        with self._drained():
-            self._done(self.driver.place_order, order=order_id, **_money(amount, currency))
+        self._done(self.driver.place_order, order=order_id, **_money(amount, currency))
 
     def pay(self, order_id: str) -> None:
         """Click the pay button; a shop that shows its customer an error has not failed."""
@@ -88,33 +82,29 @@ class HttpMerchant(Merchant):
         if self.driver.refund is None:
             return
         currency = self._currencies[order_id]
-        with self._drained():
-            self._taken(self._ask(self.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency)))
+        self._taken(self._ask(self.driver.refund, order=order_id, refund=refund_id, **_money(amount, currency)))
 
     def cancel(self, order_id: str) -> None:
         """Cancel an order; `Refused` for an answer of 4xx."""
         if self.driver.cancel is not None:
-            with self._drained():
-                self._taken(self._ask(self.driver.cancel, order=order_id))
+            self._taken(self._ask(self.driver.cancel, order=order_id))
 
     def tick(self) -> None:
         """Run the background jobs."""
         if self.driver.tick is not None:
-            with self._drained():
-                self._done(self.driver.tick)
+            self._done(self.driver.tick)
 
     def restart(self) -> None:
         """Kill the shop's process and start it again."""
-        with self._drained():
-            if self.driver.restart is not None:
-                self._done(self.driver.restart)
-            elif self.process is not None:
-                self.process.start(self._service_values())
+        if self.driver.restart is not None:
+            self._done(self.driver.restart)
+        elif self.process is not None:
+            self.process.start(self._service_values())
 
-    def receive(self, webhook: Webhook) -> int:
-        """Post a webhook, and wait until the shop has worked on it."""
-        with self._drained():
-            return poster(self.receiver_url or "")(webhook)
+    def drain(self) -> None:
+        """Wait until the shop has nothing under way."""
+        if self.driver.drain is not None:
+            self._done(self.driver.drain)
 
     def look_again(self) -> None:
         """Read each order once until the next call of this method."""
@@ -171,28 +161,6 @@ class HttpMerchant(Merchant):
             books[order_id] = answer
         return books[order_id]
 
-    @contextmanager
-    def _drained(self) -> Iterator[None]:
-        """Wait, after the outermost call, until the shop has nothing under way.
-
-        Not after a call that failed: the shop may have been killed in it.
-        """
-        self._under_way += 1
-        try:
-            try:
-                yield
-            except Refused:
-                self._drain()
-                raise
-            self._drain()
-        finally:
-            self._under_way -= 1
-
-    def _drain(self) -> None:
-        # What an inner call waits for may itself wait for the end of that call.
-        if self.driver.drain is not None and self._under_way == 1:
-            self._done(self.driver.drain)
-
     def _done(self, call: AnyCall, **values: object) -> None:
         _check(self._ask(call, **values))
 
@@ -203,10 +171,9 @@ class HttpMerchant(Merchant):
         _check(answer)
 
     def _shown(self, call: AnyCall, order_id: str) -> None:
-        with self._drained():
-            answer = self._ask(call, order=order_id)
-            if answer.status == _CRASH:
-                _check(answer)
+        answer = self._ask(call, order=order_id)
+        if answer.status == _CRASH:
+            _check(answer)
 
     def _ask(self, call: AnyCall, **values: object) -> Outcome:
         return perform(call, {**self._service_values(), **values}, self.folder)
@@ -262,8 +229,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "customer_returns": driver.customer_returns is not None,
         "restart": driver.restart is not None or file.start is not None,
         "tick": driver.tick is not None,
-        # Without it the machine posts webhooks by itself.
-        "receive": driver.drain is not None,
+        "drain": driver.drain is not None,
     }
     members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}
     for name, value in members.items():

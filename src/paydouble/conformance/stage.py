@@ -56,9 +56,6 @@ class Driver(HttpMerchant):
             milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
             self._done(self.driver.set_time, now=write_instant(milliseconds), unix=milliseconds // 1000)
 
-    def _drain(self) -> None:
-        """Do nothing: a clause waits for what it expects, and a shop may pause in real time before it goes on."""
-
     def _ask(self, call: AnyCall, **values: object) -> Outcome:
         try:
             outcome = super()._ask(call, **values)

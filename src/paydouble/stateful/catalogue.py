@@ -33,6 +33,7 @@ from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     AT_POINTS,
+    AT_THE_ANSWER,
     CANCEL_MEANWHILE,
     DIALECTS,
     DURATIONS,
@@ -235,11 +236,11 @@ def _interruptions() -> Iterator[CataloguePlay]:
         for before in reversed(_EVENTS):
             first = () if before is None else (_PAY, step("pass_time", before))
             then = (_PAY, _SETTLE) if before is None else (step("pass_time", "10m"),)
-            for at in POINTS if what != "answer lost" else (0,):
+            for at in POINTS if what not in AT_THE_ANSWER else (0,):
                 yield CataloguePlay((_ORDER, *first, step("interrupt_webhook", what, at), *then))
 
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS if what != "answer lost" else (0,):
+        for at in POINTS if what not in AT_THE_ANSWER else (0,):
             disturbed = (step("pass_time", "5s"), step("interrupt_webhook", what, at), step("pass_time", "10m"))
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _WORK_OFF), "nothing but the event tells")
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _RESTART, _WORK_OFF), "queued work outlives a process")
@@ -531,7 +532,7 @@ def _acknowledged() -> Iterator[CataloguePlay]:
     again = (step("provider", "dispute won"), step("provider", "dispute reopened"), step("provider", "dispute lost"))
     yield CataloguePlay((*disputed, *again, _WORK_OFF), "a dispute changes more than once, and no read tells")
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS[:4] if what != "answer lost" else (0,):
+        for at in POINTS[:4] if what not in AT_THE_ANSWER else (0,):
             # Just before the success of the refund, which comes after three seconds.
             interrupted = step("interrupt_webhook", what, at)
             refund = (step("refund", 1, "half"), step("pass_time", "2s"), interrupted, later)

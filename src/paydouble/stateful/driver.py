@@ -21,6 +21,7 @@ from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown
+from paydouble.stateful.troubles import AT_THE_ANSWER
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -156,7 +157,7 @@ class Driver:
                 self._operation(retry_after_seconds),
                 self._watched(),
             ):
-                result = getattr(self.merchant, name)(*arguments)
+                result = self._do(name, arguments)
                 self.was_taken = True
                 return result
         except Refused:
@@ -181,6 +182,21 @@ class Driver:
             if self.service.killed and not self._depth:
                 self._restart()
         return None
+
+    def _do(self, name: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401 - as the methods
+        try:
+            result = getattr(self.merchant, name)(*arguments)
+        except Refused:
+            self._drain()
+            raise
+        if name != "close":
+            self._drain()
+        return result
+
+    def _drain(self) -> None:
+        # What an inner call would wait for may itself wait for the end of that call.
+        if self._depth == 1 and not self.service.killed:
+            self.merchant.drain()
 
     def _operation(self, retry_after_seconds: float | None = None) -> AbstractContextManager[None]:
         # A job may look at each order.
@@ -245,7 +261,7 @@ class Driver:
         start = self.double.sandbox.tick()
         points = self.service.points
         try:
-            status = self._answer(webhook)
+            status = self._answer(webhook, dies=interruption == "dies after the answer" and self.can_be_killed)
         except Blocked:
             # As of a receiver that answers too late: the service sends the webhook again.
             raise Unreachable("timeout", "the receiver waits for another call") from None
@@ -332,12 +348,12 @@ class Driver:
         if interruption is None:
             return None
         name = interruption.name
-        if name == "answer lost":
-            interruption.note()
         if name.endswith("meanwhile") and not self.merchant.interleaves:
             return name
-        if name == "dies" and not self.can_be_killed:
+        if name.startswith("dies") and not self.can_be_killed:
             return name
+        if name in AT_THE_ANSWER:
+            interruption.note()
         acts: dict[str, Callable[[], None]] = {
             "dies": _kill,
             "database down": _break,
@@ -385,8 +401,12 @@ class Driver:
         headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
         return replace(webhook, headers=headers, body=body)
 
-    def _answer(self, webhook: Webhook) -> int | None:  # noqa: PLR0911 - one for each way to fail
-        """Return the status of the merchant's answer, or None when its process was killed."""
+    def _answer(self, webhook: Webhook, *, dies: bool = False) -> int | None:  # noqa: PLR0911 - one for each way to fail
+        """Return the status of the merchant's answer, or None when its process was killed before.
+
+        It `dies` after its answer, before it has done what is then under way.
+        """
+        status: int | None = None
         self._activity += 1
         activity, failures = self._activity, self.service.failures
         self._entered += 1
@@ -394,9 +414,11 @@ class Driver:
         try:
             with self._operation(), self._watched():
                 status = self._receiver(webhook)
+                self.service.killed |= dies
+                self._drain()
         except ProcessKilled:
             self.service.killed = True
-            return None
+            return status
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} (receive)")
             self._stop_shop("receive")

@@ -195,10 +195,17 @@ class Merchant:
         """
         return _NO_EFFECTS
 
+    def drain(self) -> None:
+        """Wait until nothing is under way any more, for a merchant that goes on working after it has answered.
+
+        It is called after each outermost call and webhook, and not within another call.
+        """
+
     def look_again(self) -> None:
         """Forget what was read from the merchant's books: it may have changed.
 
-        For an adapter that keeps what it reads, because each of the four above would read the same order.
+        For an adapter that keeps what it reads, because `order_status`, `shipments`, `balance` and `effects` would each
+        read the same order.
         """
 
     def close(self) -> None:

@@ -25,17 +25,18 @@ class Step(NamedTuple):
 
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
-        method = _NEEDS.get(self.command)
+        said = {*self.arguments, *dict(self.options).values()}
+        method = "drain" if _AFTER_THE_ANSWER in said else _NEEDS.get(self.command)
         if method is not None and getattr(merchant, method) is getattr(Merchant, method):
             return f"no {method}"
-        is_killed = "dies" in (*self.arguments, *dict(self.options).values())
+        is_killed = not said.isdisjoint({"dies", _AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
         if merchant.served and not merchant.follows_time and self._takes_a_day():
             return "follows_time = False"
         if self.command == "own_refunds" and not merchant.retries_by_itself:
             return "retries_by_itself = False"
-        if not merchant.interleaves and _NESTED.intersection((*self.arguments, *dict(self.options).values())):
+        if not merchant.interleaves and not _NESTED.isdisjoint(said):
             return "interleaves = False"
         return None
 
@@ -56,6 +57,7 @@ _NEEDS: Final = {
 """Command → the method of the adapter without which it does nothing."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
+_AFTER_THE_ANSWER: Final = "dies after the answer"
 _NESTED: Final = frozenset(
     {
         *("second click", "another refund", "webhook first", "jobs run", "events come"),

@@ -1,0 +1,121 @@
+"""Shops that go on working after they have answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small_shop import SmallShop
+
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, Webhook
+from paydouble.stateful.calibration import when_it_shows
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+
+PLAYS = [play for play in catalogue() if "dies after the answer" in repr(play.steps)]
+
+
+class AnswersFirst(SmallShop):
+    """Stores an event, answers, and then works on it; what is left over at its end is worked on after the start."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.inbox: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        self.service.checkpoint()
+        self.inbox.append(event)
+        return 200
+
+    def drain(self) -> None:
+        self.asked.append("drain")
+        while self.inbox:
+            self.learn(self.inbox[0]["data"]["object"])
+            self.service.checkpoint()
+            self.inbox.pop(0)
+
+
+class KeepsTheInboxInMemory(AnswersFirst):
+    """Loses it with its process, and does not ask the service either."""
+
+    reconciles = False
+
+    def restart(self) -> None:
+        self.inbox.clear()
+
+    def ask(self, order_id: str) -> bool:
+        return False
+
+
+def found_by(merchant: type[Merchant]) -> set[str]:
+    """Return what the plays find in which the process is killed after an answer."""
+    found = set()
+    for play in PLAYS:
+        try:
+            CatalogueRun(merchant, shows=when_it_shows(merchant)).one(play)
+        except MerchantBug as bug:
+            found.add(bug.verdict)
+    return found
+
+
+def test_what_was_answered_outlives_the_process() -> None:
+    """An inbox in memory does not, and one in the database does."""
+    lost = "The merchant answered 200 to the pay-in.succeeded of order-1 and still calls it pending"
+
+    assert found_by(AnswersFirst) == set()
+    assert lost in found_by(KeepsTheInboxInMemory)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_a_shop_that_answers_first_is_no_finding(part: int) -> None:
+    """Whatever else happens while it works."""
+    run = CatalogueRun(AnswersFirst, shows=when_it_shows(AnswersFirst))
+    for play in catalogue()[part::24]:
+        if play.missing(AnswersFirst) is None:
+            run.one(play)
+
+
+def test_the_outermost_call_is_drained() -> None:
+    """After a webhook as well, and after a refusal; not within a call, nor when the process is dead."""
+
+    class Notes(AnswersFirst):
+        def pay(self, order_id: str) -> None:
+            self.asked.append("pay")
+            super().pay(order_id)
+
+        def receive(self, webhook: Webhook) -> int:
+            self.asked.append("receive")
+            return super().receive(webhook)
+
+        def cancel(self, order_id: str) -> None:
+            self.asked.append("cancel")
+            raise Refused
+
+        def restart(self) -> None:
+            self.asked.append("restart")
+
+    def asked(play: Play) -> list[str]:
+        shop: Any = play._driver.merchant  # noqa: SLF001 - to see the calls
+        found, shop.asked = shop.asked, []
+        return list(found)
+
+    with Play(Notes) as play:
+        play.order()
+        asked(play)
+        play.pay()
+        assert asked(play) == ["pay", "drain", "receive", "drain"]
+        play.cancel()
+        assert asked(play) == ["cancel", "drain"]
+        play.interrupt_webhook("dies after the answer")
+        play.pass_time("2s")
+        assert asked(play) == ["receive", "restart", "drain"]
+        play.order()
+        asked(play)
+        play.pay(2, meanwhile="webhook first")
+        assert asked(play)[:3] == ["pay", "receive", "drain"]
+
+
+def test_a_shop_without_a_drain_has_no_such_plays() -> None:
+    """The summary says so."""
+    assert {play.missing(SmallShop) for play in PLAYS} == {"no drain"}
+    assert len(PLAYS) > 4
