@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from small_shop import SmallShop
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, Webhook
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.equivalence import UNREACHED, Equivalence
+from paydouble.stateful.steps import CataloguePlay, step
 
 PLAYS = [play for play in catalogue() if "dies after the answer" in repr(play.steps)]
 
@@ -113,6 +116,25 @@ def test_the_outermost_call_is_drained() -> None:
         asked(play)
         play.pay(2, meanwhile="webhook first")
         assert asked(play)[:3] == ["pay", "receive", "drain"]
+
+
+def test_a_shop_without_points_is_killed_after_its_answer() -> None:
+    """As one in another process, whose receiver sends no request."""
+
+    class HasNoPoints(AnswersFirst):
+        def __init__(self, service: ServiceLike) -> None:
+            super().__init__(service)
+            names = ("call", "now", "sleep", "webhook_secret")
+            self.service = SimpleNamespace(**{each: getattr(service, each) for each in names}, checkpoint=lambda: None)
+
+    def interrupted(what: str) -> CataloguePlay:
+        return CataloguePlay((step("order"), step("pay"), step("interrupt_webhook", what), step("wait", "10s")))
+
+    known = Equivalence()
+    CatalogueRun(HasNoPoints).one(interrupted("dies"), known)
+
+    assert known.reason(interrupted("again meanwhile")) == UNREACHED
+    assert known.reason(interrupted("dies after the answer")) is None
 
 
 def test_a_shop_without_a_drain_has_no_such_plays() -> None:
