@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from paydouble import config
 from paydouble.api.operations import OPERATIONS, PREFIX
 from paydouble.conformance.merchant_file import SCHEMA as MERCHANT_SCHEMA
 from paydouble.conformance.merchant_file import build as build_merchant
-from paydouble.core.json_schema import REF
+from paydouble.core.json_schema import REF, Schema
+from paydouble.openapi.document import document
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
 from paydouble.scenarios.schema import PATH as SCHEMA
@@ -142,6 +143,12 @@ def operations_page() -> str:
     )
     events = "\n".join(f"| {kind} | {meaning} | {when} |" for kind, (meaning, when) in EVENT_TYPES.items())
     charts = "\n\n".join(_chart(kind) for kind in TABLES)
+    components = document(OPERATIONS, server_url="")["components"]["schemas"]
+    bodies = "\n\n".join(
+        _fields(row.name, components[row.payload.__name__], components) for row in OPERATIONS if row.payload is not None
+    )
+    read = [components[row.answer.__name__] for row in OPERATIONS if row.method == "GET" and not row.listed]
+    objects = "\n\n".join(_fields(each["properties"]["object"]["const"], each, components) for each in read)
     return f"""# API
 
 The OpenAPI document (`paydouble openapi`, `/_paydouble/openapi.json`) has every field; a running server shows it at
@@ -159,12 +166,35 @@ examples are those of the default settings.
 |---|---|---|
 {events}
 
+## Request bodies
+
+`?` marks what may be absent. An amount has all digits of its currency.
+
+{bodies}
+
+## Objects
+
+Answers have them under `data`, events under `data.object`; a pay-in in an event has its documented members alone.
+
+{objects}
+
 ## Lifecycles
 
 Drawn from the double's own tables; a state without an outgoing arrow is final.
 
 {charts}
 """
+
+
+def _fields(heading: str, component: Schema, components: Mapping[str, Schema]) -> str:
+    if not component["properties"]:
+        return f"### {heading}\n\nIt has no members."
+    rows = "\n".join(
+        f"| `{member}{'' if required else '?'}` | {_kind_of(schema, components)} | {schema['x-provenance']} "
+        f"| {_meaning(schema)} |"
+        for member, schema, required in _members_of(component, components)
+    )
+    return f"### {heading}\n\n| member | value | | meaning |\n|---|---|---|---|\n{rows}"
 
 
 def _chart(kind: str) -> str:
@@ -304,37 +334,42 @@ deliveries by status, timers and firings of faults. The figures are counted on e
 
 def _record(heading: str, name: str) -> str:
     rows = "\n".join(
-        f"| `{member}` | {_kind_of(schema)} | {_meaning(schema)} |" for member, schema in _members_of(COMPONENTS[name])
+        f"| `{member}` | {_kind_of(schema, COMPONENTS)} | {_meaning(schema)} |"
+        for member, schema, _ in _members_of(COMPONENTS[name], COMPONENTS)
     )
     return f"### {heading}\n\n| member | value | meaning |\n|---|---|---|\n{rows}"
 
 
-def _members_of(component: dict[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield members with their schemas; those of an object without its own table are under its name."""
+def _members_of(
+    component: Schema, components: Mapping[str, Schema], above: str = ""
+) -> Iterator[tuple[str, Schema, bool]]:
+    """Yield members with their schemas, and whether they are required; those of an inner object are under its name."""
     for member, schema in component["properties"].items():
-        inner = COMPONENTS.get(_referred(schema), {})
-        yield f"{above}{member}", schema
+        inner = components.get(_referred(schema), {})
+        yield f"{above}{member}", schema, member in component.get("required", ())
         if "properties" in inner:
-            yield from _members_of(inner, f"{above}{member}.")
+            yield from _members_of(inner, components, f"{above}{member}.")
 
 
-def _referred(schema: dict[str, Any]) -> str:
+def _referred(schema: Schema) -> str:
     options = [schema, *schema.get("anyOf", ())]
     return next((each["$ref"].removeprefix(REF) for each in options if "$ref" in each), "")
 
 
-def _kind_of(schema: dict[str, Any]) -> str:
+def _kind_of(schema: Schema, components: Mapping[str, Schema]) -> str:
     if "anyOf" in schema:
-        return " or ".join(map(_kind_of, schema["anyOf"]))
+        return " or ".join(_kind_of(each, components) for each in schema["anyOf"])
     if "$ref" in schema:
-        return "object" if "properties" in COMPONENTS[_referred(schema)] else "bytes"
+        return "object" if "properties" in components[_referred(schema)] else "bytes"
+    if "const" in schema:
+        return f"`{schema['const']}`"
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return " or ".join(_kind_named(kind, schema) for kind in kinds)
+    return " or ".join(_kind_named(kind, schema, components) for kind in kinds)
 
 
-def _kind_named(kind: str, schema: dict[str, Any]) -> str:
+def _kind_named(kind: str, schema: Schema, components: Mapping[str, Schema]) -> str:
     if kind == "array":
-        inner = _kind_of(schema["items"])
+        inner = _kind_of(schema["items"], components)
         return "list of pairs" if schema["items"].get("maxItems") == 2 else f"list of {inner}s"  # noqa: PLR2004
     if kind == "string":
         return "name" if "enum" in schema else "time" if schema.get("format") == "date-time" else "text"
