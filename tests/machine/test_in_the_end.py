@@ -531,3 +531,26 @@ def test_an_attempt_that_has_failed_is_not_open() -> None:
 
     assert told is not None
     assert "order-1 pending" in told
+
+
+class PausesForAll(SmallShop):
+    """Sends nothing for any order while a limit holds."""
+
+    pauses = ()
+    due = 0.0
+
+    def send(self, wish: Wish, path: str) -> None:
+        if self.service.now() >= self.due:
+            super().send(wish, path)
+
+    def until_reset(self, headers: Any) -> float:  # noqa: ANN401 - headers
+        self.due = self.service.now() + 60
+        raise Unknown
+
+
+def test_an_attempt_that_waits_for_another_orders_limit_may_be_given_up() -> None:
+    """When no job has run for so long that its key would be too old."""
+    limited = ("pay(1, '429', lasts=6)", "order()", "pay(2)")
+
+    assert verdict(PausesForAll, *limited, "wait('25h')") is None
+    assert verdict(PausesForAll, *limited, "wait('10m')", "wait('10m')") is None

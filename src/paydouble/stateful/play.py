@@ -74,6 +74,7 @@ _TIMERS_AT_ONCE: Final = 25
 _CROWD: Final = 4
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
+_TOO_MANY: Final = 429
 _NEVER_ASKED: Final = (
     "; no event told it, and it asked the service nothing (for a shop that never asks: reconciles = False)"
 )
@@ -929,8 +930,11 @@ class Play:
     def _neglect(self, time: str) -> None:
         # After hours without a job an attempt whose outcome was unknown may be given up, and a key be too old.
         if parse_duration(time) >= _HOUR:
+            # A limit is the whole business's, so the requests of other orders wait as well.
+            was_limited = any(entry.status == _TOO_MANY for entry in self._box.journal.requests.entries)
             for order in self.orders:
-                order.given_up |= order.disturbed
+                may_wait = was_limited and not expected.expected_state(self._box, order).pay_ins
+                order.given_up |= order.disturbed or may_wait
                 order.limited = None
                 if order.given_up:
                     order.deposit_due = None
