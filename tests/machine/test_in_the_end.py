@@ -533,15 +533,8 @@ def test_an_attempt_that_has_failed_is_not_open() -> None:
     assert "order-1 pending" in told
 
 
-class PausesForAll(SmallShop):
-    """Sends nothing for any order while a limit holds."""
-
-    pauses = ()
-    due = 0.0
-
-    def send(self, wish: Wish, path: str) -> None:
-        if self.service.now() >= self.due:
-            super().send(wish, path)
+class PausesForAll(WaitsTooLong):
+    """Sends nothing for any order for a minute after a 429."""
 
     def until_reset(self, headers: Any) -> float:  # noqa: ANN401 - headers
         self.due = self.service.now() + 60

@@ -21,7 +21,7 @@ from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown
-from paydouble.stateful.troubles import AT_THE_ANSWER
+from paydouble.stateful.troubles import AFTER_THE_ANSWER, AT_THE_ANSWER
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -261,7 +261,7 @@ class Driver:
         start = self.double.sandbox.tick()
         points = self.service.points
         try:
-            status = self._answer(webhook, dies=interruption == "dies after the answer" and self.can_be_killed)
+            status = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
             # As of a receiver that answers too late: the service sends the webhook again.
             raise Unreachable("timeout", "the receiver waits for another call") from None

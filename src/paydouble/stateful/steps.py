@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
-from paydouble.stateful.troubles import JOB_INTERRUPTIONS, WEBHOOK_INTERRUPTIONS
+from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, WEBHOOK_INTERRUPTIONS
 
 
 class Step(NamedTuple):
@@ -26,10 +26,10 @@ class Step(NamedTuple):
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
         said = {*self.arguments, *dict(self.options).values()}
-        method = "drain" if _AFTER_THE_ANSWER in said else _NEEDS.get(self.command)
+        method = "drain" if AFTER_THE_ANSWER in said else _NEEDS.get(self.command)
         if method is not None and getattr(merchant, method) is getattr(Merchant, method):
             return f"no {method}"
-        is_killed = not said.isdisjoint({"dies", _AFTER_THE_ANSWER})
+        is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
         if merchant.served and not merchant.follows_time and self._takes_a_day():
@@ -57,7 +57,6 @@ _NEEDS: Final = {
 """Command → the method of the adapter without which it does nothing."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
-_AFTER_THE_ANSWER: Final = "dies after the answer"
 _NESTED: Final = frozenset(
     {
         *("second click", "another refund", "webhook first", "jobs run", "events come"),

@@ -274,11 +274,12 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
 )
 AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run", "events come"})
 """What happens meanwhile at a point of the merchant's code."""
+AFTER_THE_ANSWER: Final = "dies after the answer"
 WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "answer lost": "The merchant's answer to the next webhook will be lost",
         "dies": "The merchant's process will be killed while it works on the next webhook, and started again",
-        "dies after the answer": "The process will be killed after its answer to the next webhook, and started again",
+        AFTER_THE_ANSWER: "The process will be killed after its answer to the next webhook, and started again",
         "database down": "The merchant's database will fail once while it works on the next webhook",
         "again meanwhile": "The next webhook will come again while the merchant works on it",
         "payer returns meanwhile": "The payer will come back to the shop while the merchant works on the next webhook",
@@ -286,7 +287,7 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "another meanwhile": "An earlier event of the payment will come again while the merchant works on the next one",
     }
 )
-AT_THE_ANSWER: Final = frozenset({"answer lost", "dies after the answer"})
+AT_THE_ANSWER: Final = frozenset({"answer lost", AFTER_THE_ANSWER})
 """The interruptions of a webhook that come with the answer, and at no point of the code."""
 REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
