@@ -214,13 +214,7 @@ public final class WebhookReceiver implements AutoCloseable {
     if (server != null) {
       server.stop(0);
       server = null;
-      try {
-        reservation = new Socket();
-        reservation.setReuseAddress(true);
-        reservation.bind(new InetSocketAddress(bindHost, url.getPort()));
-      } catch (IOException e) {
-        throw new UncheckedIOException("port %d cannot be kept".formatted(url.getPort()), e);
-      }
+      reservation = reserve(url.getPort());
     }
   }
 
@@ -241,6 +235,36 @@ public final class WebhookReceiver implements AutoCloseable {
     }
     free();
     threads.shutdownNow();
+  }
+
+  /**
+   * Binds a socket that never listens, as soon as no socket listens at the port. A process that
+   * this one starts has a copy of every socket for a moment, of the one that listened as well.
+   */
+  private Socket reserve(int port) {
+    long end = System.nanoTime() + DEFAULT_TIMEOUT.toNanos();
+    while (true) {
+      // One that could not be bound is closed already.
+      Socket bound = new Socket();
+      try {
+        bound.setReuseAddress(true);
+        bound.bind(new InetSocketAddress(bindHost, port));
+        return bound;
+      } catch (IOException e) {
+        if (System.nanoTime() > end) {
+          throw new PaydoubleException(
+              "the webhook receiver cannot keep %s:%d while it is down (%s)"
+                  .formatted(bindHost, port, e.getMessage()),
+              e);
+        }
+      }
+      try {
+        Thread.sleep(1);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new PaydoubleException("interrupted while the webhook receiver goes down", e);
+      }
+    }
   }
 
   private void free() {

@@ -17,6 +17,11 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** Receives webhooks, of a running server and forged ones. */
@@ -217,6 +222,32 @@ class WebhookReceiverTest {
 
       assertThrows(ConnectException.class, () -> post(receiver.url(), "t=1,v1=a"));
     }
+  }
+
+  @Test
+  void aProcessThatStartsMeanwhileDoesNotKeepTheReceiverUp() throws Exception {
+    // Between its fork and its exec a process has a copy of every socket, a listening one as well.
+    AtomicBoolean done = new AtomicBoolean();
+    Callable<Void> startProcesses =
+        () -> {
+          while (!done.get()) {
+            new ProcessBuilder("true").start().waitFor();
+          }
+          return null;
+        };
+    ExecutorService threads = Executors.newSingleThreadExecutor();
+    Future<Void> starting = threads.submit(startProcesses);
+    try (WebhookReceiver receiver = WebhookReceiver.with(SECRET).start()) {
+      for (int time = 0; time < 50; time++) {
+        receiver.down();
+        assertThrows(ConnectException.class, () -> post(receiver.url(), "t=1,v1=a"));
+        receiver.up();
+      }
+    } finally {
+      done.set(true);
+      threads.shutdown();
+    }
+    starting.get();
   }
 
   @Test
