@@ -134,6 +134,17 @@ def test_what_was_asked_for_and_not_tested_is_no_success(tmp_path: Path, capsys:
     )
 
 
+def test_a_shop_that_never_asks_is_not_tested_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A merchant file can say so; without it the clauses are broken."""
+
+    def never_asks(document: dict[str, Any]) -> None:
+        document["reconciles"] = False
+
+    assert run(["conformance", "merchant", _file(tmp_path, change=never_asks), "--only", "W5.3,C7.3"]) == 3
+    out = " ".join(capsys.readouterr().out.split())
+    assert "W5.3, C7.3: the merchant file lacks reconciles: true, since no event comes and the shop has to ask" in out
+
+
 @pytest.mark.parametrize(("least", "status"), [(ssl.TLSVersion.TLSv1_1, 1), (ssl.TLSVersion.TLSv1_2, 0)])
 async def test_a_receiver_that_speaks_old_tls_is_broken(
     least: ssl.TLSVersion, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

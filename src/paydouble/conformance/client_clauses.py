@@ -1082,7 +1082,7 @@ def unknown_status(case: Case) -> None:
     "Without webhooks for 80 hours the payment is read, and ends right",
     costs=_UNKNOWN,
     fix="read the state of payments that stay open, in a job",
-    needs=("driver", "tick"),
+    needs=("driver", "tick", "reconciles"),
 )
 def reads(case: Case) -> None:
     """Send no event and run the jobs: after a plain payment, a lost reply, and a lost reply and a restart."""

@@ -18,6 +18,7 @@ Need = Literal[
     "shipments",
     "balance",
     "request_id",
+    "reconciles",
     "https",
 ]
 NEEDS: Final[Mapping[Need, str]] = MappingProxyType(
@@ -32,6 +33,7 @@ NEEDS: Final[Mapping[Need, str]] = MappingProxyType(
         "shipments": "driver.order.shipments",
         "balance": "driver.order.balance",
         "request_id": "driver.order.request_id",
+        "reconciles": "reconciles: true, since no event comes and the shop has to ask",
         "https": "a webhook.url that begins with https",
     }
 )

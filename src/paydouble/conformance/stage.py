@@ -115,6 +115,8 @@ class Stage:
         """Return whether the merchant file gives something."""
         if need == "https":
             return self.file.webhook.url.startswith("https://")
+        if need == "reconciles":
+            return self.file.reconciles
         adapter = self._adapter
         if adapter is None:
             return False

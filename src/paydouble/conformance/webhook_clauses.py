@@ -914,7 +914,7 @@ def late(case: Case) -> None:
     "A payment whose events never come is found",
     costs=_LOST + ", since the service gives up after 72 hours",
     fix="read the state of payments that stay open, in a job",
-    needs=("driver", "tick"),
+    needs=("driver", "tick", "reconciles"),
 )
 def never(case: Case) -> None:
     """Deliver nothing for 80 hours, and run the jobs."""
