@@ -98,6 +98,21 @@ class GivesBackAPart(GivesBack):
         return "cancelled" if status == "partly_refunded" else status
 
 
+class StaysCancelled(GivesBack):
+    """Shows no more of an order that was cancelled than that, also while money waits for its refund."""
+
+    def order_status(self, order_id: str) -> str:
+        return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
+
+
+class GivesNothingBack(StaysCancelled):
+    """Has the money of a cancelled order in its books, and does nothing about it."""
+
+    def ask_for(self, order_id: str, path: str, body: str) -> None:
+        if "refund" not in path:
+            super().ask_for(order_id, path, body)
+
+
 class KeepsTheMoney(TakesUpAgain):
     """Works on no event of an order that is cancelled, and asks about none."""
 
@@ -130,7 +145,7 @@ def found_by(merchant: type[Merchant]) -> list[MerchantBug]:
     return bugs
 
 
-@pytest.mark.parametrize("merchant", [TakesUpAgain, GivesBack])
+@pytest.mark.parametrize("merchant", [TakesUpAgain, GivesBack, StaysCancelled])
 def test_a_shop_may_take_up_the_order_again_or_give_the_money_back(merchant: type[Merchant]) -> None:
     """Both are correct, whatever is disturbed."""
     assert [bug.verdict for bug in found_by(merchant)] == []
@@ -141,11 +156,24 @@ LOST = "The merchant called order-1 paid and now calls it cancelled, though its 
 
 
 @pytest.mark.parametrize(
-    ("merchant", "verdict"), [(KeepsTheMoney, KEPT), (OverwritesPayment, KEPT), (GivesBackAPart, LOST)]
+    ("merchant", "verdict"), [(KeepsTheMoney, KEPT), (OverwritesPayment, KEPT), (GivesNothingBack, KEPT), (GivesBackAPart, LOST)]
 )
 def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
     """The order may not be just cancelled while its money, or a part of it, is there."""
     assert verdict in {bug.verdict for bug in found_by(merchant)}
+
+
+@pytest.mark.parametrize("decision", ["dispute lost", ""])
+def test_an_order_stays_cancelled_when_a_dispute_takes_its_money(decision: str) -> None:
+    """Nothing is kept then, and a refund would be one too many."""
+    with Play(GivesNothingBack) as play:
+        play.pay()
+        play.cancel()
+        play.pass_time("1h")
+        play.provider("dispute")
+        if decision:
+            play.provider(decision)
+        assert play.status() == "cancelled"
 
 
 def test_a_refund_that_always_fails_is_given_up() -> None:

@@ -128,6 +128,13 @@ def is_asked_back(state: ExpectedState) -> bool:
     return bool(state.paid) and asked >= paid
 
 
+def _is_taken_back(state: ExpectedState) -> bool:
+    """Return whether open and lost disputes take all that was not asked back."""
+    disputed = sum(each.amount for each in state.disputes if each.status != "won")
+    asked = sum(each.amount for each in state.refunds)
+    return bool(disputed) and disputed + asked >= sum(each.amount for each in state.paid)
+
+
 def surplus(order: Order, state: ExpectedState) -> int:
     """Return the money, in minor units, that a merchant may give back though nobody has asked for it.
 
@@ -157,7 +164,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if order.is_cancelled:
         # Money that came all the same is known: the order is taken up again, or looked at, or the money goes back.
         allowed |= {"review"} if state.paid else {"cancelled"}
-    if is_unexpected(order, state) and is_asked_back(state):
+    if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
         allowed |= {"failed", "cancelled"}
     return allowed
 
