@@ -142,8 +142,8 @@ class SmallShop(Merchant):
         order_id = self.order_of(resource)
         if order_id not in self.orders:
             return
-        old = self.versions.get(resource["id"])
         self.service.checkpoint()
+        old = self.versions.get(resource["id"])
         if old is None or self.is_newer(resource, old):
             self.versions[resource["id"]] = resource
         order = self.orders[order_id]

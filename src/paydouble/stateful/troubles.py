@@ -270,6 +270,8 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "dies": "the merchant's process is killed in the middle and started again",
         "database down": "the merchant's database fails once in the middle",
         "webhook first": "the first webhook overtakes the reply",
+        # A plain payment succeeds within these.
+        "events come": "10 s pass meanwhile, and their events come",
     }
 )
 AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run", "events come"})
@@ -296,13 +298,13 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "another refund": "another refund of as much is requested meanwhile",
         # Events come while a request waits, and a worker beside the web server works on them.
         "jobs run": "background jobs run meanwhile",
+        "events come": MEANWHILE["events come"],
     }
 )
 CANCEL_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **{name: REFUND_MEANWHILE[name] for name in ("none", "dies", "database down", "jobs run")},
-        # A plain payment succeeds within these.
-        "events come": "10 s pass meanwhile, and their events come",
+        name: REFUND_MEANWHILE[name]
+        for name in ("none", "dies", "database down", "jobs run", "events come")
     }
 )
 JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
