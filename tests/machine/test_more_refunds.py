@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 from returning_shop import ReturnsTheSecond
-from small_shop import SmallShop
+from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.stateful import MerchantBug, Play, Refused
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
 if TYPE_CHECKING:
     from paydouble.stateful import Merchant
+
+HALF_AN_HOUR_SECONDS = 1800
 
 
 class CountsFailedRefunds(SmallShop):
@@ -46,9 +50,36 @@ class RepeatsFailedRefunds(SmallShop):
         for order in self.orders.values():
             for each in self.failed_ones(order.id):
                 if f"{each}+" not in order.refunds:
-                    body = order.refunds[each].body.replace(each.encode(), f"{each}+".encode())
-                    order.refunds[f"{each}+"] = self.wish(order.id, body.decode())
+                    order.refunds[f"{each}+"] = self.repetition(order, each)
         super().tick()
+
+    def repetition(self, order: SmallOrder, refund_id: str) -> Wish:
+        """Return what is sent in place of a refund that has failed."""
+        body = order.refunds[refund_id].body.replace(refund_id.encode(), f"{refund_id}+".encode())
+        return self.wish(order.id, body.decode())
+
+
+class RepeatsAnHourLater(RepeatsFailedRefunds):
+    """Waits before it repeats a refund that has failed, and takes others until then."""
+
+    def failed_ones(self, order_id: str) -> list[str]:
+        """Return those that failed half an hour ago."""
+        before = datetime.fromtimestamp(self.service.now() - HALF_AN_HOUR_SECONDS, UTC)
+        late = {
+            each["external_identifier"]
+            for each in self.of(order_id, "refund", "failed")
+            if datetime.fromisoformat(each["updated_at"]) > before
+        }
+        return [each for each in super().failed_ones(order_id) if each not in late]
+
+
+class RepeatsUnderTheOldKey(RepeatsAnHourLater):
+    """Copies the request of the refund that has failed, and so gets its stored answer."""
+
+    def repetition(self, order: SmallOrder, refund_id: str) -> Wish:
+        """Return the same key and body as before."""
+        failed = order.refunds[refund_id]
+        return Wish(order.id, failed.key, failed.body, failed.since)
 
 
 class ReturnsBoth(ReturnsTheSecond):
@@ -111,6 +142,29 @@ def test_a_merchant_may_repeat_a_failed_refund_by_itself() -> None:
         play.provider("refund fails late")
         play.pass_time("1s")
         play.refund(1, "half")
+
+
+@pytest.mark.parametrize(
+    ("merchant", "verdict"),
+    [
+        (
+            RepeatsUnderTheOldKey,
+            "The merchant refuses to refund 49.90 EUR of order-1, though as much is left as when it took such a refund",
+        ),
+        (RepeatsAnHourLater, None),
+        (RepeatsFailedRefunds, None),
+    ],
+)
+def test_a_repetition_that_is_never_made_is_found(merchant: type[Merchant], verdict: str | None) -> None:
+    """When the refund is requested once more, long after the one that has failed."""
+    plays = [play for play in catalogue() if play.reason == "the jobs may have made the failed refund again"]
+    told: set[str] = set()
+    for play in plays:
+        try:
+            CatalogueRun(merchant).one(play)
+        except MerchantBug as bug:
+            told.add(bug.verdict)
+    assert told == {verdict} - {None}
 
 
 @pytest.mark.parametrize("ends", [("dispute lost", "dispute won"), ("dispute won", "dispute lost")])
