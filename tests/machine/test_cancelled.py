@@ -6,34 +6,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from cancelling_shop import TakesUpAgain
 from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
 PLAYS = [play for play in catalogue() if any(step.command == "cancel" for step in play.steps)]
-
-
-class TakesUpAgain(SmallShop):
-    """Cancels what is not paid; an order for which money comes is taken up again."""
-
-    def __init__(self, service: ServiceLike) -> None:
-        super().__init__(service)
-        self.cancelled: set[str] = set()
-
-    def cancel(self, order_id: str) -> None:
-        self.service.checkpoint()
-        if self.order_status(order_id) not in {"unpaid", "pending", "failed", "cancelled"}:
-            raise Refused
-        self.cancelled.add(order_id)
-        self.service.checkpoint()
-
-    def may_be_paid(self, order: SmallOrder) -> bool:
-        return order.id not in self.cancelled and super().may_be_paid(order)
-
-    def order_status(self, order_id: str) -> str:
-        status = super().order_status(order_id)
-        return "cancelled" if order_id in self.cancelled and status in {"unpaid", "pending", "failed"} else status
 
 
 class GivesBack(TakesUpAgain):
@@ -156,7 +135,8 @@ LOST = "The merchant called order-1 paid and now calls it cancelled, though its 
 
 
 @pytest.mark.parametrize(
-    ("merchant", "verdict"), [(KeepsTheMoney, KEPT), (OverwritesPayment, KEPT), (GivesNothingBack, KEPT), (GivesBackAPart, LOST)]
+    ("merchant", "verdict"),
+    [(KeepsTheMoney, KEPT), (OverwritesPayment, KEPT), (GivesNothingBack, KEPT), (GivesBackAPart, LOST)],
 )
 def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
     """The order may not be just cancelled while its money, or a part of it, is there."""

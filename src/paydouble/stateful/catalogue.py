@@ -334,9 +334,9 @@ def _several_refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         failing = (step("refund", 1, share), _SETTLE, late, _SETTLE)
         yield CataloguePlay((*_PAID, *failing, step("refund", 1, share), _SETTLE), "a refund follows one that failed")
-    for failing in ((step("provider", "refund fails"),), (_SETTLE, late)):
+    for failed in ((step("provider", "refund fails"),), (_SETTLE, late)):
         for time in ("1h", "25h"):
-            twice = (step("refund"), *failing, step("wait", time), step("refund"), _SETTLE)
+            twice = (step("refund"), *failed, step("wait", time), step("refund"), _SETTLE)
             yield CataloguePlay((*_PAID, *twice), "the jobs may have made the failed refund again")
     for shares in (("half", "third"), ("third", "half")):
         both = (*_PAID, *(step("refund", 1, share) for share in shares))

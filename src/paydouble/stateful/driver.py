@@ -158,10 +158,11 @@ class Driver:
                 self._watched(),
             ):
                 result = self._do(name, arguments)
-                self.was_taken = True
+                # A call that came in between has set them too.
+                self.was_taken, self.was_declined = True, False
                 return result
         except Refused:
-            self.was_declined = True
+            self.was_taken, self.was_declined = False, True
         except Blocked:
             pass  # it ends when the call ends in which it came
         except ProcessKilled:

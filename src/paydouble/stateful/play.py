@@ -310,17 +310,11 @@ class Play:
         words = _named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
-            before, points = target.is_cancelled, self._driver.service.points
-            # Before the call, since events that come while it runs are judged by it.
-            target.is_cancelled = target.disturbed = True
-            target.deposit_due = target.limited = None
-            self._left.discard(target)
-            self._interrupt(meanwhile, at, lambda: None)
-            self._driver.call("cancel", target.id)
+            points = self._driver.service.points
+            self._interrupt(meanwhile, at, target, lambda: None)
+            self._cancel(target)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
-            if self._driver.was_declined:
-                target.is_cancelled = before
 
     # What the world does
 
@@ -726,7 +720,7 @@ class Play:
             if first:
                 self.story.faults += documents_of(_FIRST)
                 self.story.scenario_faults += documents_of(_FIRST)
-            self._interrupt(meanwhile, at, lambda: self._driver.call("pay", target.id))
+            self._interrupt(meanwhile, at, target, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
             self._create_deposit(how, target, pause, clicked=meanwhile == "second click")
             self._let_jobs_repeat(armed, second, pause)
@@ -741,10 +735,8 @@ class Play:
             self._disarm([*first, *second, *([] if lasts == TO_THE_END else armed)])
             target.disturbed_to_the_end |= lasts == TO_THE_END
             target.key_has_stored_error |= trouble == "stored 500"
-            gets_through = (met.gets_through or trouble == "none") and lasts in _SHORT and _gets_through(then)
-            gets_through &= not target.key_has_stored_error
             may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
-            if gets_through and not may_be_closed and meanwhile not in {"dies", "database down"}:
+            if not (may_be_closed or target.is_cancelled) and self._gets_through(disturbed, target):
                 target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
             self._note_unmade(
                 target,
@@ -752,6 +744,14 @@ class Play:
                 first=not was_clicked and scenario == SCENARIOS[0],
                 limited=not (may_be_closed or was_disturbed),
             )
+
+    @staticmethod
+    def _gets_through(disturbed: _Disturbance, target: Order) -> bool:
+        """Return whether a click leads to a deposit in spite of what disturbs it."""
+        trouble, meanwhile, _, lasts, then = disturbed
+        may_be_forgotten = meanwhile in {"dies", "database down"} or target.key_has_stored_error
+        met = POST_TROUBLES[trouble].gets_through or trouble == "none"
+        return met and lasts in _SHORT and _gets_through(then) and not may_be_forgotten
 
     def _possible(self, disturbed: _Disturbance, target: Order) -> _Disturbance:
         """Return what disturbs a click, without a refusal of what the service has carried out: it never does that."""
@@ -849,7 +849,7 @@ class Play:
             second = self._arm_documents(following)
             armed = self._arm(met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
-            self._interrupt(meanwhile, at, lambda: self._driver.call("refund", target.id, other, amount))
+            self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
             pause = None if target.refunds_disturbed_to_the_end else _pause_seconds(met, then)
@@ -941,7 +941,17 @@ class Play:
                     order.refunds_due.clear()
                     order.refunds_given_up.update(order.refunds_requested)
 
-    def _interrupt(self, meanwhile: str, at: int, click: Callable[[], Any]) -> None:
+    def _cancel(self, target: Order) -> None:
+        before = target.is_cancelled
+        # Before the call, since events that come while it runs are judged by it.
+        target.is_cancelled = target.disturbed = True
+        target.deposit_due = target.limited = None
+        self._left.discard(target)
+        self._driver.call("cancel", target.id)
+        if self._driver.was_declined:
+            target.is_cancelled = before
+
+    def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:
         acted = Trial("meanwhile", meanwhile, self._state(), "none")
 
         def act(what: Callable[[], Any]) -> Callable[[], None]:
@@ -958,6 +968,8 @@ class Play:
             interruptions.append(Interruption(at, act(click), enters=True))
         elif meanwhile == "jobs run" and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(lambda: self._driver.call("tick")), enters=True))
+        elif meanwhile == "cancelled" and self._driver.merchant.interleaves:
+            interruptions.append(Interruption(at, act(lambda: self._cancel(target)), enters=True))
         elif meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
         elif meanwhile == "database down":

@@ -26,9 +26,9 @@ class Step(NamedTuple):
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
         said = {*self.arguments, *dict(self.options).values()}
-        method = "drain" if AFTER_THE_ANSWER in said else _NEEDS.get(self.command)
-        if method is not None and getattr(merchant, method) is getattr(Merchant, method):
-            return f"no {method}"
+        for method in filter(None, (_NEEDS.get(self.command), *(_ACTS_BY[each] for each in _ACTS_BY if each in said))):
+            if getattr(merchant, method) is getattr(Merchant, method):
+                return f"no {method}"
         is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
@@ -55,11 +55,13 @@ _NEEDS: Final = {
     "interrupt_jobs": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
+_ACTS_BY: Final = {AFTER_THE_ANSWER: "drain", "jobs run": "tick", "cancelled": "cancel"}
+"""What happens meanwhile → the method of the adapter by which it does."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
     {
-        *("second click", "another refund", "webhook first", "jobs run", "events come"),
+        *("second click", "another refund", "webhook first", "jobs run", "events come", "cancelled"),
         *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
     }
 )

@@ -272,9 +272,14 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "webhook first": "the first webhook overtakes the reply",
         # A plain payment succeeds within these.
         "events come": "10 s pass meanwhile, and their events come",
+        # A worker beside the web server finds the attempt before its outcome is written.
+        "jobs run": "background jobs run meanwhile",
+        "cancelled": "the customer cancels the order meanwhile",
     }
 )
-AT_POINTS: Final = frozenset({"second click", "another refund", "dies", "database down", "jobs run", "events come"})
+AT_POINTS: Final = frozenset(
+    {"second click", "another refund", "dies", "database down", "jobs run", "events come", "cancelled"}
+)
 """What happens meanwhile at a point of the merchant's code."""
 AFTER_THE_ANSWER: Final = "dies after the answer"
 WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -297,15 +302,11 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         # Two that are each small enough can be too much together.
         "another refund": "another refund of as much is requested meanwhile",
         # Events come while a request waits, and a worker beside the web server works on them.
-        "jobs run": "background jobs run meanwhile",
-        "events come": MEANWHILE["events come"],
+        **{name: MEANWHILE[name] for name in ("jobs run", "events come")},
     }
 )
 CANCEL_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        name: REFUND_MEANWHILE[name]
-        for name in ("none", "dies", "database down", "jobs run", "events come")
-    }
+    {name: REFUND_MEANWHILE[name] for name in ("none", "dies", "database down", "jobs run", "events come")}
 )
 JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
