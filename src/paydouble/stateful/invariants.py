@@ -56,17 +56,20 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
     earlier = {entry.key for entry in islice(log.entries, start - log.evicted)}
     keys: dict[tuple[str, str | None], str] = {}
     refused: dict[tuple[str, str | None], tuple[str, bytes]] = {}
+    used: set[str] = set()
     for entry in islice(log.entries, start - log.evicted, None):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
                 keys.clear()  # after a look-up a new key is allowed
             continue
         intent = (entry.operation, _order_of(entry))
-        if keys.get(intent, entry.key) != entry.key:
+        # A click that was interrupted by a job comes back to its own key.
+        if keys.get(intent, entry.key) != entry.key and entry.key not in used:
             yield Rule.NEW_KEY, f"took a new Idempotency-Key for a retry ({_named(entry)})"
         elif intent in refused and _is_the_same_again(entry, *refused[intent]) and not clicked:
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         keys[intent] = entry.key
+        used.add(entry.key)
         if entry.status in {400, 422} or (clicked and is_final(entry.status)):
             keys.pop(intent, None)  # a final refusal: another body, or another click, may follow
             # Under an older key it may be the answer to an earlier click, which this click makes again.
