@@ -392,6 +392,18 @@ def test_each_crafted_webhook_finds_its_mistake(how: str, dialect: str) -> None:
         play.close()
 
 
+def test_two_digests_come_only_to_a_shop_that_accepts_them() -> None:
+    """The contract knows one; a shop that reads the last one alone is correct until it says otherwise."""
+    refuses_two = {"receiver_part": ReadsTheLastDigest, "rotates_secrets": False}
+    with Play(type("Shop", (ZooMerchant,), refuses_two)) as play:
+        play.order()
+        play.pay()
+        play.webhooks("two signatures")
+        play.inject("right digest first")
+        play.wait("1h")
+        assert {status for _, status, _ in play.answers} == {200}
+
+
 class NotesBeforeItVerifies(Receiver):
     """Notes the id of an event before it has verified it."""
 

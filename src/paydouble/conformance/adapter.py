@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
+from paydouble.api.operations import PREFIX
 from paydouble.conformance.calling import CallFailed, Outcome, perform
 from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, read_merchant
 from paydouble.conformance.process import ShopProcess
@@ -185,6 +186,7 @@ class HttpMerchant(Merchant):
             "business_key": service.business_key,
             "business_secret": service.business_secret,
             "webhook_secret": service.webhook_secret,
+            "root_url": service.base_url.removesuffix(PREFIX),
             "clock_url": service.clock_url,
         }
 
@@ -220,6 +222,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "receiver_url": file.webhook.url,
         "follows_time": _uses_clock(file),
         "reconciles": file.reconciles,
+        "rotates_secrets": file.rotates_secrets,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,
     }
     # The machine tells by these methods what a shop can do; a call that the file lacks is not tested.

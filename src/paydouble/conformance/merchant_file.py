@@ -121,11 +121,11 @@ class OrderCall(AnyCall):
     status: Pointer
     """Where the status of the order is, as a JSON pointer."""
     shipments: Pointer | None = None
-    """Where the number of times is that the order was fulfilled."""
+    """Where the number of times is that the order was fulfilled, such as `/shipped`."""
     balance: Pointer | None = None
-    """Where the money is that is left of the order: paid, minus refunds and lost disputes."""
+    """Where the money left of an order is: paid, minus refunds and lost disputes, in units of the currency: `49.90`."""
     effects: dict[str, Pointer] = Field(default_factory=dict)
-    """Where the number of times is that each effect has happened that may happen once: mails, stock, points."""
+    """The names of what may happen once an order → where the number of times is: `{mails: /mails, stock: /stock}`."""
     request_id: Pointer | None = None
     """Where the request_id of the service's latest error about the order is."""
     words: dict[str, Status] = Field(default_factory=dict)
@@ -216,6 +216,8 @@ class MerchantFile(FileModel):
     """Fixed values of the payment service, for a shop that is running already and knows them."""
     reconciles: bool = True
     """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
+    rotates_secrets: bool = False
+    """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
 

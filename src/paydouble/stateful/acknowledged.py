@@ -103,7 +103,7 @@ class Acknowledged:
             paid = self._paid(state)
             if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=worked_off):
                 self._judged.add(order.id)
-                found = list(invariants.of_paid(merchant, order, paid))
+                found = list(invariants.of_paid(merchant, order, state, paid))
             if not found and is_held and self._knows(order, state):
                 found = list(invariants.of_known(merchant, order, state, latest))
             yield from found

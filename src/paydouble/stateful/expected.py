@@ -158,6 +158,13 @@ def amount_differs(state: ExpectedState) -> bool:
     return any(each.settles_at is not None for each in state.paid)
 
 
+def _gives_rest_back(order: Order, state: ExpectedState) -> bool:
+    """Return whether more was paid than an order costs, and a refund of the rest was asked for, or may be under way."""
+    rest = sum(each.amount for each in state.paid) - order.amount
+    is_asked = sum(each.amount for each in state.refunds) >= rest
+    return rest > 0 and (is_asked or order.refunds_disturbed_to_the_end)
+
+
 def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     """Return the statuses that a merchant may show for an order when nothing more will happen."""
     allowed = _of_payments(order, state)
@@ -181,7 +188,8 @@ def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
         return _UNPAID if is_open else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
-        return frozenset({"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"})
+        unpaid = {"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"}
+        return frozenset(unpaid | ({"paid"} if _gives_rest_back(order, state) else set()))
     return _after_payment(order, state) | ({"review"} if order.paid_late else set())
 
 

@@ -222,7 +222,7 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
     elif shipped > order.shipped and order.was_given_back and expected.is_given_back(state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
-    elif all(each.settles_at is not None for each in state.paid):
+    elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
         yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
 
 
@@ -243,9 +243,12 @@ class Answered(NamedTuple):
         return f"answered {self.status} to the {self.event} of {order.id} and"
 
 
-def of_paid(merchant: Merchant, order: Order, answered: Answered) -> Iterator[Found]:
-    """Yield what is missing after a merchant has acknowledged the event that says an order is paid."""
-    for text in _of_payment(merchant, order):
+def of_paid(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+    """Yield what is missing after a merchant has acknowledged the event that says an order is paid.
+
+    While the payment is disputed its goods may be held back.
+    """
+    for text in _of_payment(merchant, order, ships=not state.disputes):
         yield Rule.LOST, f"{answered.described(order)} {text}"
 
 
@@ -273,13 +276,13 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterat
     if state.paid:
         yield from _of_balance(merchant, order, state)
     if _is_only_paid(order, state):
-        yield from _of_payment(merchant, order)
+        yield from _of_payment(merchant, order, ships=True)
 
 
-def _of_payment(merchant: Merchant, order: Order) -> Iterator[str]:
+def _of_payment(merchant: Merchant, order: Order, *, ships: bool) -> Iterator[str]:
     if order.status in _HAS_NONE:
         yield f"still calls it {order.status}"
-    elif merchant.shipments(order.id) == 0 and order.status == "paid":
+    elif ships and merchant.shipments(order.id) == 0 and order.status == "paid":
         yield "has not fulfilled it"
 
 

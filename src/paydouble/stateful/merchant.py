@@ -117,6 +117,11 @@ class Merchant:
     The contract promises events for 72 hours, and demands no reads. Without reads the outcome of a payment whose events
     are all lost stays unknown, and the machine then asks for nothing.
     """
+    rotates_secrets: ClassVar[bool] = False
+    """Whether the receiver accepts a header with two `v1` of which one is right, in any order.
+
+    It comes while a webhook secret is rotated. The contract is silent about rotation, so nothing else demands it.
+    """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""
 

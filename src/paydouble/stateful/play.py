@@ -46,6 +46,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    OF_ROTATION,
     OWN_REFUND_TROUBLES,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -432,6 +433,8 @@ class Play:
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
         found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
+        if self._is_of_rotation(trouble):
+            return
         with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", documents_of(found)):
             self._pending.append(_Pending("webhooks", trouble, self._state(), self._arm(found)))
 
@@ -480,6 +483,8 @@ class Play:
     def webhook_ahead(self, how: str) -> None:
         """Something comes just ahead of the next webhook, which must still have its effect: one of `AHEAD`."""
         found = _named(AHEAD, how, "webhook")
+        if self._is_of_rotation(how):
+            return
         sentence = f"Just ahead of the next webhook comes {found.description}"
         with self._step(sentence, f"play.webhook_ahead({how!r})"):
             state = self._state()
@@ -494,6 +499,8 @@ class Play:
     def inject(self, how: str, which: int = 1) -> None:
         """An earlier webhook is sent again, as it was or changed: one of `INJECTED`; the newest is number 1."""
         found = _named(INJECTED, how, "webhook")
+        if self._is_of_rotation(how):
+            return
         done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.queue]
         if not done:
             return
@@ -588,6 +595,10 @@ class Play:
                 self._double.deliver()
                 # Nothing else that either of them does has the same time: a receiver could not order the two.
                 self._double.advance(by=_A_SECOND)
+
+    def _is_of_rotation(self, name: str) -> bool:
+        """Return whether this comes only while a secret is rotated, which the merchant has not said to support."""
+        return name in OF_ROTATION and not self._driver.merchant.rotates_secrets
 
     def _until_idle(self, to: int | None = None) -> None:
         # A merchant that answers each event with another deposit never comes to rest; the ledger shows it early.

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
-from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, WEBHOOK_INTERRUPTIONS
+from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
 
 
 class Step(NamedTuple):
@@ -32,13 +32,13 @@ class Step(NamedTuple):
         is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
-        if merchant.served and not merchant.follows_time and self._takes_a_day():
-            return "follows_time = False"
-        if self.command == "own_refunds" and not merchant.retries_by_itself:
-            return "retries_by_itself = False"
-        if not merchant.interleaves and not _NESTED.isdisjoint(said):
-            return "interleaves = False"
-        return None
+        lacks = {
+            "follows_time": merchant.served and not merchant.follows_time and self._takes_a_day(),
+            "retries_by_itself": self.command == "own_refunds" and not merchant.retries_by_itself,
+            "rotates_secrets": not (merchant.rotates_secrets or OF_ROTATION.isdisjoint(said)),
+            "interleaves": not (merchant.interleaves or _NESTED.isdisjoint(said)),
+        }
+        return next((f"{name} = False" for name, is_lacking in lacks.items() if is_lacking), None)
 
     def _takes_a_day(self) -> bool:
         return any(is_a_day(each) for each in self.arguments if self.command in _WAITS)

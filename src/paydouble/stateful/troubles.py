@@ -196,6 +196,9 @@ WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     }
 )
 
+OF_ROTATION: Final = frozenset({"two signatures", "right digest first", "right digest last"})
+"""What comes while a secret is rotated, and only to a merchant that has said that it accepts it."""
+
 # A receiver that accepts this fulfils an order that nobody paid.
 _FORGED_SUCCESS: Final = (
     {"path": "id", "value": "evt_forged"},

@@ -15,6 +15,7 @@ from paydouble.stateful import Merchant, ServiceLike, Webhook
 class ZooMerchant(Merchant):
     """The correct merchant; a variant puts another part in place of one of these."""
 
+    rotates_secrets = True
     store_part: ClassVar[type[Store]] = Store
     client_part: ClassVar[type[Client]] = Client
     shop_part: ClassVar[type[Shop]] = Shop
