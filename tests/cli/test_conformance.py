@@ -95,6 +95,17 @@ def test_doctor_cancels_another_order(tmp_path: Path, capsys: pytest.CaptureFixt
     assert re.search(r"✓ cancel  POST http://127.0.0.1:\d+/orders/order-2/cancel\n", capsys.readouterr().out)
 
 
+@pytest.mark.parametrize(("status", "exit_status"), [(409, 0), (422, 0), (404, 1), (500, 1)])
+def test_doctor_lets_a_shop_refuse(status: int, exit_status: int, tmp_path: Path) -> None:
+    """A 4xx is an answer, except one that says that there is no such route."""
+
+    def refuses(document: dict[str, Any]) -> None:
+        ready = document["start"]["ready"].removeprefix("GET ")
+        document["driver"]["cancel"] = {"POST": ready.replace("/health", f"/test/refuse/{status}")}
+
+    assert _doctor(tmp_path, refuses) == exit_status
+
+
 def _no_secret(document: dict[str, Any]) -> None:
     document["driver"]["reset"]["json"]["webhook_secret"] = "another"
 

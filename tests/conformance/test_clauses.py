@@ -134,6 +134,20 @@ def test_what_was_asked_for_and_not_tested_is_no_success(tmp_path: Path, capsys:
     )
 
 
+def test_a_request_that_goes_nowhere_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shop that adds the prefix itself takes another placeholder."""
+
+    def adds_prefix(document: dict[str, Any], url: str) -> None:
+        document["driver"]["reset"]["json"]["url"] = url
+
+    wrong = _file(tmp_path, change=lambda document: adds_prefix(document, "{base_url}/api/v1"))
+    assert run(["conformance", "merchant", wrong, "--only", "C2.1,W1.1"]) != 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "shop sent POST /api/v1/api/v1/pay-in/deposit-creation, which the service does not have" in out
+    right = _file(tmp_path, change=lambda document: adds_prefix(document, "{root_url}/api/v1"))
+    assert run(["conformance", "merchant", right, "--only", "C2.1,W1.1"]) == 0
+
+
 def test_a_shop_that_never_asks_is_not_tested_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A merchant file can say so; without it the clauses are broken."""
 

@@ -337,6 +337,9 @@ class Handler(BaseHTTPRequestHandler):
                 return
             case ["orders", order_id, "return"]:
                 look_up(orders[order_id])
+            case ["test", "refuse", status]:
+                self.answer(int(status))
+                return
             case ["test", "tick"]:
                 reconcile()
         self.answer(200)

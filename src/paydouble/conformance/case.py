@@ -46,6 +46,7 @@ _EFFECT_SECONDS: Final = 5.0
 _IN_SIGHT_SECONDS: Final = 1.0
 _DEPOSIT: Final = "deposit-creation"
 _REFUND: Final = "refund-creation"
+_NOT_FOUND: Final = 404
 
 
 class Broken(Exception):
@@ -247,6 +248,11 @@ class Case:
     def requests(self, operation: str | None = None) -> list[Request]:
         """Return the shop's requests, oldest first."""
         return [each for each in self.sandbox.requests.list() if operation in {None, each.operation}]
+
+    def unknown_request(self) -> str | None:
+        """Return the shop's first request for which the service has no operation; None when each had one."""
+        unknown = (each for each in self.requests() if not each.operation and each.status == _NOT_FOUND)
+        return next((f"{each.method} {each.target}" for each in unknown), None)
 
     def events(self, about: Resource | str, kind: str | None = None) -> list[Event]:
         """Return the true events of an object, oldest first; `about` is it or its id."""

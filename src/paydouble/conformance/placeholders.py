@@ -17,6 +17,7 @@ from paydouble.yamlfile.places import Place, PlacedError
 SERVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "base_url": "the URL of the API, which ends with /api/v1",
+        "root_url": "the same without /api/v1, for a shop that adds it to each path",
         "business_key": "the name for HTTP Basic",
         "business_secret": "the password for HTTP Basic",
         "webhook_secret": "the secret that signs webhooks",

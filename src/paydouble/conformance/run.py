@@ -121,6 +121,10 @@ def play_one(stage: Stage, clause: Clause, artifacts: Path | None = None) -> Res
     except ControlRefused as refused:
         # The story needs a state that this shop did not bring about.
         reason = f"the story could not be played: {refused}"
+    unknown = case.unknown_request()
+    if unknown is not None:
+        case.note(f"The shop sent {unknown}, which the service does not have.")
+        reason = reason and f"{reason}; the shop sent {unknown}, which the service does not have"
     timelines = _timelines(case) if case.log.problems else ()
     run = _exported(case, clause, artifacts) if case.log.problems and artifacts is not None else None
     return _result(clause, case.log, reason, timelines, time.monotonic() - started, run)

@@ -40,12 +40,14 @@ name: {name}
 # Where your shop receives webhooks.
 webhook: {{url: "{at}/webhooks/payments"}}
 
+# reconciles: false                       # only if your shop never asks the service about a payment
+
 # How your shop is started, in the folder of this file, and told where the payment service is. Leave it out when your
 # shop is running already. Processes that it starts are killed with it.
 start:
   command: {command}
   environment:                            # the names are your shop's own
-    PAYMENTS_URL: "{{base_url}}"            # ends with /api/v1
+    PAYMENTS_URL: "{{base_url}}"            # ends with /api/v1; {{root_url}} is the same without it
     PAYMENTS_KEY: "{{business_key}}"
     PAYMENTS_SECRET: "{{business_secret}}"
     WEBHOOK_SECRET: "{{webhook_secret}}"
