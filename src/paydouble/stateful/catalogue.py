@@ -118,7 +118,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _two_troubles,
         _lost_notes,
         _past_the_key,
-        _limited,
+        _left_to_jobs,
         _neighbours,
         _one_second,
         _behind,
@@ -715,11 +715,17 @@ def _past_the_key() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
 
 
-def _limited() -> Iterator[CataloguePlay]:
+def _left_to_jobs() -> Iterator[CataloguePlay]:
     # A click tries a few times; what a job makes of the answer shows only when the customer does not come back.
     for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
         limited = step("pay", 1, trouble, lasts=_LONG)
         yield CataloguePlay((_ORDER, limited, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")
+    for trouble in ("unknown code", "method gone"):
+        refused = step("pay", 1, trouble, lasts=TO_THE_END)
+        yield CataloguePlay((_ORDER, refused, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")
+    # The service gives no money back that is disputed.
+    disputed = (*_PAID, step("provider", "dispute"), step("refund"))
+    yield CataloguePlay((*disputed, *_DAY_OF_JOBS), "a refund is refused, and a day of jobs follows")
 
 
 def _one_second() -> Iterator[CataloguePlay]:

@@ -25,6 +25,8 @@ Found = tuple[Rule, str]
 _MOST_KEYS = 4
 # Of one order in a day, besides those that were requested. The contract recommends five attempts of a request.
 _MOST_FAILED_REFUNDS = 10
+# The same request. A merchant may be killed before it has noted a refusal, and a customer may click again.
+_MOST_REFUSALS = 3
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
@@ -94,6 +96,24 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         if entry.status == 422:  # noqa: PLR2004 - HTTP
             refused[order] = entry
+
+
+def of_endless_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+    """Yield the requests that are sent again and again under one key, though the service has refused them for good.
+
+    They are sent from a position of the journal on. Each click of the customer may send one again.
+    """
+    clicks = {order.id: order.clicks for order in orders}
+    refused: Counter[tuple[str | None, bytes]] = Counter()
+    for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
+        if entry.method != "POST" or entry.status not in {400, 422}:
+            continue
+        same = entry.key, entry.body
+        refused[same] += 1
+        most = _MOST_REFUSALS + clicks.get(_order_of(entry) or "", 0)
+        if number >= start and refused[same] == most + 1:
+            times = f"{most + 1} times, under the same key"
+            yield Rule.ENDLESS, f"repeats a request that was refused for good: {times} ({_named(entry)})"
 
 
 def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:
