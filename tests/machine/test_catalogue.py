@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
 from paydouble.stateful.catalogue import CatalogueRun
-from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial
+from paydouble.stateful.coverage import VOCABULARY, Coverage, Trial, Tried
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
@@ -227,7 +227,7 @@ def test_a_preference_is_the_same_each_time() -> None:
     coverage, preferences = Coverage(), Preferences()
     names = [(table, name) for table, each in VOCABULARY.items() for name in each]
     before = [preferences.of(7, coverage)(*entry) for entry in names]
-    coverage.add([Trial(table, name, "none", "none") for table, name in names] * 9)
+    coverage.add(Tried([Trial(table, name, "none", "none") for table, name in names] * 9, {}))
 
     assert [preferences.of(7, coverage)(*entry) for entry in names] == before
     assert [preferences.of(0, coverage)(*entry) for entry in names] == [name for _, name in names]
@@ -237,7 +237,7 @@ def test_a_preference_is_the_same_each_time() -> None:
 def test_a_preference_has_what_was_tried_least() -> None:
     """An entry that is never met is in the half of every example."""
     coverage = Coverage()
-    coverage.add(Trial("POST", name, "none", "new") for name in POST_TROUBLES if name != "401")
+    coverage.add(Tried([Trial("POST", name, "none", "new") for name in POST_TROUBLES if name != "401"], {}))
 
     assert all(Preferences().of(number, coverage)("POST", "401") == "401" for number in range(1, 50))
 
@@ -253,7 +253,7 @@ def test_each_trial_has_a_state_and_a_verdict() -> None:
     assert Trial("POST", "reply lost", "none", "new") in play.trials
     assert Trial("injected webhook", "again", "paid", "accept") in play.trials
     coverage = Coverage()
-    coverage.add(play.trials)
+    coverage.add(play.tried)
     assert "POST 'reply lost': none/new 1" in coverage.table()
 
 

@@ -6,6 +6,7 @@ standard output may be JSON. What a file leaves out cannot be tested, and is rep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -38,6 +39,15 @@ def _status(value: str) -> str:
     return value
 
 
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"this is no regular expression: {error}; see the syntax of Python's re") from None
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
 Status = Annotated[str, AfterValidator(_status), WithJsonSchema({"type": "string", "enum": list(STATUSES)})]
 Words = tuple[str, ...]
 
@@ -218,6 +228,8 @@ class MerchantFile(FileModel):
     """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
     rotates_secrets: bool = False
     """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
+    accepts: dict[Pattern, str] = Field(default_factory=dict)
+    """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
 

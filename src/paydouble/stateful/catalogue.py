@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.acknowledged import Shows, ShowsEach
-from paydouble.stateful.coverage import Coverage, Trial
+from paydouble.stateful.coverage import Coverage, Tried
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
@@ -854,8 +854,8 @@ class CatalogueRun(NamedTuple):
             coverage.plays += 1
         self.progress(_done(len(plays)))
 
-    def one(self, play: CataloguePlay, known: Equivalence | None = None) -> list[Trial]:
-        """Run one play; returns what has acted in it. `MerchantBug` when a rule was broken.
+    def one(self, play: CataloguePlay, known: Equivalence | None = None) -> Tried:
+        """Run one play; returns what it has tried. `MerchantBug` when a rule was broken.
 
         `known` takes what the play has shown.
         """
@@ -872,7 +872,7 @@ class CatalogueRun(NamedTuple):
             running.close()
         if known is not None:
             known.learn(play, seen)
-        return running.trials
+        return running.tried
 
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
         """Return the report of the shortest play that fails with the same verdict, found by leaving things out.

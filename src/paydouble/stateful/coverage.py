@@ -7,7 +7,7 @@ the idempotency verdict of the request that met it, or what a receiver had to do
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -95,6 +95,14 @@ class Trial(NamedTuple):
     """What came of it: `new`, `replay`, `conflict`, `none` for a request; `accept`, `ignore`, … for a webhook."""
 
 
+class Tried(NamedTuple):
+    """What one play has tried."""
+
+    trials: Sequence[Trial]
+    accepted: Mapping[str, int]
+    """The findings that the merchant's owner accepts, by their pattern, and how often each was met."""
+
+
 class Untried(NamedTuple):
     """One entry of the vocabulary that has never acted, and why."""
 
@@ -106,8 +114,11 @@ class Untried(NamedTuple):
 class Coverage:
     """What has been tried on one merchant."""
 
-    def __init__(self) -> None:
-        """Start with nothing tried."""
+    def __init__(self, accepts: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Start with nothing tried; `accepts` are the findings that are accepted, and why."""
+        self._accepts = accepts
+        self.accepted: Counter[str] = Counter()
+        """The pattern of each finding that is accepted, and how often it was met."""
         self.trials: Counter[Trial] = Counter()
         self.skipped: dict[tuple[str, str], str] = {}
         """Table and entry → what the adapter lacks for a play with it."""
@@ -120,9 +131,10 @@ class Coverage:
         """Plays of the catalogue for which there was no time."""
         self.examples = 0
 
-    def add(self, trials: Iterable[Trial]) -> None:
-        """Count the trials of a play."""
-        self.trials.update(trials)
+    def add(self, tried: Tried) -> None:
+        """Count what a play has tried."""
+        self.trials.update(tried.trials)
+        self.accepted.update(tried.accepted)
 
     def skip(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
         """Note why a play with these entries, each with its table, was left out."""
@@ -161,6 +173,10 @@ class Coverage:
         for each in self.untried():
             reasons.setdefault(each.reason, []).append(f"{each.table} {each.name!r}")
         lines += [f"Never tried ({reason}): {', '.join(names)}." for reason, names in reasons.items()]
+        for pattern, why in self._accepts.items():
+            times = self.accepted[pattern]
+            met = f"{times} times" if times else "and not met"
+            lines.append(f"Accepted, {met}: {pattern!r} ({why}).")
         return "\n".join(lines)
 
     def table(self) -> str:

@@ -16,7 +16,7 @@ from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
 from paydouble.stateful.expected import Order
-from paydouble.stateful.findings import Finding, Rule
+from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
@@ -72,7 +72,7 @@ class Driver:
         `UsageError` when it follows the play's time and no library for that is installed.
         """
         self.orders = orders
-        self.findings: list[Finding] = []
+        self.findings = Findings(getattr(make, "accepts", Merchant.accepts))
         self.down = False
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
@@ -140,7 +140,7 @@ class Driver:
 
     def add_finding(self, rule: Rule, text: str) -> None:
         """Record a broken rule; `text` continues the sentence `The merchant …`."""
-        self.findings.append(Finding(rule, f"The merchant {text}"))
+        self.findings.add(Finding(rule, f"The merchant {text}"))
 
     def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
@@ -512,7 +512,7 @@ class Driver:
             self.service.killed = True
 
     def _crashed(self, sentence: str) -> None:
-        self.findings.append(Finding(Rule.CRASH, sentence))
+        self.findings.add(Finding(Rule.CRASH, sentence))
 
     def _restart(self) -> None:
         self.service.killed = False

@@ -6,9 +6,13 @@ listed from cause to effect, and the first of those that a play broke is the hea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import IntEnum, auto
 from typing import NamedTuple
+
+from paydouble.core.errors import UsageError
 
 
 class Rule(IntEnum):
@@ -53,6 +57,34 @@ class Finding(NamedTuple):
 
     rule: Rule
     text: str
+
+
+class Findings(list[Finding]):
+    """What was found, without what the merchant's owner accepts."""
+
+    def __init__(self, accepts: Mapping[str, str]) -> None:
+        """Start with none. `UsageError` when a key of `accepts` is no regular expression."""
+        super().__init__()
+        self._patterns = {pattern: _compiled(pattern) for pattern in accepts}
+        self.accepted: Counter[str] = Counter()
+        """The patterns that have matched, and how often."""
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it as accepted."""
+        known = next((each for each, pattern in self._patterns.items() if pattern.search(finding.text)), None)
+        if known is None:
+            self.append(finding)
+        else:
+            self.accepted[known] += 1
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(
+            f"accepts has {pattern!r}, which is no regular expression: {error}; see the syntax of Python's re"
+        ) from None
 
 
 def by_cause(findings: Iterable[Finding]) -> list[Finding]:

@@ -185,7 +185,7 @@ class MerchantMachine(RuleBasedStateMachine):
         `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried.
         """
         merchant = cls._merchant()
-        cls.coverage, cls.preferences, cls.misfits = Coverage(), Preferences(), []
+        cls.coverage, cls.preferences, cls.misfits = Coverage(merchant.accepts), Preferences(), []
         is_patched = merchant.follows_time and not merchant.served
         with (
             unfrozen_session() if is_patched else nullcontext(),
@@ -454,7 +454,7 @@ class MerchantMachine(RuleBasedStateMachine):
                 play.end()
         finally:
             play.close()
-            self.coverage.add(play.trials)
+            self.coverage.add(play.tried)
             self.coverage.examples += 1
             self.hunting.end(has_failed=play.failed)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):

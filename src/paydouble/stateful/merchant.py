@@ -122,6 +122,11 @@ class Merchant:
 
     It comes while a webhook secret is rotated. The contract is silent about rotation, so nothing else demands it.
     """
+    accepts: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Findings that are known and accepted: a regular expression that is searched in the sentence → why it is accepted.
+
+    The summary of a run says how often each was met, and which was not.
+    """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""
 

@@ -28,7 +28,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
-from paydouble.stateful.coverage import Trial
+from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
@@ -172,6 +172,11 @@ class Play:
     def failed(self) -> bool:
         """Whether a rule was broken."""
         return bool(self._driver.findings)
+
+    @property
+    def tried(self) -> Tried:
+        """Return what has acted so far, and what was found and is accepted."""
+        return Tried(self.trials, self._driver.findings.accepted)
 
     def status(self, order: int = 1) -> str:
         """Return the status that the merchant shows for an order."""
