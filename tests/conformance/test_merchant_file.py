@@ -74,6 +74,7 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
         ("  pay:", "  payy:", "the key 'payy' is not known here; expected pay, retry, refund, cancel, customer_returns, drain, reset, restart or set_time; did you mean 'pay'?"),  # noqa: E501 - one sentence
         ("COMPLETED: paid", "COMPLETED: payd", "'payd' is not a status; expected unpaid, pending, paid, failed, cancelled, partly_refunded, refunded, charged_back or review; did you mean 'paid'?"),  # noqa: E501 - one sentence
         ("GET http://127.0.0.1:3000/health", "http://x", "'http://x' is not valid here; expected GET and a URL, such as GET http://127.0.0.1:3000/health"),  # noqa: E501 - one sentence
+        ("name: my-shop", "name: my-shop\ncurrencies: [EURO]", "'EURO' is no currency; did you mean EUR?"),
         ("name: my-shop", "name: my-shop\naccepts: {'(': why}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{}", "it says neither a request nor a command; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
         ("[./manage, work]", "[]", "this is too short; expected at least 1 item"),

@@ -224,6 +224,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "reconciles": file.reconciles,
         "rotates_secrets": file.rotates_secrets,
         "accepts": file.accepts,
+        "currencies": file.currencies,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,
     }
     # The machine tells by these methods what a shop can do; a call that the file lacks is not tested.

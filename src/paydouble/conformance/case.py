@@ -27,6 +27,7 @@ from paydouble.conformance.levels import Level
 from paydouble.conformance.posting import Posted, post, post_and_leave, request_bytes
 from paydouble.records import Event, Request
 from paydouble.stateful.merchant import Refused
+from paydouble.stateful.prices import price_for
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, sign
 
 if TYPE_CHECKING:
@@ -147,14 +148,22 @@ class Case:
     # The shop
 
     def order(self, amount: str = "49.90", currency: str = "EUR") -> Order:
-        """Place an order; `NotTested` when the shop does not take it."""
+        """Place an order, in the shop's first currency if it does not sell in this one.
+
+        `NotTested` when the shop does not take it.
+        """
         self._orders += 1
+        amount, currency = price_for(self.stage.file.currencies, amount, currency)
         order = Order(f"{self.stage.prefix}{self._name}-{self._orders}", Decimal(amount), currency)
         try:
             self.stage.driver.place_order(order.id, order.amount, order.currency)
         except CallFailed as failed:
             raise NotTested(f"the shop did not take an order of {amount} {currency}: {failed}") from None
         return order
+
+    def sells_in(self, currency: str) -> bool:
+        """Return whether the shop sells in a currency, as far as its file says."""
+        return not self.stage.file.currencies or currency in self.stage.file.currencies
 
     def pay(self, order: Order) -> str:
         """Press the pay button; return why the shop failed, or an empty text."""

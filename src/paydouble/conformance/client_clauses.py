@@ -861,6 +861,8 @@ def amounts(case: Case) -> None:
     tried = set()
     missing = []
     for amount, currency in (("0.30", "EUR"), ("1.10", "EUR"), ("1234.56", "EUR"), ("4990", "JPY"), ("1.005", "KWD")):
+        if not case.sells_in(currency):
+            continue
         try:
             order = case.order(amount, currency)
         except NotTested as reason:

@@ -16,6 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from paydouble.config import Duration
 from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME, problems
 from paydouble.core.durations import parse_duration
+from paydouble.core.likeness import nearest
+from paydouble.core.money import MINOR_DIGITS
 from paydouble.sandbox.identity import Secrets
 from paydouble.scenarios.model import NAME_PATTERN
 from paydouble.stateful.merchant import STATUSES
@@ -47,6 +49,14 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _currency(code: str) -> str:
+    if code not in MINOR_DIGITS:
+        near = nearest(code, MINOR_DIGITS)
+        raise ValueError(f"{code!r} is no currency" + (f"; did you mean {near}?" if near else "; write EUR or USD"))
+    return code
+
+
+Currency = Annotated[str, AfterValidator(_currency)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Status = Annotated[str, AfterValidator(_status), WithJsonSchema({"type": "string", "enum": list(STATUSES)})]
 Words = tuple[str, ...]
@@ -226,6 +236,8 @@ class MerchantFile(FileModel):
     """Fixed values of the payment service, for a shop that is running already and knows them."""
     reconciles: bool = True
     """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
+    currencies: list[Currency] = Field(default_factory=list)
+    """The currencies in which the shop sells, the usual one first; all when it is missing."""
     rotates_secrets: bool = False
     """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
     accepts: dict[Pattern, str] = Field(default_factory=dict)

@@ -1036,6 +1036,8 @@ def digits(case: Case) -> None:
     """Pay amounts that binary fractions and hundredths cannot hold."""
     tried = 0
     for amount, currency in (("0.30", "EUR"), ("1.10", "EUR"), ("4990", "JPY"), ("1.005", "KWD"), ("19.99", "USD")):
+        if not case.sells_in(currency):
+            continue
         try:
             order, pay_in = case.succeeded(amount, currency)
         except NotTested as reason:

@@ -28,6 +28,7 @@ from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
+from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
@@ -55,8 +56,6 @@ from paydouble.stateful.troubles import (
 )
 from paydouble.stateful.verdicts import MerchantBug
 
-# Amounts that binary floats round, and currencies with no, two and three minor digits.
-PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 # Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
 POINTS: Final = range(8)
 # Jobs work in many small transactions, and a kill between the last two matters as much as between the first.

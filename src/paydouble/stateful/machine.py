@@ -54,13 +54,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import PRICES, CatalogueRun
+from paydouble.stateful.catalogue import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
+from paydouble.stateful.prices import PRICES
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, parsed, step

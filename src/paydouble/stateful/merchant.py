@@ -6,7 +6,7 @@ is written lets the machine test more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
@@ -117,6 +117,8 @@ class Merchant:
     The contract promises events for 72 hours, and demands no reads. Without reads the outcome of a payment whose events
     are all lost stays unknown, and the machine then asks for nothing.
     """
+    currencies: ClassVar[Sequence[str]] = ()
+    """The currencies in which the merchant sells, the usual one first; empty for a merchant that sells in all."""
     rotates_secrets: ClassVar[bool] = False
     """Whether the receiver accepts a header with two `v1` of which one is right, in any order.
 

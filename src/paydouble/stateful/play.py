@@ -34,6 +34,7 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
+from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
@@ -225,7 +226,11 @@ class Play:
     # What customers do
 
     def order(self, amount: str = "49.90", currency: str = "EUR") -> None:
-        """Place the next order; they are called `order-1`, `order-2` and so on."""
+        """Place the next order; they are called `order-1`, `order-2` and so on.
+
+        In the merchant's first currency, when it does not sell in the given one.
+        """
+        amount, currency = price_for(self._driver.merchant.currencies, amount, currency)
         order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
         with self._step(f"{order.id} is placed: {amount} {currency}", f"play.order({amount!r}, {currency!r})"):
             self.orders.append(order)
@@ -258,9 +263,10 @@ class Play:
         """So many orders are placed and paid, more than a page of a list holds."""
         with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
             for _ in range(orders):
-                order = Order(f"order-{len(self.orders) + 1}", parse_amount("49.90", "EUR"), "EUR")
+                amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
+                order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
                 self.orders.append(order)
-                self._driver.call("place_order", order.id, order.money, "EUR")
+                self._driver.call("place_order", order.id, order.money, currency)
                 self._note_click(order)
                 self._create_deposit("pay", order)
 

@@ -32,6 +32,11 @@ class Step(NamedTuple):
         is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
+        is_sold = (
+            self.command != "order" or not merchant.currencies or set(self.arguments[1:]) <= {*merchant.currencies}
+        )
+        if not is_sold:
+            return f"currencies = {tuple(merchant.currencies)}"
         lacks = {
             "follows_time": merchant.served and not merchant.follows_time and self._takes_a_day(),
             "retries_by_itself": self.command == "own_refunds" and not merchant.retries_by_itself,

@@ -1,0 +1,30 @@
+"""The prices of the orders in plays, in the currencies in which a merchant sells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from paydouble.core.errors import UsageError
+from paydouble.core.likeness import nearest
+from paydouble.core.money import MINOR_DIGITS
+
+PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
+"""Amount and currency: of two digits, of none and of three, and such that binary fractions cannot hold."""
+_USUAL: Final = Decimal(4990)
+
+
+def price_for(currencies: Sequence[str], amount: str, currency: str) -> tuple[str, str]:
+    """Return a price in a currency in which a merchant sells: the given one if it can be, else one in its first.
+
+    `currencies` is empty for a merchant that sells in all. `UsageError` when the service does not know one.
+    """
+    if not currencies or currency in currencies:
+        return amount, currency
+    sold = currencies[0]
+    if sold not in MINOR_DIGITS:
+        near = nearest(sold, MINOR_DIGITS)
+        meant = f"did you mean {near}?" if near else "the codes of ISO 4217 are known"
+        raise UsageError(f"the merchant's currencies have {sold!r}, which the service does not know; {meant}")
+    return str(_USUAL.scaleb(-MINOR_DIGITS[sold])), sold

@@ -1,0 +1,67 @@
+"""Merchants that sell in some currencies only."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from small_shop import SmallShop
+
+from paydouble.core.errors import UsageError
+from paydouble.stateful import MerchantMachine, Play
+from paydouble.stateful.catalogue import catalogue
+
+
+class SellsInAll(SmallShop):
+    """Notes the prices of its orders."""
+
+    seen: set[tuple[str, str]]
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        self.seen.add((str(amount), currency))
+        super().place_order(order_id, amount, currency)
+
+
+def selling_in(*currencies: str) -> type[SellsInAll]:
+    """Return a shop that sells in these currencies, or in all."""
+    return type("Shop", (SellsInAll,), {"currencies": currencies, "seen": set()})
+
+
+@pytest.mark.parametrize(
+    ("sold", "price"),
+    [
+        ((), ("49.90", "EUR")),
+        (("EUR",), ("49.90", "EUR")),
+        (("USD", "EUR"), ("49.90", "EUR")),
+        (("USD",), ("49.90", "USD")),
+        (("JPY",), ("4990", "JPY")),
+        (("KWD",), ("4.990", "KWD")),
+    ],
+)
+def test_an_order_is_in_a_currency_that_is_sold(sold: tuple[str, ...], price: tuple[str, str]) -> None:
+    """In the first one, where the usual one is none of them."""
+    shop = selling_in(*sold)
+    with Play(shop) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        assert play.status() == "paid"
+    assert shop.seen == {price}
+
+
+def test_no_phase_uses_another_currency() -> None:
+    """Plays of the catalogue that need one are left out, with the reason."""
+    shop = selling_in("USD", "GBP")
+    members = {"merchant": shop, "catalogue_seconds": 20, "hunt_seconds": 1}
+    machine: type[MerchantMachine] = type("ShopMachine", (MerchantMachine,), members)
+
+    machine.TestCase().runTest()
+
+    assert {currency for _, currency in shop.seen} <= {"USD", "GBP"}
+    assert "currencies = ('USD', 'GBP')" in {play.missing(shop) for play in catalogue()}
+
+
+def test_a_currency_that_does_not_exist_is_named() -> None:
+    """Before anything is played."""
+    with pytest.raises(UsageError, match=r"'EURO', which the service does not know; did you mean EUR\?"):
+        Play(selling_in("EURO")).order()
