@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from cancelling_shop import TakesUpAgain
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
 
@@ -44,6 +45,18 @@ class ReplacesRefund(SmallShop):
 
     def ask(self, order_id: str) -> bool:
         return all(each["status"] == "succeeded" for each in self.of(order_id, "payin")) or super().ask(order_id)
+
+
+class RefusesRefunds(SetsStatus):
+    """Looks at that status for refunds alone, so its books show nothing of the mistake."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if order_id in self.reopened:
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+    def order_status(self, order_id: str) -> str:
+        return SmallShop.order_status(self, order_id)
 
 
 class BeginsAnew(SmallShop):
@@ -104,6 +117,15 @@ def found_by(merchant: type[Merchant], *names: str) -> set[str]:
 def test_a_reply_is_older_than_the_events_that_came_before_it(merchant: type[Merchant], verdict: str) -> None:
     """It tells what was, and is not written over what is."""
     assert verdict in found_by(merchant, "events come")
+
+
+def test_what_a_reply_has_overwritten_shows_in_a_refund() -> None:
+    """The refund of one paid order is refused, and that of another one was taken."""
+    told = found_by(RefusesRefunds, "events come")
+    refused = (
+        "The merchant refuses to refund 24.95 EUR of order-2, which is paid, though it took the same refund of order-1"
+    )
+    assert told == {refused}
 
 
 def test_jobs_find_an_attempt_that_waits_for_its_reply() -> None:

@@ -118,6 +118,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _lost_notes,
         _past_the_key,
         _left_to_jobs,
+        _refunds_after_trouble,
         _neighbours,
         _one_second,
         _behind,
@@ -516,6 +517,25 @@ def _payers() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*asked, silent, acts, back, _SETTLE), "reads are all that tells of the payer")
             confirmed = (step("payer", "pays"), acts, _SETTLE)
             yield CataloguePlay((*asked, *confirmed), "the bank asks the payer to confirm")
+
+
+def _refunds_after_trouble() -> Iterator[CataloguePlay]:
+    # The first order shows that the merchant makes such a refund.
+    half = step("refund", 1, "half")
+    why = "what the trouble has left behind shows when the order is refunded"
+    for trouble in POST_TROUBLES:
+        yield from _second_order(step("pay", 2, trouble), half, why)
+    for what in MEANWHILE:
+        for at in POINTS if what in AT_POINTS else (0,):
+            yield from _second_order(step("pay", 2, meanwhile=what, at=at), half, why)
+    for trouble in WEBHOOK_TROUBLES:
+        yield from _second_order(step("pay", 2), half, why, step("webhooks", trouble))
+
+
+def _second_order(paid: Step, refund: Step, why: str, *before: Step) -> Iterator[CataloguePlay]:
+    first = (*_PAID, _SETTLE, refund, _SETTLE)
+    second = (_ORDER, *before, paid, step("retry", 2), _SETTLE, _SETTLE)
+    yield CataloguePlay((*first, *second, refund._replace(arguments=(2, *refund.arguments[1:])), _SETTLE), why)
 
 
 def _acknowledged() -> Iterator[CataloguePlay]:

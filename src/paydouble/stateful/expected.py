@@ -62,8 +62,8 @@ class Order:
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_given_up: set[str] = field(default_factory=set)
     """The refunds that a merchant may have given up as `given_up` says, so that to request them again is in vain."""
-    disputes_worked_off: frozenset[tuple[str, int]] = frozenset()
-    """Id and latest change of the disputes whose newest events were acknowledged before background jobs ran."""
+    worked_off: frozenset[tuple[str, int]] = frozenset()
+    """Id and latest change of its objects, when the newest event of each was acknowledged and jobs have run since."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False
@@ -76,6 +76,8 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
+    was_refund_tried: bool = False
+    """Whether a refund was requested of the merchant before, whatever it said."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
     shipped: int = 0

@@ -485,14 +485,17 @@ def of_declined_and_made(
             yield Rule.REFUNDS, f"declines to refund {money} of {order.id}, though the service has made the refund"
 
 
-def of_refused_after_dispute(order: Order, amount: int, taken_of: str) -> Found:
+def of_refused_twin(order: Order, state: ExpectedState, amount: int, taken_of: str) -> Found:
     """Return what is wrong when a refund is refused that was taken of `taken_of`, another order in the same situation.
 
-    The merchant has won the disputes of both, so it may have missed the end of this one's.
+    The merchant shows both as paid, so it may have missed something about this one, such as the end of its dispute.
     """
     money = f"{write_amount(amount, order.currency)} {order.currency}"
-    what = f"refuses to refund {money} of {order.id}, whose dispute was won"
-    return Rule.REFUNDS, f"{what}, though it took the same refund of {taken_of}, whose dispute was won too"
+    why, too = ("whose dispute was won", ", whose dispute was won too") if state.disputes else ("which is paid", "")
+    return (
+        Rule.REFUNDS,
+        f"refuses to refund {money} of {order.id}, {why}, though it took the same refund of {taken_of}{too}",
+    )
 
 
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:

@@ -22,7 +22,7 @@ from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
-from paydouble.payments.resources import PayIn
+from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
@@ -145,7 +145,7 @@ class Play:
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
-        self._taken_after_dispute: dict[Hashable, str] = {}
+        self._refunds_taken: dict[Hashable, str] = {}
         """For each case of a refund after a won dispute, the order of which the merchant took it."""
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
@@ -336,11 +336,11 @@ class Play:
             return
         with self._step(f"{time} pass", f"play.wait({time!r})"):
             self._neglect(time)
-            heard = [self._disputes_heard_of(order) for order in self.orders]
+            heard = [self._heard_of(order) for order in self.orders]
             self._double.advance(by=parse_duration(time))
             self._run_jobs()
-            for order, disputes in zip(self.orders, heard, strict=True):
-                order.disputes_worked_off = disputes
+            for order, known in zip(self.orders, heard, strict=True):
+                order.worked_off = known
             self._left.note_jobs(self._box, self.orders)
 
     def pass_time(self, time: str) -> None:
@@ -871,7 +871,7 @@ class Play:
         with self._step("; ".join(filter(None, clauses)), call, documents):
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
-            case = self._case_after_dispute(target, requested)
+            case = self._case_of_refund(target, requested)
             rest = expected.refundable(expected.expected_state(self._box, target))
             target.disturbed |= disturbed != _Disturbance()
             second = self._arm_documents(following)
@@ -895,7 +895,8 @@ class Play:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
                 target.refusals += invariants.of_refused_refund(target, before, requested, rest)
-            self._compare_after_dispute(target, requested, case)
+            if trouble == meanwhile == "none":
+                self._compare_refund(target, requested, case)
             if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = _outcome(target, met.description)
             if not self._sent("refund-creation", start):
@@ -908,6 +909,7 @@ class Play:
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
+            target.was_refund_tried = True
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
@@ -915,30 +917,37 @@ class Play:
             shows_no = self._is_unpaid(target)
             self._add_findings(invariants.of_declined_and_made(target, before, after, shows_no=shows_no))
 
-    def _disputes_heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
+    def _heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
+        """Return the objects of an order and their latest changes, when the merchant has heard of all."""
         state = expected.expected_state(self._box, target)
-        if not self._acknowledged.has_heard_of(state.disputes):
-            return frozenset()
-        return frozenset((each.id, each.updated_at) for each in state.disputes)
+        resources: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
+        heard = self._acknowledged.has_heard_of(resources)
+        return frozenset((each.id, each.updated_at) for each in resources) if heard else frozenset()
 
-    def _case_after_dispute(self, target: Order, requested: int) -> Hashable:
-        """Return what makes two refunds the same, where all disputes are won; None where that is not so, or not known.
+    def _case_of_refund(self, target: Order, requested: int) -> Hashable:
+        """Return what makes two refunds the same; None where the merchant may not know what has happened.
 
-        A policy may forbid such refunds, so a merchant is compared with what it did in the same case.
+        A policy may forbid a refund, so a merchant is compared with what it did in the same case: where nothing was
+        given back and nothing is disputed, or where all disputes are won.
         """
         state = expected.expected_state(self._box, target)
-        is_won = bool(state.disputes) and all(each.status == "won" for each in state.disputes)
-        is_known = is_won and self._disputes_heard_of(target) == target.disputes_worked_off
-        if not is_known or target.disturbed or target.status not in {"paid", "partly_refunded"}:
+        is_known = bool(state.paid) and self._heard_of(target) == target.worked_off and not self._reads_disturbed
+        is_usual = not (target.paid_late or target.is_cancelled or expected.amount_differs(state))
+        if not (is_known and is_usual and target.status in {"paid", "partly_refunded"}):
             return None
-        return target.amount, target.currency, requested, len(state.pay_ins), len(state.refunds), len(state.disputes)
+        price = target.amount, target.currency, requested
+        if state.disputes:
+            is_won = all(each.status == "won" for each in state.disputes)
+            numbers = len(state.pay_ins), len(state.refunds), len(state.disputes)
+            return (*price, *numbers) if is_won and not target.disturbed else None
+        return price if len(state.paid) == 1 and not (state.refunds or target.was_refund_tried) else None
 
-    def _compare_after_dispute(self, target: Order, requested: int, case: Hashable) -> None:
+    def _compare_refund(self, target: Order, requested: int, case: Hashable) -> None:
         if case is not None and self._driver.was_taken:
-            self._taken_after_dispute.setdefault(case, target.id)
-        elif self._driver.was_declined and case in self._taken_after_dispute:
-            found = invariants.of_refused_after_dispute(target, requested, self._taken_after_dispute[case])
-            self._add_findings([found])
+            self._refunds_taken.setdefault(case, target.id)
+        elif self._driver.was_declined and case in self._refunds_taken:
+            state = expected.expected_state(self._box, target)
+            self._add_findings([invariants.of_refused_twin(target, state, requested, self._refunds_taken[case])])
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
