@@ -78,6 +78,12 @@ def sleep(seconds: float) -> None:
         ask(config["clock_url"] + "/advance", json.dumps({"by": f"{int(seconds * 1000)}ms"}).encode())
 
 
+def checkpoint() -> None:
+    """Mark a point at which the process can be killed, between two writes."""
+    if config["clock_url"]:
+        ask(config["clock_url"] + "/checkpoint", b"")
+
+
 def call(path: str, key: str = "", body: bytes | None = None) -> Any:
     """Send a request until it is answered; returns the data, or None when it was refused for good."""
     credentials = base64.b64encode(f"{config['key']}:{config['secret']}".encode()).decode()
@@ -288,7 +294,11 @@ def receive(header: str, body: bytes) -> int:
         return 400
     if order is not None:
         seen.append(event["id"])
+        if config.get("mistake") == "notes first":
+            save()
+        checkpoint()
         learn(order, kind, shown)
+        checkpoint()
     return 200
 
 

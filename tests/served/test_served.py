@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -218,6 +219,8 @@ def test_the_clock_is_read_and_moved_over_http() -> None:
         ("/advance", {"until_idle": True}, 400, "until_idle: a shop sleeps for a time; give by."),
         ("/advance", {"by": "-1s"}, 400, "by"),
         ("/nothing", {}, 404, "There is no control call"),
+        ("/checkpoint", {"in_transaction": "yes"}, 400, 'A checkpoint has the body {"in_transaction": true}'),
+        ("/checkpoint", [], 400, "A checkpoint has the body"),
     ],
 )
 def test_another_control_call_is_refused(path: str, body: object, status: int, says: str) -> None:
@@ -234,6 +237,50 @@ def test_another_control_call_is_refused(path: str, body: object, status: int, s
     take(Asks, *PAID)
 
     assert seen == [(status, True)]
+
+
+def test_a_point_of_the_code_is_marked_over_http() -> None:
+    """As `service.checkpoint()` does in process: a nested call comes in, and the database fails, where it is marked."""
+    answers: list[Any] = []
+
+    class Marks(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            url = f"{self.service.clock_url}/checkpoint"
+            answers.extend(SENDER.post(url, json=body).status_code for body in (None, {"in_transaction": True}))
+            super().pay(order_id)
+
+    for meanwhile, seen in (
+        (("none", 0), [200, 200]),
+        (("database down", 0), [503, 200]),
+        (("database down", 1), [200, 503]),
+        (("events come", 0), [200, 200]),
+    ):
+        answers.clear()
+        with Play(Marks) as play:
+            play.order()
+            play.pay(meanwhile=meanwhile[0], at=meanwhile[1])
+            assert answers == seen
+
+
+def test_a_shop_in_another_process_is_killed_between_two_commits() -> None:
+    """It has noted an event as seen, and not yet worked on it; nothing but its own points can show that."""
+
+    class NotesFirst(PythonShop):
+        mistake = "notes first"
+
+    bugs = []
+    for shop in (PythonShop, NotesFirst):
+        for at in range(4):
+            with suppress(MerchantBug), Play(shop, shows="at once") as play:
+                play.order()
+                play.pay()
+                play.pass_time("5s")
+                play.interrupt_webhook("dies", at)
+                play.pass_time("1h")
+                play.work_off()
+            if play.failed:
+                bugs.append((shop, at))
+    assert [shop for shop, _ in bugs] == [NotesFirst]
 
 
 def test_an_instant_can_be_slept_to() -> None:

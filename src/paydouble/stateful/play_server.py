@@ -5,7 +5,8 @@ that breaks an answer on the wire. Only its host differs. It carries no request 
 (`adapter_threads.py`), and the host sends what comes back, in real time.
 
 Of the control API it has the clock of the play: `GET …/sandboxes/default/clock` and `POST …/clock/advance`, by which
-the shop asks for the time and sleeps.
+the shop asks for the time and sleeps. Below it is a call that no other server has, `POST …/clock/checkpoint`: by it the
+shop marks a point of its own code, as one in this process does by `service.checkpoint()`.
 
 One server serves the plays of a whole run, one after the other, so that a shop is configured once. Between two plays,
 and for what an earlier play has left behind, connections are reset.
@@ -14,6 +15,7 @@ and for what an earlier play has left behind, connections are reset.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -26,6 +28,7 @@ from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Wire
 from paydouble.runtime.bodies import Bodies
 from paydouble.server import listen
+from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.testing.in_process import finished
 from paydouble.testing.loops import LoopThread
 from paydouble.web import wire_faults
@@ -53,6 +56,7 @@ HOST: Final = "127.0.0.1"
 _CLIENT_SECONDS: Final = 30.0
 _NO_ANSWER: Final = Reply(503, b"", "", wire=Wire("reset"))
 _CLOCK: Final = f"{CONTROL_PREFIX}/sandboxes/default/clock"
+_CHECKPOINT: Final = f"{_CLOCK}/checkpoint"
 _CLOCK_CALLS: Final = frozenset({"clock-read", "clock-advance"})
 _shared: ContextVar[PlayServer | None] = ContextVar("shared", default=None)
 
@@ -221,11 +225,13 @@ class _PlayHost:
         method, (target, _, query) = request.method, origin_form(request).partition("?")
         try:
             self._access.check(request)
-            found = _clock_route(method, target)
+            is_checkpoint = (method, target) == ("POST", _CHECKPOINT)
+            found = None if is_checkpoint else _clock_route(method, target)
             body, _ = await read_body(request, BODY_LIMIT, self.bodies)
             play = self._playing()
             document = await self.do(
-                lambda: _clock_call(play, found, query, body, self.reached), only_looks=method == "GET"
+                lambda: _pass(play, body) if found is None else _clock_call(play, found, query, body, self.reached),
+                only_looks=method == "GET",
             )
         except ControlError as error:
             return reply(error.status, error.document())
@@ -300,9 +306,29 @@ class _Advanced(NamedTuple):
 def _clock_route(method: str, target: str) -> tuple[ControlRoute, dict[str, str]]:
     found = find(method, target.removeprefix(CONTROL_PREFIX))
     if found[0].name not in _CLOCK_CALLS:
-        message = "A play offers its clock alone: GET …/sandboxes/default/clock and POST …/clock/advance."
+        message = (
+            "A play offers its clock alone: GET …/sandboxes/default/clock, POST …/clock/advance and …/clock/checkpoint."
+        )
         raise ControlError(403, "not_in_a_play", message)
     return found
+
+
+def _pass(play: ServedPlay, body: bytes) -> Document:
+    """Pass a checkpoint of the shop's code; `ControlError` when its database has to fail there."""
+    try:
+        asked = json.loads(body or b"{}")
+        in_transaction = asked.get("in_transaction", False)
+    except (ValueError, AttributeError, RecursionError):
+        in_transaction = None
+    if not isinstance(in_transaction, bool):
+        message = 'A checkpoint has the body {"in_transaction": true}, {"in_transaction": false}, or none.'
+        raise ControlError(400, "invalid", message, "in_transaction")
+    try:
+        play.service.checkpoint(in_transaction=in_transaction)
+    except DatabaseDown:
+        message = "The database fails at this point: let the shop behave as if its own database had."
+        raise ControlError(503, "database_down", message) from None
+    return {"passed": True}
 
 
 def _clock_call(
