@@ -485,7 +485,7 @@ def of_declined_and_made(
             yield Rule.REFUNDS, f"declines to refund {money} of {order.id}, though the service has made the refund"
 
 
-def of_refused_twin(order: Order, state: ExpectedState, amount: int, taken_of: str) -> Found:
+def of_unequal_refusal(order: Order, state: ExpectedState, amount: int, taken_of: str) -> Found:
     """Return what is wrong when a refund is refused that was taken of `taken_of`, another order in the same situation.
 
     The merchant shows both as paid, so it may have missed something about this one, such as the end of its dispute.

@@ -947,7 +947,7 @@ class Play:
             self._refunds_taken.setdefault(case, target.id)
         elif self._driver.was_declined and case in self._refunds_taken:
             state = expected.expected_state(self._box, target)
-            self._add_findings([invariants.of_refused_twin(target, state, requested, self._refunds_taken[case])])
+            self._add_findings([invariants.of_unequal_refusal(target, state, requested, self._refunds_taken[case])])
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
