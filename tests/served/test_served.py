@@ -283,6 +283,17 @@ def test_a_shop_in_another_process_is_killed_between_two_commits() -> None:
     assert [shop for shop, _ in bugs] == [NotesFirst]
 
 
+def test_what_a_shop_makes_of_its_database_is_excused() -> None:
+    """It answers a call with an error, or not at all, and does what was asked later."""
+    with Play(PythonShop) as play:
+        play.order()
+        play.pay(meanwhile="database down", at=0)
+        play.retry()
+        play.interrupt_webhook("database down", 0)
+        play.wait("1h")
+        assert play.status() == "paid"
+
+
 def test_an_instant_can_be_slept_to() -> None:
     """With `to`, as on a server."""
 

@@ -146,7 +146,7 @@ class Driver:
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
         self.double.sandbox.recording.add(Remark(f"call of the shop: {asked}"))
-        failures = self.service.failures
+        failures = self.failures
         self._activity += 1
         self._entered += 1
         self._depth += 1
@@ -258,7 +258,7 @@ class Driver:
         self.expectation = expectation
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
-        failures, activity = self._failures(), self._activity
+        failures, activity = self.failures, self._activity
         start = self.double.sandbox.tick()
         points = self.service.points
         try:
@@ -272,7 +272,7 @@ class Driver:
         self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
-        excused = self._failures() > failures
+        excused = self.failures > failures
         took = (self.double.sandbox.tick() - start) / 1000
         if took > _LONGEST_ANSWER_SECONDS and not excused and interruption is None:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
@@ -288,8 +288,12 @@ class Driver:
             raise Unreachable("timeout", "the answer was lost")
         return status
 
-    def _failures(self) -> int:
-        # A webhook may come while another call is running, and meet what was to fail there.
+    @property
+    def failures(self) -> int:
+        """Return how often an answer to the merchant did not arrive whole, or its database failed.
+
+        What it does then is excused. A webhook may come while another call is running, and meet what was to fail there.
+        """
         return self.service.failures + self.service.database_failures
 
     def _make(self, make: MakeMerchant) -> Merchant:
@@ -402,14 +406,14 @@ class Driver:
         headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
         return replace(webhook, headers=headers, body=body)
 
-    def _answer(self, webhook: Webhook, *, dies: bool = False) -> int | None:  # noqa: PLR0911 - one for each way to fail
+    def _answer(self, webhook: Webhook, *, dies: bool = False) -> int | None:
         """Return the status of the merchant's answer, or None when its process was killed before.
 
         It `dies` after its answer, before it has done what is then under way.
         """
         status: int | None = None
         self._activity += 1
-        activity, failures = self._activity, self.service.failures
+        activity, failures = self._activity, self.failures
         self._entered += 1
         self._depth += 1
         try:
@@ -428,12 +432,9 @@ class Driver:
             self._hung("receive(webhook)", hanging)
             self._stop_shop("receive")
             return 500
-        except Unreachable as unreachable:
-            self._crashed(f"The merchant's receiver gave no answer: {unreachable}{self._busy_hint(unreachable)}")
-            return 500
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is an answer of 500
             if not self._excused(error, failures):
-                self._crashed(f"The merchant's receive raised {place_of(error)}{self._hint(error)}")
+                self._crashed(self._no_answer(error))
             return 500
         finally:
             self._depth -= 1
@@ -445,6 +446,11 @@ class Driver:
             self._crashed(f"The adapter's receive returned {status!r}; it must return an HTTP status")
             return 500
         return status
+
+    def _no_answer(self, error: Exception) -> str:
+        if isinstance(error, Unreachable):
+            return f"The merchant's receiver gave no answer: {error}{self._busy_hint(error)}"
+        return f"The merchant's receive raised {place_of(error)}{self._hint(error)}"
 
     def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
@@ -479,8 +485,8 @@ class Driver:
         return found
 
     def _excused(self, error: BaseException, failures: int) -> bool:
-        if self.shop is not None and self.service.failures > failures:
-            return True  # what a shop elsewhere makes of a lost answer cannot be traced back to it
+        if self.shop is not None and self.failures > failures:
+            return True  # what a shop elsewhere makes of a lost answer, or of its database, cannot be traced back to it
         seen: BaseException | None = error
         while seen is not None:
             if isinstance(seen, DatabaseDown):

@@ -808,13 +808,13 @@ class Play:
     ) -> None:
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-        failures, before = self._driver.service.failures, expected.expected_state(self._box, target)
+        failures, before = self._driver.failures, expected.expected_state(self._box, target)
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
         if not clicked:
             self._compare_declined(target, before)
         # Only where nothing can be under way: this is the first click, and each answer has arrived.
         if self._driver.was_declined and not clicked and not target.was_clicked:
-            is_known = failures == self._driver.service.failures
+            is_known = failures == self._driver.failures
             if is_known and invariants.is_refused_only(self._box, target, start) and self._is_unpaid(target):
                 target.declined_after = self._box.journal.requests.total
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
