@@ -76,8 +76,8 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
-    was_refund_tried: bool = False
-    """Whether a refund was requested of the merchant before, whatever it said."""
+    refund_calls: int = 0
+    """How often a refund was requested of the merchant before, the same one or another, whatever it said."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
     shipped: int = 0

@@ -101,16 +101,19 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
 def of_endless_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
     """Yield the requests that are sent again and again under one key, though the service has refused them for good.
 
-    They are sent from a position of the journal on. Each click of the customer may send one again.
+    They are sent from a position of the journal on. Each click of the customer may send a deposit again, and each
+    request of the merchant's staff a refund.
     """
-    clicks = {order.id: order.clicks for order in orders}
+    asked = {order.id: order.clicks + order.refund_calls for order in orders}
     refused: Counter[tuple[str | None, bytes]] = Counter()
     for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
         if entry.method != "POST" or entry.status not in {400, 422}:
             continue
         same = entry.key, entry.body
         refused[same] += 1
-        most = _MOST_REFUSALS + clicks.get(_order_of(entry) or "", 0)
+        pay_in = box.ledger.find(_named_in_body(entry, "payin_id") or "")
+        order = pay_in.external_identifier if isinstance(pay_in, PayIn) else _order_of(entry)
+        most = _MOST_REFUSALS + asked.get(order or "", 0)
         if number >= start and refused[same] == most + 1:
             times = f"{most + 1} times, under the same key"
             yield Rule.ENDLESS, f"repeats a request that was refused for good: {times} ({_named(entry)})"

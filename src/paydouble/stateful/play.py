@@ -909,7 +909,7 @@ class Play:
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
-            target.was_refund_tried = True
+            target.refund_calls += 1
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
@@ -940,7 +940,7 @@ class Play:
             is_won = all(each.status == "won" for each in state.disputes)
             numbers = len(state.pay_ins), len(state.refunds), len(state.disputes)
             return (*price, *numbers) if is_won and not target.disturbed else None
-        return price if len(state.paid) == 1 and not (state.refunds or target.was_refund_tried) else None
+        return price if len(state.paid) == 1 and not (state.refunds or target.refund_calls) else None
 
     def _compare_refund(self, target: Order, requested: int, case: Hashable) -> None:
         if case is not None and self._driver.was_taken:
