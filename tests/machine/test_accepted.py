@@ -47,7 +47,7 @@ def test_the_summary_says_what_was_accepted() -> None:
     class ShopMachine(MerchantMachine):
         merchant = KnownToNeverShip
         phases = ("catalogue",)
-        catalogue_seconds = 5
+        catalogue_seconds = 2
 
     ShopMachine.TestCase().runTest()
     summary = ShopMachine.coverage.summary()
