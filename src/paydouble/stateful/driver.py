@@ -260,7 +260,7 @@ class Driver:
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
         start = self.double.sandbox.tick()
-        points = self.service.points
+        points, acts = self.service.points, self.service.acts
         try:
             status = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
@@ -274,7 +274,8 @@ class Driver:
             raise Unreachable("reset", "the merchant's process died")
         excused = self.failures > failures
         took = (self.double.sandbox.tick() - start) / 1000
-        if took > _LONGEST_ANSWER_SECONDS and not excused and interruption is None:
+        is_its_own = interruption is None and acts == self.service.acts
+        if took > _LONGEST_ANSWER_SECONDS and not excused and is_its_own:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
             self.add_finding(Rule.ANSWER, f"takes {took:g} s to answer {words}; {limit}")
         if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):

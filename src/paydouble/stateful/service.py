@@ -116,6 +116,8 @@ class Service:
         self.interruptions: list[Interruption] = []
         self.points = Points()
         """How many points the merchant's code has passed at which an interruption can act."""
+        self.acts = 0
+        """How many interruptions have acted; the time that one takes is not the merchant's."""
         self.failures = 0
         """How many answers did not arrive whole; an error that follows from one is excused."""
         self.database_failures = 0
@@ -244,6 +246,7 @@ class Service:
             elif interruption in self.interruptions:
                 self.interruptions.remove(interruption)
                 self.database_failures += interruption.in_database
+                self.acts += 1
                 interruption.act()
 
     def _count(self, method: str, target: str, key: str | None) -> None:
