@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 from small_shop import SmallOrder, SmallShop
+from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, Play
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful import Merchant, Play
 
 
 class TakesMore(SmallShop):
@@ -52,14 +52,7 @@ class HoldsWhileDisputed(SmallShop):
 
 def found_by(merchant: type[Merchant], trouble: str) -> set[str]:
     """Return what the plays of the catalogue with a trouble find."""
-    verdicts = set()
-    for play in catalogue():
-        if any(trouble in step.arguments for step in play.steps):
-            try:
-                CatalogueRun(merchant).one(play)
-            except MerchantBug as bug:
-                verdicts.add(bug.verdict)
-    return verdicts
+    return set(verdicts_of(merchant, lambda play: any(trouble in step.arguments for step in play.steps)))
 
 
 @pytest.mark.parametrize("merchant", [SmallShop, GivesTheRestBack])

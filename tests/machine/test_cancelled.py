@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from cancelling_shop import TakesUpAgain
 from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
+from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
-
-PLAYS = [play for play in catalogue() if any(step.command == "cancel" for step in play.steps)]
 
 
 class GivesBack(TakesUpAgain):
@@ -116,11 +114,7 @@ class OverwritesPayment(TakesUpAgain):
 
 def found_by(merchant: type[Merchant]) -> Iterator[str]:
     """Yield what the plays of the catalogue with a cancellation find."""
-    for play in PLAYS:
-        try:
-            CatalogueRun(merchant).one(play)
-        except MerchantBug as bug:
-            yield bug.verdict
+    return verdicts_of(merchant, lambda play: any(step.command == "cancel" for step in play.steps))
 
 
 @pytest.mark.parametrize("merchant", [TakesUpAgain, GivesBack, StaysCancelled])

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cancelling_shop import TakesUpAgain
 from small_shop import SmallOrder, SmallShop, Wish
+from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, Webhook
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful import Merchant, Play, Refused, ServiceLike, Webhook
 
 
 class SetsStatus(SmallShop):
@@ -98,12 +98,7 @@ class ShipsLater(SmallShop):
 def found_by(merchant: type[Merchant], *names: str) -> Iterator[str]:
     """Yield what the plays of the catalogue find in which one of these happens while a call is running."""
     meanwhile = {("meanwhile", name) for name in names}
-    for play in catalogue():
-        if any(meanwhile.intersection(step.options) for step in play.steps) and not play.missing(merchant):
-            try:
-                CatalogueRun(merchant).one(play)
-            except MerchantBug as bug:
-                yield bug.verdict
+    return verdicts_of(merchant, lambda play: any(meanwhile.intersection(step.options) for step in play.steps))
 
 
 @pytest.mark.parametrize(

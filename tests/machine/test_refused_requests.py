@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from small_shop import SmallShop, Wish
+from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, ServiceLike
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful import Merchant, ServiceLike
 
 
 class RepeatsRefusedRequests(SmallShop):
@@ -42,14 +42,7 @@ class RepeatsOnce(SmallShop):
 
 def found_by(merchant: type[Merchant]) -> set[str]:
     """Return what the plays of the catalogue find in which an answer is left to a day of jobs."""
-    verdicts = set()
-    for play in catalogue():
-        if "a day of jobs follows" in play.reason:
-            try:
-                CatalogueRun(merchant).one(play)
-            except MerchantBug as bug:
-                verdicts.add(bug.verdict)
-    return verdicts
+    return set(verdicts_of(merchant, lambda play: "a day of jobs follows" in play.reason))
 
 
 @pytest.mark.parametrize(

@@ -227,8 +227,8 @@ def send(order: Order) -> None:
 
 def pay(order: Order) -> None:
     """The customer clicks; a second click while the first is worked on does nothing."""
+    checkpoint()
     with writing:
-        checkpoint()
         if order["id"] in paying or order["cancelled"] or status_of(order) not in {"unpaid", *ENDED}:
             return
         paying.add(order["id"])

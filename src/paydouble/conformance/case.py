@@ -27,7 +27,7 @@ from paydouble.conformance.levels import Level
 from paydouble.conformance.posting import Posted, post, post_and_leave, request_bytes
 from paydouble.records import Event, Request
 from paydouble.stateful.merchant import Refused
-from paydouble.stateful.prices import price_for
+from paydouble.stateful.prices import price_for, sells_in
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, sign
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Case:
 
     def sells_in(self, currency: str) -> bool:
         """Return whether the shop sells in a currency, as far as its file says."""
-        return not self.stage.file.currencies or currency in self.stage.file.currencies
+        return sells_in(self.stage.file.currencies, currency)
 
     def pay(self, order: Order) -> str:
         """Press the pay button; return why the shop failed, or an empty text."""

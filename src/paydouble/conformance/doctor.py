@@ -171,7 +171,7 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
 def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
     """Return the check of a call of the file, by its latest use."""
     may_refuse = name in {"refund", "cancel"}
-    expected = "2xx, or 4xx other than 404 to refuse" if may_refuse else "2xx"
+    expected = "2xx, or 4xx other than 404 and 405 to refuse" if may_refuse else "2xx"
     used = adapter.latest(call)
     if used is None:
         return Check(name, ok=False, expected=expected, sent="", answer="it was not called")

@@ -15,12 +15,17 @@ PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "
 _USUAL: Final = Decimal(4990)
 
 
+def sells_in(currencies: Sequence[str], currency: str) -> bool:
+    """Return whether a merchant of these currencies sells in one; with none it sells in all."""
+    return not currencies or currency in currencies
+
+
 def price_for(currencies: Sequence[str], amount: str, currency: str) -> tuple[str, str]:
     """Return a price in a currency in which a merchant sells: the given one if it can be, else one in its first.
 
-    `currencies` is empty for a merchant that sells in all. `UsageError` when the service does not know one.
+    `UsageError` when the service does not know one.
     """
-    if not currencies or currency in currencies:
+    if sells_in(currencies, currency):
         return amount, currency
     sold = currencies[0]
     if sold not in MINOR_DIGITS:

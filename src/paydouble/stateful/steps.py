@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
+from paydouble.stateful.prices import sells_in
 from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
 
 
@@ -32,10 +33,7 @@ class Step(NamedTuple):
         is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
-        is_sold = (
-            self.command != "order" or not merchant.currencies or set(self.arguments[1:]) <= {*merchant.currencies}
-        )
-        if not is_sold:
+        if self.command == "order" and not all(sells_in(merchant.currencies, each) for each in self.arguments[1:]):
             return f"currencies = {tuple(merchant.currencies)}"
         lacks = {
             "follows_time": merchant.served and not merchant.follows_time and self._takes_a_day(),

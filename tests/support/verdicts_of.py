@@ -1,0 +1,19 @@
+"""What plays of the catalogue find in a merchant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.steps import CataloguePlay
+
+
+def verdicts_of(merchant: type[Merchant], wanted: Callable[[CataloguePlay], bool]) -> Iterator[str]:
+    """Run the plays that are wanted and that the adapter allows; yield the verdict of each that fails."""
+    for play in catalogue():
+        if wanted(play) and play.missing(merchant) is None:
+            try:
+                CatalogueRun(merchant).one(play)
+            except MerchantBug as bug:
+                yield bug.verdict
