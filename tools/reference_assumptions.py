@@ -69,7 +69,7 @@ ASSUMPTIONS: Final[dict[str, tuple[Assumption, ...]]] = {
         Assumption("Mark of a replay", "none: the contract shows no header for it", ("idempotent_replayed",)),
     ),
     "Rate limits": (
-        Assumption("Quota", "none; with one, a fixed window of the business on the sandbox's clock", ("rate_limit.limit", "rate_limit.window")),
+        Assumption("Quota", "none; with one, a fixed window of the business on the sandbox's clock, which begins with its first request", ("rate_limit.limit", "rate_limit.window")),
         Assumption("Unit of `X-RateLimit-Reset`", "Unix seconds", ("rate_limit.reset_unit",)),
         Assumption("Which clock `X-RateLimit-Reset` counts on", "with epoch units wall time: now plus the rest of the window on the sandbox's clock, because a client sleeps by its own clock, with which it also verifies the signature's `t`. `sandbox_clock` is for clients that share the sandbox's clock", ("rate_limit.clock",)),
         Assumption("When the headers come", "only with a 429, and without `Retry-After`", ("rate_limit.headers", "retry_after")),

@@ -132,7 +132,7 @@ class RateLimit(_Model):
     limit: int = Field(ge=0, le=1_000_000_000)
     """Requests per window."""
     window: SomeDuration = parse_duration("60s")
-    """Length of a window."""
+    """Length of a window, which begins with its first request."""
     reset_unit: Literal["epoch_seconds", "delta_seconds", "epoch_milliseconds"] = "epoch_seconds"
     """Unit of `X-RateLimit-Reset`; the contract does not say."""
     clock: Literal["wall_clock", "sandbox_clock"] = "wall_clock"

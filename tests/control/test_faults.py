@@ -220,7 +220,9 @@ async def test_a_quota_counts_for_real(client: Client, unit: str, reset: str) ->
 async def test_the_reset_is_on_the_machines_clock(client: Client) -> None:
     """Whatever the sandbox's clock shows, a client that sleeps until the reset sleeps out the window."""
     box = await client.sandbox(clock={"mode": "manual", "start": "2026-01-01T00:00:20Z"})
-    await box.control("PUT", "/rate-limit", {"limit": 0, "window": "1m", "reset_unit": "epoch_milliseconds"})
+    await box.control("PUT", "/rate-limit", {"limit": 1, "window": "1m", "reset_unit": "epoch_milliseconds"})
+    await box.api("GET", "/pay-in")
+    await box.advance(by="20s")
 
     before = time.time()
     answer = await box.api("GET", "/pay-in")

@@ -1,4 +1,9 @@
-"""A quota: a fixed window per business, on the sandbox's clock (assumptions, "Rate limits")."""
+"""A quota: a fixed window per business, on the sandbox's clock (assumptions, "Rate limits").
+
+A window begins with its first request, and the next one with the first request after its end. Windows that began at
+round times of the clock would make a test depend on the time of day: two requests that usually share a window would now
+and then stand on both sides of a boundary.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ Wall = int | None
 class Quota:
     """Counts the requests of the present window."""
 
-    __slots__ = ("_used", "_window")
+    __slots__ = ("_began", "_used")
 
     def __init__(self) -> None:
         """Start with an unused window."""
@@ -20,20 +25,19 @@ class Quota:
 
     def restart(self) -> None:
         """Start again with an unused window."""
-        self._window = -1
+        self._began: int | None = None
         self._used = 0
 
     def take(self, rule: RateLimit, now: int, wall: Wall = None) -> tuple[bool, Headers]:
         """Count a request; return whether it may pass, and the three documented headers (see `headers`)."""
-        window = now // rule.window
-        if window != self._window:
-            self._window = window
+        if self._began is None or not self._began <= now < self._began + rule.window:
+            self._began = now
             self._used = 0
         passes = self._used < rule.limit
         if passes:
             self._used += 1
         remaining = max(0, rule.limit - self._used)
-        return passes, headers(rule, remaining=remaining, reset_at=(window + 1) * rule.window, now=now, wall=wall)
+        return passes, headers(rule, remaining=remaining, reset_at=self._began + rule.window, now=now, wall=wall)
 
 
 def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: Wall) -> Headers:

@@ -32,10 +32,12 @@ def test_a_window_takes_its_limit_and_no_more(rule: RateLimit, start: int, waits
     """A request passes when fewer than `limit` have passed in its window; what is left counts down to nothing."""
     quota = Quota()
     passed: list[int] = []
-    now = start
+    now = began = start
     for wait in waits:
         now += wait
-        before = sum(instant // rule.window == now // rule.window for instant in passed)
+        if now >= began + rule.window:
+            began = now
+        before = sum(instant >= began for instant in passed)
 
         passes, headers = quota.take(rule, now)
 
@@ -66,14 +68,26 @@ def test_who_waits_for_the_reset_finds_the_window_open(rule: RateLimit, now: int
     [("epoch_seconds", "1767225660"), ("delta_seconds", "60"), ("epoch_milliseconds", "1767225660000")],
 )
 def test_the_reset_is_written_in_its_unit(unit: str, expected: str) -> None:
-    """One millisecond into a minute, the reset is the minute's end, rounded up to whole seconds."""
+    """One millisecond into a window, the reset is the window's end, rounded up to whole seconds."""
     rule = RateLimit.model_validate({"limit": 1, "window": "60s", "reset_unit": unit})
+    quota = Quota()
+    quota.take(rule, 1_767_225_600_000)
 
-    _, headers = Quota().take(rule, 1_767_225_600_001)
+    _, headers = quota.take(rule, 1_767_225_600_001)
 
     assert [("X-RateLimit-Limit", "1"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", expected)] == list(
         headers
     )
+
+
+@given(rule=rules.filter(lambda rule: rule.limit > 0), start=starts, later=st.integers(0, 5_000))
+def test_the_time_of_day_does_not_matter(rule: RateLimit, start: int, later: int) -> None:
+    """A window begins with its first request, so what comes less than a window later is in the same one."""
+    quota = Quota()
+    for _ in range(rule.limit):
+        quota.take(rule, start)
+
+    assert quota.take(rule, start + later)[0] == (later >= rule.window)
 
 
 def test_another_rule_counts_on_in_the_same_window() -> None:
