@@ -6,7 +6,7 @@ import pytest
 from small_shop import SmallShop, Wish
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, ServiceLike
+from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike
 
 
 class RepeatsRefusedRequests(SmallShop):
@@ -58,3 +58,37 @@ def test_a_refused_request_is_not_repeated_without_end(merchant: type[Merchant],
 def test_a_refusal_may_be_asked_for_again() -> None:
     """The first one may have been lost."""
     assert found_by(RepeatsOnce) == set()
+
+
+def test_a_refusal_that_never_arrives_may_be_asked_for_without_end() -> None:
+    """The service refuses the refund of a disputed payment, and each of its answers is lost."""
+    with Play(SmallShop) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.refund(trouble="reply lost", lasts="end")
+        play.work_off()
+
+
+def test_the_first_refusal_may_be_lost_but_not_each() -> None:
+    """A replay has the request id of the answer that was lost."""
+    with pytest.raises(MerchantBug, match="repeats a request that was refused"), Play(RepeatsRefusedRefunds) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.refund(trouble="reply lost")
+        for _ in range(6):
+            play.wait("1h")
+
+
+def test_a_job_may_repeat_many_refunds() -> None:
+    """Each of them has its own attempts."""
+    with Play(SmallShop) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        for _ in range(16):
+            play.refund(trouble="503", lasts="end")
+        play.wait("10s")

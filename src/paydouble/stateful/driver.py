@@ -35,7 +35,7 @@ MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
 # Contract section 6, delivery rule 2.
 _LONGEST_ANSWER_SECONDS: Final = 10
-_CALLS_FOR_AN_ORDER: Final = 10
+_CALLS_FOR_EACH: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
@@ -200,8 +200,9 @@ class Driver:
             self.merchant.drain()
 
     def _operation(self, retry_after_seconds: float | None = None) -> AbstractContextManager[None]:
-        # A job may look at each order.
-        return self.service.operation(retry_after_seconds, more_calls=_CALLS_FOR_AN_ORDER * len(self.orders))
+        # A job may look at each order, and ask again for each refund.
+        subjects = sum(1 + order.refund_calls for order in self.orders)
+        return self.service.operation(retry_after_seconds, more_calls=_CALLS_FOR_EACH * subjects)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -295,7 +296,7 @@ class Driver:
 
         What it does then is excused. A webhook may come while another call is running, and meet what was to fail there.
         """
-        return self.service.failures + self.service.database_failures
+        return len(self.service.lost) + self.service.database_failures
 
     def _make(self, make: MakeMerchant) -> Merchant:
         lacking = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
@@ -98,16 +99,16 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
             refused[order] = entry
 
 
-def of_endless_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+def of_endless_refusals(box: Sandbox, orders: Sequence[Order], lost: AbstractSet[int], start: int) -> Iterator[Found]:
     """Yield the requests that are sent again and again under one key, though the service has refused them for good.
 
     They are sent from a position of the journal on. Each click of the customer may send a deposit again, and each
-    request of the merchant's staff a refund.
+    request of the merchant's staff a refund. `lost` has the numbers of those whose answer has not arrived.
     """
     asked = {order.id: order.clicks + order.refund_calls for order in orders}
     refused: Counter[tuple[str | None, bytes]] = Counter()
     for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
-        if entry.method != "POST" or entry.status not in {400, 422}:
+        if entry.method != "POST" or entry.status not in {400, 422} or number in lost:
             continue
         same = entry.key, entry.body
         refused[same] += 1

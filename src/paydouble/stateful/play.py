@@ -638,7 +638,9 @@ class Play:
         self._double.deliver()
         self._add_findings(invariants.of_requests(self._box, self._seen))
         self._add_findings(invariants.of_repeated_refusals(self._box, self.orders, self._seen))
-        self._add_findings(invariants.of_endless_refusals(self._box, self.orders, self._seen))
+        self._add_findings(
+            invariants.of_endless_refusals(self._box, self.orders, self._driver.service.lost, self._seen)
+        )
         self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_refund_targets(self._box, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))

@@ -118,8 +118,8 @@ class Service:
         """How many points the merchant's code has passed at which an interruption can act."""
         self.acts = 0
         """How many interruptions have acted; the time that one takes is not the merchant's."""
-        self.failures = 0
-        """How many answers did not arrive whole; an error that follows from one is excused."""
+        self.lost: set[int] = set()
+        """Numbers of the journal's requests whose answer did not arrive whole; an error that follows is excused."""
         self.database_failures = 0
         """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
@@ -217,13 +217,14 @@ class Service:
         self._count(method, request.target, key)
         sent = method, request.target, key, request.body
         self._check_repetition(sent)
+        number = self._double.sandbox.journal.requests.total
         reply = self._double.handle(request)
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
             reply.wire = None  # it would break the body, and HEAD has none
         outcome = self._wait(reply, timeout)
         has_failed = not isinstance(outcome, Received) or reply.status >= 500  # noqa: PLR2004 - HTTP
         if has_failed or (isinstance(outcome, Received) and len(outcome.body) < len(reply.body)):
-            self.failures += 1
+            self.lost.add(number)
         if method == "POST":
             self._usage.failed_at = self._moment() if has_failed else None
             if not has_failed and is_final(reply.status):
