@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+from bugzoo.unusual_shops import AnswersFirst
 from small_shop import SmallShop
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, Webhook
@@ -15,27 +15,6 @@ from paydouble.stateful.equivalence import UNREACHED, Equivalence
 from paydouble.stateful.steps import CataloguePlay, step
 
 PLAYS = [play for play in catalogue() if "dies after the answer" in repr(play.steps)]
-
-
-class AnswersFirst(SmallShop):
-    """Stores an event, answers, and then works on it; what is left over at its end is worked on after the start."""
-
-    def __init__(self, service: ServiceLike) -> None:
-        super().__init__(service)
-        self.inbox: list[dict[str, Any]] = []
-        self.asked: list[str] = []
-
-    def handle(self, order_id: str, event: dict[str, Any]) -> int:
-        self.service.checkpoint()
-        self.inbox.append(event)
-        return 200
-
-    def drain(self) -> None:
-        self.asked.append("drain")
-        while self.inbox:
-            self.learn(self.inbox[0]["data"]["object"])
-            self.service.checkpoint()
-            self.inbox.pop(0)
 
 
 class KeepsTheInboxInMemory(AnswersFirst):
@@ -67,15 +46,6 @@ def test_what_was_answered_outlives_the_process() -> None:
 
     assert found_by(AnswersFirst) == set()
     assert lost in found_by(KeepsTheInboxInMemory)
-
-
-@pytest.mark.parametrize("part", range(8))
-def test_a_shop_that_answers_first_is_no_finding(part: int) -> None:
-    """Whatever else happens while it works."""
-    run = CatalogueRun(AnswersFirst, shows=when_it_shows(AnswersFirst))
-    for play in catalogue()[part::24]:
-        if play.missing(AnswersFirst) is None:
-            run.one(play)
 
 
 def test_the_outermost_call_is_drained() -> None:

@@ -9,8 +9,8 @@ from bugzoo.unusual_shops import UNUSUAL_SHOPS, NeverRetries, WorksLater, play_a
 
 from paydouble.stateful import Merchant, MerchantBug, Play, explore
 
-# All shops together play a third of the catalogue; `python tests/zoo --correct 1` plays all of it with each.
-_PARTS = 3 * len(UNUSUAL_SHOPS)
+# All shops together play a ninth of the catalogue; `python tests/zoo --correct 1` plays all of it with each.
+_PARTS = 9 * len(UNUSUAL_SHOPS)
 
 
 @pytest.mark.parametrize("merchant", UNUSUAL_SHOPS)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant
+from paydouble.stateful import Merchant, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
@@ -110,6 +110,27 @@ class ClosesAfterARefusal(SmallShop):
         return order.wish is None or order.wish.state == "open"
 
 
+class AnswersFirst(SmallShop):
+    """Stores an event, answers, and then works on it; what is left over at its end is worked on after the start."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.inbox: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        self.service.checkpoint()
+        self.inbox.append(event)
+        return 200
+
+    def drain(self) -> None:
+        self.asked.append("drain")
+        while self.inbox:
+            self.learn(self.inbox[0]["data"]["object"])
+            self.service.checkpoint()
+            self.inbox.pop(0)
+
+
 UNUSUAL_SHOPS: Final = (
     NeverAsks,
     ClosesAfterARefusal,
@@ -121,6 +142,7 @@ UNUSUAL_SHOPS: Final = (
     Cron,
     Jitters,
     LearnsRefundsByAsking,
+    AnswersFirst,
 )
 
 
