@@ -10,23 +10,14 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.shop import Shop
 from bugzoo.store import Row, Store
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
+from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
-from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful import Merchant, Play, Refused, ServiceLike
 
 
 def verdict(merchant: type[Merchant], *words: str) -> str | None:
-    """Run the plays of the catalogue whose steps have all of some words; return the first finding."""
-    run = CatalogueRun(merchant, shows=when_it_shows(merchant))
-    plays = [play for play in catalogue() if all(word in str(play.steps) for word in words)]
-    assert plays
-    try:
-        for play in plays:
-            run.one(play)
-    except MerchantBug as bug:
-        return bug.verdict
-    return None
+    """Return the first finding of the plays of the catalogue whose steps have all of some words."""
+    return next(verdicts_of(merchant, lambda play: all(word in str(play.steps) for word in words)), None)
 
 
 class WholeSeconds(Store):

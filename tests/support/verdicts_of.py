@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from paydouble.stateful import Merchant, MerchantBug
+from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 from paydouble.stateful.steps import CataloguePlay
 
 
 def verdicts_of(merchant: type[Merchant], wanted: Callable[[CataloguePlay], bool]) -> Iterator[str]:
     """Run the plays that are wanted and that the adapter allows; yield the verdict of each that fails."""
-    for play in catalogue():
-        if wanted(play) and play.missing(merchant) is None:
-            try:
-                CatalogueRun(merchant).one(play)
-            except MerchantBug as bug:
-                yield bug.verdict
+    plays = [play for play in catalogue() if wanted(play) and play.missing(merchant) is None]
+    assert plays
+    run = CatalogueRun(merchant, shows=when_it_shows(merchant))
+    for play in plays:
+        try:
+            run.one(play)
+        except MerchantBug as bug:
+            yield bug.verdict
