@@ -124,7 +124,9 @@ def test_an_injected_429_counts_on_the_same_clock(effect: dict[str, Any], change
 
 def test_retry_after_is_an_extra() -> None:
     """With `retry_after` a 429 says how many whole seconds to wait, rounded up."""
-    business = Business(rate_limit={"limit": 0}, retry_after=True)
+    business = Business(rate_limit={"limit": 1}, retry_after=True)
+    business.advance(5 * SECOND)
+    business.get("/pay-in")
     business.advance(10 * SECOND + 1)
 
     reply = business.get("/pay-in")

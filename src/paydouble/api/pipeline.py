@@ -258,12 +258,12 @@ class Pipeline:
             raise ApiError("FORBIDDEN", f"The business has no permission for {call.operation.name}.")
         rule = settings.rate_limit
         if rule is not None:
-            passes, headers = sandbox.quota.take(rule, now, self._wall_of(call))
+            passes, headers, left = sandbox.quota.take(rule, now, self._wall_of(call))
             if not passes or rule.headers == "always":
                 call.extra_headers = headers
             if not passes:
                 if settings.retry_after:
-                    call.extra_headers = (*headers, retry_after(rule.window - now % rule.window))
+                    call.extra_headers = (*headers, retry_after(left))
                 raise ApiError("RATE_LIMITED", "Too many requests.")
 
     def _deduplicate(self, call: Execution, *, joined: Claim | None = None) -> Step:

@@ -28,8 +28,12 @@ class Quota:
         self._began: int | None = None
         self._used = 0
 
-    def take(self, rule: RateLimit, now: int, wall: Wall = None) -> tuple[bool, Headers]:
-        """Count a request; return whether it may pass, and the three documented headers (see `headers`)."""
+    def take(self, rule: RateLimit, now: int, wall: Wall = None) -> tuple[bool, Headers, int]:
+        """Count a request.
+
+        Returns whether it may pass, the three documented headers (see `headers`), and the milliseconds that are left of
+        the window.
+        """
         if self._began is None or not self._began <= now < self._began + rule.window:
             self._began = now
             self._used = 0
@@ -37,7 +41,8 @@ class Quota:
         if passes:
             self._used += 1
         remaining = max(0, rule.limit - self._used)
-        return passes, headers(rule, remaining=remaining, reset_at=self._began + rule.window, now=now, wall=wall)
+        reset_at = self._began + rule.window
+        return passes, headers(rule, remaining=remaining, reset_at=reset_at, now=now, wall=wall), reset_at - now
 
 
 def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: Wall) -> Headers:

@@ -39,7 +39,7 @@ def test_a_window_takes_its_limit_and_no_more(rule: RateLimit, start: int, waits
             began = now
         before = sum(instant >= began for instant in passed)
 
-        passes, headers = quota.take(rule, now)
+        passes, headers, _ = quota.take(rule, now)
 
         if passes:
             passed.append(now)
@@ -53,7 +53,7 @@ def test_who_waits_for_the_reset_finds_the_window_open(rule: RateLimit, now: int
     """At the instant that the header names, in whichever unit, a request passes again."""
     quota = Quota()
     while True:
-        passes, headers = quota.take(rule, now)
+        passes, headers, _ = quota.take(rule, now)
         if not passes:
             break
 
@@ -73,7 +73,9 @@ def test_the_reset_is_written_in_its_unit(unit: str, expected: str) -> None:
     quota = Quota()
     quota.take(rule, 1_767_225_600_000)
 
-    _, headers = quota.take(rule, 1_767_225_600_001)
+    _, headers, left = quota.take(rule, 1_767_225_600_001)
+
+    assert left == 59_999
 
     assert [("X-RateLimit-Limit", "1"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", expected)] == list(
         headers
