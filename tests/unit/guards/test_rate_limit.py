@@ -32,7 +32,7 @@ def test_a_window_takes_its_limit_and_no_more(rule: RateLimit, start: int, waits
     """A request passes when fewer than `limit` have passed in its window; what is left counts down to nothing."""
     quota = Quota()
     passed: list[int] = []
-    now = began = start
+    now, began = start, -rule.window
     for wait in waits:
         now += wait
         if now >= began + rule.window:
