@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from bugzoo.unusual_shops import UNUSUAL_SHOPS, NeverRetries, WorksLater, play_a_part
+from small_shop import Wish
 
 from paydouble.stateful import Merchant, MerchantBug, Play, explore
 
@@ -47,6 +48,32 @@ def test_late_money_is_news_until_a_job_has_run() -> None:
         play.provider("late money")
         play.wait("1m")
         play.pay()
+
+
+class SendsInJobs(WorksLater):
+    """Leaves its deposits to the job, which sends them before it works on the events that are stored."""
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        self.service.checkpoint()
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            if order.wish and order.wish.state == "open":
+                self.service.checkpoint()
+                self.send(order.wish, "/pay-in/deposit-creation")
+        super().tick()
+
+
+def test_late_money_stays_news_when_the_job_has_failed() -> None:
+    """The database was down before the job came to the event."""
+    with Play(SendsInJobs, shows="after jobs") as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+        play.order()
+        play.pay(2, meanwhile="database down", at=1)
+        play.pay(1)
 
 
 class ForgetsLateMoney(WorksLater):
