@@ -54,7 +54,7 @@ UNTRACED = (
     "tests/simulation",
     "tests/fuzz",
     "tests/plugin",
-    "tests/machine/test_vocabulary.py",
+    "tests/catalogue",
     "tests/stateful/test_simulation.py",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",
