@@ -219,7 +219,7 @@ def test_what_is_played_alone_comes_first() -> None:
 def test_explore_takes_phases() -> None:
     """What is found by the hunt alone is found by it."""
     with steady(), pytest.raises(MerchantBug):
-        explore(MERCHANTS["NewOrderNumberOnRetry"], seed=2, phases=("hunt",))
+        explore(MERCHANTS["NewOrderNumberOnRetry"], seed=5, phases=("hunt",))
 
 
 def test_a_preference_is_the_same_each_time() -> None:

@@ -592,7 +592,7 @@ def test_a_failure_of_the_hunt_is_shortened_as_one_of_the_catalogue() -> None:
     """It has no step that does not matter."""
     merchant = shop(client_part=NewKeyForEach)
     with pytest.raises(MerchantBug) as caught:
-        explore(merchant, examples=50, steps=5, phases=("hunt",))
+        explore(merchant, seed=5, examples=50, phases=("hunt",))
 
     assert len(caught.value.calls) <= 2
 
