@@ -292,6 +292,28 @@ def test_workers_are_killed_with_the_shop(tmp_path: Path) -> None:
         pass
 
 
+def test_a_shop_runs_with_the_values_it_was_started_with(tmp_path: Path) -> None:
+    """A second play has another service: the shop that was started for the first one would call what is gone."""
+    port = free_port()
+    (tmp_path / "worker.py").write_text(_WORKER)
+    settings = {
+        "command": [sys.executable, "-S", "worker.py", str(port)],
+        "environment": {"PAYMENTS": "{base_url}"},
+        "ready": f"GET http://127.0.0.1:{port}/",
+    }
+    process = ShopProcess(Start.model_validate(settings), tmp_path)
+    first, second = {"base_url": "http://first", "order": "1"}, {"base_url": "http://second"}
+    assert not process.runs_with(first)
+    process.start(first)
+
+    assert process.runs_with(first)
+    assert process.runs_with({**first, "order": "2"})
+    assert not process.runs_with(second)
+
+    process.kill()
+    assert not process.runs_with(first)
+
+
 _KILLED = """
 import os, signal, sys
 from pathlib import Path

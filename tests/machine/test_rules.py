@@ -285,15 +285,19 @@ class EndsEachAttempt(SmallShop):
 
 
 def test_a_click_may_follow_one_whose_credentials_were_refused() -> None:
-    """A 401 is final, so another click may make another attempt; nobody knows what became of a 503."""
-    refused, unknown = Play(EndsEachAttempt), Play(EndsEachAttempt)
-    for play in (refused, unknown):
+    """A 401 is final, so another click may make another attempt; nobody knows what became of a 503.
+
+    A 409 is final for a key that was never sent before: somebody else has it.
+    """
+    refused, taken, unknown = plays = [Play(EndsEachAttempt) for _ in range(3)]
+    for play in plays:
         play.order()
     refused.pay(1, "401", meanwhile="second click", at=2)
+    taken.pay(1, "409", meanwhile="second click", at=2)
     with pytest.raises(MerchantBug, match="took a new Idempotency-Key for a retry"):
         unknown.pay(1, "503", meanwhile="second click", at=3)
 
-    for play in (refused, unknown):
+    for play in plays:
         assert len({entry.key for entry in play.sandbox.journal.requests.entries if entry.key}) == 2
 
 

@@ -199,6 +199,26 @@ def test_a_dispute_about_a_half_leaves_the_other_half(ends: str) -> None:
             assert dispute.amount == 2495
 
 
+class CallsItRefunded(ZooMerchant):
+    """Calls an order refunded when refunds and lost disputes together have left nothing of its money."""
+
+    def order_status(self, order_id: str) -> str:
+        """Return the zoo's word, or `refunded`."""
+        status = super().order_status(order_id)
+        return "refunded" if status in {"partly_refunded", "charged_back"} and not self.balance(order_id) else status
+
+
+def test_a_refund_and_a_lost_dispute_may_be_called_refunded_together() -> None:
+    """The contract has no word for an order of which one half was refunded and the other one charged back."""
+    with Play(CallsItRefunded) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+        play.provider("dispute half")
+        play.provider("dispute lost")
+
+
 class MailsInside(WorkerAdapter):
     """Sends a mail inside a transaction."""
 

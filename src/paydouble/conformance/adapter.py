@@ -53,10 +53,10 @@ class HttpMerchant(Merchant):
         self.prepare()
 
     def prepare(self) -> None:
-        """Start the shop if it is not running or cannot be emptied, and empty it."""
-        driver = self.driver
-        if self.process is not None and (driver.reset is None or not self.process.running):
-            self.process.start(self._service_values())
+        """Start the shop if it does not run for this service or cannot be emptied, and empty it."""
+        driver, values = self.driver, self._service_values()
+        if self.process is not None and (driver.reset is None or not self.process.runs_with(values)):
+            self.process.start(values)
         if driver.reset is not None:
             self._done(driver.reset)
 

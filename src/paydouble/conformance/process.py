@@ -46,11 +46,19 @@ class ShopProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+        self._filled: tuple[list[str], dict[str, str]] | None = None
 
     @property
     def running(self) -> bool:
         """Return whether the process that was started is alive."""
         return self._process is not None and self._process.poll() is None
+
+    def runs_with(self, values: Mapping[str, str]) -> bool:
+        """Return whether the process is alive, and `start` would give a new one the same command and environment."""
+        return self.running and self._filled == self._fill(values)
+
+    def _fill(self, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        return fill(self._start.command, values), fill(self._start.environment, values)
 
     def start(self, values: Mapping[str, str]) -> None:
         """Start the shop and wait until it is ready; `values` replace the placeholders.
@@ -59,14 +67,13 @@ class ShopProcess:
         """
         self.kill()
         self._refuse_another()
-        command = fill(self._start.command, values)
-        environment = {**os.environ, **fill(self._start.environment, values)}
+        self._filled = command, environment = self._fill(values)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `kill`
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own command, without a shell
                 command,
                 cwd=self._folder,
-                env=environment,
+                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,

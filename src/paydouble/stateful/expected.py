@@ -206,9 +206,9 @@ def _after_payment(order: Order, state: ExpectedState) -> frozenset[str]:
     statuses = set()
     # A refund under way may count already. Refunds are never more than what was paid.
     for refunded in {_refunded(state), _refunded(state) + _refunds_under_way(state)}:
-        if refunded and refunded >= total:
+        if refunded and refunded + charged_back >= total:
             statuses.add("refunded")
-        elif charged_back < total:  # the rest is still paid
+        if max(refunded, charged_back) < total:  # the rest is still paid
             statuses.add("partly_refunded" if refunded else "paid")
             if total - refunded >= order.amount:
                 statuses.add("paid")  # what has gone back was paid twice

@@ -72,8 +72,10 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
         elif intent in refused and _is_the_same_again(entry, *refused[intent]) and not clicked:
             yield Rule.NEW_KEY, f"repeated a request that was refused for good, under a new key ({_named(entry)})"
         keys[intent] = entry.key
+        # To a key that was never sent before, a 409 says that somebody else has it.
+        is_refused = is_final(entry.status) or (entry.status == 409 and entry.key not in used | earlier)  # noqa: PLR2004 - HTTP
         used.add(entry.key)
-        if entry.status in {400, 422} or (clicked and is_final(entry.status)):
+        if entry.status in {400, 422} or (clicked and is_refused):
             keys.pop(intent, None)  # a final refusal: another body, or another click, may follow
             # Under an older key it may be the answer to an earlier click, which this click makes again.
             if entry.status == 422 and entry.key not in earlier:  # noqa: PLR2004 - HTTP
