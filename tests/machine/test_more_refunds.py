@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from paydouble.stateful import Merchant
 
 HALF_AN_HOUR_SECONDS = 1800
+DAY_SECONDS = 86_400
 
 
 class CountsFailedRefunds(SmallShop):
@@ -80,6 +81,34 @@ class RepeatsUnderTheOldKey(RepeatsAnHourLater):
         """Return the same key and body as before."""
         failed = order.refunds[refund_id]
         return Wish(order.id, failed.key, failed.body, failed.since)
+
+
+class LooksAtOldRefunds(SmallShop):
+    """Lets a person look at a refund that may have been made, once its key is too old to ask again."""
+
+    def is_too_old(self, wish: Wish) -> bool:
+        """Return whether nobody knows what became of a refund."""
+        return wish.state == "open" and self.service.now() - wish.since > DAY_SECONDS
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Leave out what is too old."""
+        if not self.is_too_old(wish):
+            super().send(wish, path)
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        """Return `review` for an order with such a refund."""
+        return "review" if any(map(self.is_too_old, order.refunds.values())) else super().status_of_paid(order)
+
+
+def test_a_refund_that_is_too_old_may_be_looked_at() -> None:
+    """Its request was lost, and no job ran for two days: to send it again under a new key might give it back twice."""
+    with Play(LooksAtOldRefunds) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund(trouble="request lost", lasts="end")
+        play.outage("50h")
+        assert play.status() == "review"
 
 
 class ReturnsBoth(ReturnsTheSecond):

@@ -20,7 +20,8 @@ from bugzoo.shop import Shop
 from bugzoo.store import Row
 from small_shop import SmallShop, Wish
 
-from paydouble.stateful import MerchantBug, Play, Webhook, explore
+from paydouble.core.errors import UsageError
+from paydouble.stateful import MerchantBug, Play, ServiceLike, Webhook, explore
 from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
@@ -705,3 +706,68 @@ def test_a_crowd_does_not_fit_on_a_page() -> None:
             with pytest.raises(MerchantBug, match="calls order-1 pending in the end; the service's ledger says paid"):
                 play.end()
         play.close()
+
+
+class KeepsASchedule(SmallShop):
+    """Sends once, notes when it may send again, and lets its job do that."""
+
+    pauses = ()
+    first_pause_seconds, growth = 1.0, 2.0
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Begin without a schedule."""
+        super().__init__(service)
+        self.next: dict[str, tuple[float, float]] = {}
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Send what is due, and double the pause."""
+        due, pause = self.next.get(wish.key, (0.0, self.first_pause_seconds))
+        if self.service.now() < due:
+            return
+        super().send(wish, path)
+        self.next[wish.key] = self.service.now() + pause, pause * self.growth
+
+
+class KeepsItsPause(KeepsASchedule):
+    """Does not count its attempts, so each pause is the first one."""
+
+    growth = 1.0
+
+
+class IsRunByACron(KeepsItsPause):
+    """Sends what is open each time the job runs."""
+
+    first_pause_seconds = 0.0
+
+
+@pytest.mark.parametrize("what", ["deposit-creation", "refund-creation"])
+@pytest.mark.parametrize(
+    ("merchant", "is_wrong"), [(KeepsASchedule, False), (KeepsItsPause, True), (IsRunByACron, False)]
+)
+def test_the_pauses_of_a_job_have_to_grow(merchant: type[SmallShop], what: str, is_wrong: bool) -> None:
+    """Unless each run of the job sends once: then the pauses are those of whoever runs the job."""
+    play = Play(merchant)
+    play.order()
+    if what == "refund-creation":
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half", "503", lasts="end")
+    else:
+        play.pay(1, "503", lasts="end")
+    if is_wrong:
+        with pytest.raises(
+            MerchantBug, match=f"repeats POST .*{what} .*in its jobs 1[12] times, always after the same"
+        ):
+            play.wait("12s", jobs_every="500ms")
+    else:
+        play.wait("12s", jobs_every="500ms")
+    play.close()
+
+
+def test_jobs_run_a_thousand_times_at_most() -> None:
+    """More would take minutes, and nobody would see why."""
+    with (
+        Play(SmallShop) as play,
+        pytest.raises(UsageError, match=r"is too often: in 3d at most 1000 runs"),
+    ):
+        play.wait("3d", jobs_every="1ms")

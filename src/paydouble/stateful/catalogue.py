@@ -89,7 +89,10 @@ _LOSES_NOTES: Final = ("dies", "database down")
 
 @cache
 def catalogue() -> tuple[CataloguePlay, ...]:
-    """Return all plays, none twice: what is played alone, then combinations, both in turns."""
+    """Return all plays, none twice, in turns: in each what is played alone, then combinations.
+
+    A shop that takes a second for a play comes to one of each shape, and to a third of all, within its time.
+    """
     sections = (
         _charges,
         _forgeries,
@@ -98,6 +101,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _events,
         _interruptions,
         _jobs,
+        _schedules,
         _losses,
         _refunds,
         _several_refunds,
@@ -132,13 +136,12 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     shapes: dict[Hashable, list[CataloguePlay]] = {}
     for play in plays.values():
         shapes.setdefault(_shape(play), []).append(play)
-    in_turn = [
+    return tuple(
         play
         for turn in range(_TURNS)
-        for alike in shapes.values()
+        for alike in sorted(shapes.values(), key=lambda plays: bool(plays[0].reason))
         for play in alike[_share(turn, alike) : _share(turn + 1, alike)]
-    ]
-    return tuple(sorted(in_turn, key=lambda play: bool(play.reason)))
+    )
 
 
 def _share(turn: int, plays: Sequence[CataloguePlay]) -> int:
@@ -578,6 +581,13 @@ def _acknowledged() -> Iterator[CataloguePlay]:
             (_ORDER, step("webhooks", "drop all"), *attempts, _RETRY, _SETTLE),
             "jobs have tried often before the customer comes back",
         )
+
+
+def _schedules() -> Iterator[CataloguePlay]:
+    reason = "the pauses between the attempts of a job have to grow"
+    for often in (step("wait", "12s", jobs_every="500ms"), step("wait", "48s", jobs_every="2s")):
+        yield CataloguePlay((*_PAID, step("refund", 1, "half", "503", lasts=TO_THE_END), often), reason)
+        yield CataloguePlay((_ORDER, step("pay", 1, "503", lasts=TO_THE_END), often), reason)
 
 
 def _reads() -> Iterator[CataloguePlay]:

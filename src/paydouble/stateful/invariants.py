@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from paydouble.core.durations import UNITS_MS
@@ -19,7 +19,7 @@ from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order, Refusal
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
-from paydouble.stateful.service import is_final
+from paydouble.stateful.service import is_final, is_outage
 
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
@@ -28,6 +28,8 @@ _MOST_KEYS = 4
 _MOST_FAILED_REFUNDS = 10
 # The same request. A merchant may be killed before it has noted a refusal, and a customer may click again.
 _MOST_REFUSALS = 3
+# With jitter no two pauses are the same, and the contract recommends five attempts at most.
+_MOST_EQUAL_PAUSES = 5
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
@@ -120,6 +122,28 @@ def of_endless_refusals(box: Sandbox, orders: Sequence[Order], lost: AbstractSet
         if number >= start and refused[same] == most + 1:
             times = f"{most + 1} times, under the same key"
             yield Rule.ENDLESS, f"repeats a request that was refused for good: {times} ({_named(entry)})"
+
+
+def of_pauses_between_jobs(box: Sandbox, runs: Sequence[int]) -> Iterator[Found]:
+    """Yield the requests that jobs repeat after equal pauses, though the service has answered each with a 5xx.
+
+    `runs` has a position of the journal before the first job, and after each. A request that each run of the job
+    repeats is left out: then the pauses are those of anyone who runs it.
+    """
+    log = box.journal.requests
+    sent: dict[tuple[str | None, bytes], list[int]] = {}
+    named: dict[tuple[str | None, bytes], RequestEntry] = {}
+    for run, (start, end) in enumerate(pairwise(runs)):
+        for entry in islice(log.entries, start - log.evicted, end - log.evicted):
+            if entry.method == "POST" and is_outage(entry.status):
+                same = entry.key, entry.body
+                sent.setdefault(same, []).append(run)
+                named[same] = entry
+    for same, times in sent.items():
+        pauses = {after - before for before, after in pairwise(times)}
+        if len(times) > _MOST_EQUAL_PAUSES and len(pauses) == 1 and min(pauses) > 1:
+            often = f"{len(times)} times, always after the same pause"
+            yield Rule.RETRIES, f"repeats {_named(named[same])} in its jobs {often}; the pauses have to grow"
 
 
 def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:

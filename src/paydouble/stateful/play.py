@@ -81,6 +81,7 @@ _NEVER_ASKED: Final = (
     "; no event told it, and it asked the service nothing (for a shop that never asks: reconciles = False)"
 )
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
+_MOST_JOBS: Final = 1000
 _settings: dict[str, Settings] = {}
 
 
@@ -330,15 +331,29 @@ class Play:
 
     # What the world does
 
-    def wait(self, time: str) -> None:
-        """Let time pass; then the merchant's background jobs run."""
+    def wait(self, time: str, *, jobs_every: str = "") -> None:
+        """Let time pass; then the merchant's background jobs run, and meanwhile as often as `jobs_every` says.
+
+        `UsageError` when they would run more than 1000 times.
+        """
         if not self._driver.lives_through_days and is_a_day(time):
             return
-        with self._step(f"{time} pass", f"play.wait({time!r})"):
+        whole = parse_duration(time)
+        pause = parse_duration(jobs_every) if jobs_every else whole
+        if pause * _MOST_JOBS < whole:
+            raise UsageError(
+                f"jobs_every={jobs_every!r} is too often: in {time} at most {_MOST_JOBS} runs are possible"
+            )
+        often = f", and background jobs run every {jobs_every}" if jobs_every else ""
+        with self._step(f"{time} pass{often}", f"play.wait({time!r}{_options(jobs_every=jobs_every)})"):
             self._neglect(time)
             heard = [self._heard_of(order) for order in self.orders]
-            self._double.advance(by=parse_duration(time))
-            self._run_jobs()
+            runs = [self._box.journal.requests.total]
+            for passed in range(0, whole, pause):
+                self._double.advance(by=min(pause, whole - passed))
+                self._run_jobs()
+                runs.append(self._box.journal.requests.total)
+            self._add_findings(invariants.of_pauses_between_jobs(self._box, runs))
             for order, known in zip(self.orders, heard, strict=True):
                 order.worked_off = known
             self._left.note_jobs(self._box, self.orders)
@@ -1157,6 +1172,7 @@ def _options(**given: object) -> str:
         "at": 0,
         "scenario": SCENARIOS[0],
         "share": "all",
+        "jobs_every": "",
         "restarted": False,
         "lasts": 0,
         "then": "none",

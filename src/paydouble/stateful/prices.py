@@ -12,7 +12,6 @@ from paydouble.core.money import MINOR_DIGITS
 
 PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 """Amount and currency: of two digits, of none and of three, and such that binary fractions cannot hold."""
-_USUAL: Final = Decimal(4990)
 
 
 def sells_in(currencies: Sequence[str], currency: str) -> bool:
@@ -23,6 +22,7 @@ def sells_in(currencies: Sequence[str], currency: str) -> bool:
 def price_for(currencies: Sequence[str], amount: str, currency: str) -> tuple[str, str]:
     """Return a price in a currency in which a merchant sells: the given one if it can be, else one in its first.
 
+    That one has the same number of minor units, so amounts that binary fractions cannot hold stay such.
     `UsageError` when the service does not know one.
     """
     if sells_in(currencies, currency):
@@ -32,4 +32,5 @@ def price_for(currencies: Sequence[str], amount: str, currency: str) -> tuple[st
         near = nearest(sold, MINOR_DIGITS)
         meant = f"did you mean {near}?" if near else "the codes of ISO 4217 are known"
         raise UsageError(f"the merchant's currencies have {sold!r}, which the service does not know; {meant}")
-    return str(_USUAL.scaleb(-MINOR_DIGITS[sold])), sold
+    minor = Decimal(amount).scaleb(MINOR_DIGITS[currency])
+    return str(minor.scaleb(-MINOR_DIGITS[sold])), sold

@@ -222,7 +222,7 @@ class Service:
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
             reply.wire = None  # it would break the body, and HEAD has none
         outcome = self._wait(reply, timeout)
-        has_failed = not isinstance(outcome, Received) or reply.status >= 500  # noqa: PLR2004 - HTTP
+        has_failed = not isinstance(outcome, Received) or is_outage(reply.status)
         if has_failed or (isinstance(outcome, Received) and len(outcome.body) < len(reply.body)):
             self.lost.add(number)
         if method == "POST":
@@ -325,6 +325,11 @@ class Service:
 def is_final(status: int | None) -> bool:
     """Return whether a status refuses a request for good; section 7 of the contract repeats 5xx and network errors."""
     return status is not None and 400 <= status < 500 and status not in _NOT_FINAL  # noqa: PLR2004 - HTTP
+
+
+def is_outage(status: int | None) -> bool:
+    """Return whether a status is one that section 7 of the contract repeats, with growing pauses."""
+    return status is not None and status >= 500  # noqa: PLR2004 - HTTP
 
 
 def _duration(seconds: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
-from paydouble.stateful.prices import sells_in
 from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
 
 
@@ -33,8 +32,6 @@ class Step(NamedTuple):
         is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
-        if self.command == "order" and not all(sells_in(merchant.currencies, each) for each in self.arguments[1:]):
-            return f"currencies = {tuple(merchant.currencies)}"
         lacks = {
             "follows_time": merchant.served and not merchant.follows_time and self._takes_a_day(),
             "retries_by_itself": self.command == "own_refunds" and not merchant.retries_by_itself,
