@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from bugzoo.unusual_shops import UNUSUAL_SHOPS, NeverRetries, WorksLater, play_a_part
+from bugzoo.unusual_shops import UNUSUAL_SHOPS, LeavesTheUnknown, NeverRetries, WorksLater, play_a_part
 from small_shop import Wish
 
 from paydouble.stateful import Merchant, MerchantBug, Play, explore
@@ -32,6 +32,22 @@ def test_a_trouble_that_lasts_also_meets_the_next_order() -> None:
         play.wait("25h")
 
 
+def test_an_event_that_comes_before_the_identifier_may_wait_for_a_job() -> None:
+    """A shop that works on its events at once needs the reply for that; one that drops such an event is found."""
+    with Play(LeavesTheUnknown, shows="at once") as play:
+        play.order()
+        play.pay(trouble="reply lost")
+        play.pass_time("10s")
+        play.work_off()
+
+    found = r"answered 200 to the pay-in.succeeded of order-1 and still calls it pending"
+    with pytest.raises(MerchantBug, match=found), Play(DropsTheUnknown, shows="at once") as play:
+        play.order()
+        play.pay(trouble="reply lost")
+        play.pass_time("10s")
+        play.work_off()
+
+
 def test_late_money_is_news_until_a_job_has_run() -> None:
     """Until then a shop that stores events shows the expired payment, and a click begins another; later it may not."""
     with Play(WorksLater, shows="after jobs") as play:
@@ -48,6 +64,20 @@ def test_late_money_is_news_until_a_job_has_run() -> None:
         play.provider("late money")
         play.wait("1m")
         play.pay()
+
+
+class DropsTheUnknown(LeavesTheUnknown):
+    """Drops the events of payments and refunds that it does not have the identifier of, and never asks."""
+
+    reconciles: ClassVar[bool] = False
+
+    def ask(self, order_id: str) -> bool:
+        return False
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        answer = super().handle(order_id, event)
+        self.stored: list[dict[str, Any]] = []
+        return answer
 
 
 class SendsInJobs(WorksLater):

@@ -227,6 +227,28 @@ def test_what_a_receiver_returns_must_be_a_status(answer: Any) -> None:  # noqa:
     assert verdict(Odd) == f"The adapter's receive returned {answer!r}; it must return an HTTP status"
 
 
+@pytest.mark.parametrize(
+    ("method", "answer", "wanted"),
+    [
+        ("effects", ["mail"], "a mapping of names to numbers"),
+        ("effects", None, "a mapping of names to numbers"),
+        ("effects", {"mail": "once"}, "a mapping of names to numbers"),
+        ("shipments", True, "a number or None"),
+        ("shipments", "1", "a number or None"),
+        ("balance", 49.9, "a Decimal or None"),
+        ("balance", "49.90", "a Decimal or None"),
+    ],
+)
+def test_what_an_adapter_shows_must_be_of_its_type(method: str, answer: Any, wanted: str) -> None:  # noqa: ANN401
+    """The message names the call, what it returned, and what it must return."""
+
+    def shows(_self: Merchant, _order_id: str) -> Any:  # noqa: ANN401 - any answer
+        return answer
+
+    expected = f"The adapter's {method}(order-1) returned {answer!r}; it must return {wanted}"
+    assert shown_by(shows, method) == expected
+
+
 def test_a_merchant_may_refuse() -> None:
     """A refund of what is not paid is nobody's bug."""
 

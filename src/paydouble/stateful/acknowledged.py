@@ -9,6 +9,10 @@ An order is *known* when the newest event of each of its objects was acknowledge
 what the ledger says, as in the end of a play. Where it may not have understood an event, it is not held to it: an
 event of a refund before any event of its payment, two events of one object with the same time, a request whose reply
 was lost.
+
+An event can come before the merchant has the identifier of its payment or refund: the reply was lost or is overtaken,
+or the merchant was killed before it kept the reply. Then a merchant that works on events at once may leave this one to
+the next background job.
 """
 
 from __future__ import annotations
@@ -70,6 +74,8 @@ class Acknowledged:
         """How many events were noted, and how many of them before the latest background jobs began."""
         self._places: dict[str, int] = {}
         """By order, the number of the event that was noted last."""
+        self._ahead: set[str] = set()
+        """Orders with an event that came before the merchant had the identifier of its payment or refund."""
 
     def begin_jobs(self) -> None:
         """Note that background jobs begin: what is acknowledged while they run may be left to the next ones."""
@@ -77,13 +83,18 @@ class Acknowledged:
 
     def note(self, order: Order, event: Event, answer: int) -> None:
         """Note that an event about an order was answered with a 2xx."""
-        parent = getattr(self._box.ledger.find(event.object_id), "payin_id", None)
+        resource = self._box.ledger.find(event.object_id)
+        parent = getattr(resource, "payin_id", None)
         if parent is not None and not any(object_id == parent for object_id, _, _ in self._answers):
             return  # the merchant may not know the payment yet
         self._answers[event.object_id, event.type, event.created_at] = answer
         self._latest[order.id] = Answered(event.type, answer)
         self._noted += 1
         self._places[order.id] = self._noted
+        # No reply has the identifier of a dispute; its events name the payment.
+        known_by = parent if isinstance(resource, Dispute) and parent else event.object_id
+        if order.disturbed or not self._is_told(known_by):
+            self._ahead.add(order.id)
 
     def findings(self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool) -> Iterator[Found]:
         """Yield what is missing after the latest acknowledged events; `jobs_ran` is whether background jobs did."""
@@ -93,6 +104,10 @@ class Acknowledged:
                 continue
             state = expected_state(self._box, order)
             worked_off = jobs_ran and self._places[order.id] <= self._noted_before_jobs
+            if order.id in self._ahead:
+                if not worked_off:
+                    continue
+                self._ahead.discard(order.id)
             is_held = all(self._is_held(family, jobs_ran=worked_off) for family in families(state))
             if is_held or worked_off:
                 del self._latest[order.id]
@@ -122,6 +137,11 @@ class Acknowledged:
         """
         objects: list[PayIn | Refund] = [*state.pay_ins, *state.refunds]
         return any(self._is_missed(each.id) for each in objects)
+
+    def _is_told(self, object_id: str) -> bool:
+        """Return whether a reply without a fault has told the merchant this identifier."""
+        sought = f'"{object_id}"'.encode()
+        return any(sought in entry.response_body for entry in self._box.journal.requests.entries if not entry.faults)
 
     def _is_missed(self, object_id: str) -> bool:
         events = [each for each in self._box.journal.events.entries if each.object_id == object_id]

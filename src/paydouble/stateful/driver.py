@@ -20,7 +20,7 @@ from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
-from paydouble.stateful.shown import Shown
+from paydouble.stateful.shown import Shown, WrongReturn
 from paydouble.stateful.troubles import AFTER_THE_ANSWER, AT_THE_ANSWER
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
@@ -233,6 +233,8 @@ class Driver:
             pass  # what the merchant shows is not known while another call is running
         except Hanging as hanging:
             self._hung(self.shown.asking, hanging)
+        except WrongReturn as wrong:
+            self._crashed(str(wrong))
         except Exception as error:
             if self.shown.asking == before:
                 raise  # not by the merchant

@@ -13,6 +13,10 @@ from typing import Any
 from paydouble.stateful.merchant import Merchant
 
 
+class WrongReturn(Exception):
+    """The adapter returned what no rule can look at; the text is the whole sentence."""
+
+
 class Shown(Merchant):
     """The part of an adapter that only shows, with the answers of the present moment remembered."""
 
@@ -28,21 +32,27 @@ class Shown(Merchant):
 
     def order_status(self, order_id: str) -> str:
         """Return the status that the merchant shows for an order."""
-        return self._ask("order_status", order_id)  # type: ignore[no-any-return]  # as the adapter's own
+        return self._ask("order_status", order_id)  # type: ignore[no-any-return]  # a rule looks at it
 
     def shipments(self, order_id: str) -> int | None:
         """Return how often the merchant fulfilled an order."""
-        return self._ask("shipments", order_id)  # type: ignore[no-any-return]  # as the adapter's own
+        answer: int | None = self._ask(
+            "shipments", order_id, lambda it: it is None or _is_count(it), "a number or None"
+        )
+        return answer
 
     def balance(self, order_id: str) -> Decimal | None:
         """Return the money that the merchant has of an order."""
-        return self._ask("balance", order_id)  # type: ignore[no-any-return]  # as the adapter's own
+        # A float would differ from the ledger by a rounding, which no message could explain.
+        answer: Decimal | None = self._ask("balance", order_id, _is_amount, "a Decimal or None")
+        return answer
 
     def effects(self, order_id: str) -> Mapping[str, int]:
         """Return how often each effect of an order has happened."""
-        return self._ask("effects", order_id)  # type: ignore[no-any-return]  # as the adapter's own
+        answer: Mapping[str, int] = self._ask("effects", order_id, _are_counts, "a mapping of names to numbers")
+        return answer
 
-    def _ask(self, method: str, order_id: str) -> Any:  # noqa: ANN401 - as the adapter's own
+    def _ask(self, method: str, order_id: str, fits: Callable[[Any], bool] | None = None, wanted: str = "") -> Any:  # noqa: ANN401 - as the adapter's own
         moment = self._moment()
         if moment != self._at:
             self._at, self._answers = moment, {}
@@ -50,6 +60,21 @@ class Shown(Merchant):
         asked = method, order_id
         if asked not in self._answers:
             before, self.asking = self.asking, f"{method}({order_id})"
-            self._answers[asked] = getattr(self._merchant, method)(order_id)
+            answer = getattr(self._merchant, method)(order_id)
+            if fits is not None and not fits(answer):
+                raise WrongReturn(f"The adapter's {self.asking} returned {answer!r}; it must return {wanted}")
+            self._answers[asked] = answer
             self.asking = before
         return self._answers[asked]
+
+
+def _is_count(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
+    return isinstance(answer, int) and not isinstance(answer, bool)
+
+
+def _is_amount(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
+    return answer is None or isinstance(answer, Decimal) or _is_count(answer)
+
+
+def _are_counts(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
+    return isinstance(answer, Mapping) and all(_is_count(times) for times in answer.values())

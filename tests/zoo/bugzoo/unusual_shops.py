@@ -33,6 +33,23 @@ class WorksLater(SmallShop):
         super().tick()
 
 
+class LeavesTheUnknown(WorksLater):
+    """Works at once on the events of what it has the identifier of, and on the others in its job.
+
+    Its job repeats what got no answer.
+    """
+
+    pauses = ()
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        resource = event["data"]["object"]
+        known_by = resource["payin_id"] if resource["object"] == "dispute" else resource["id"]
+        if known_by not in self.versions:
+            return super().handle(order_id, event)
+        self.learn(resource)
+        return 200
+
+
 class NeverRetries(SmallShop):
     """Sends each request once, and closes an order whose attempt has failed."""
 
@@ -143,6 +160,7 @@ UNUSUAL_SHOPS: Final = (
     Jitters,
     LearnsRefundsByAsking,
     AnswersFirst,
+    LeavesTheUnknown,
 )
 
 
