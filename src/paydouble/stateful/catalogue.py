@@ -2,7 +2,8 @@
 
 Each entry of the vocabulary is played alone, in the shortest play in which it can matter: a trouble of a POST in one
 payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
-follow where one trouble hides what another does; each says why. The shapes of plays are gone through in turns, so that
+follow where one trouble hides what another does; each says why. The first turn has each entry
+alone at each place of a payment's life and one of each combination, and the variants follow in further turns, so that
 each kind of mistake has its chance early; in a turn they come in the order of what a mistake costs: double charges,
 forged payments, double or missing fulfilment, refunds and disputes, then everything else.
 
@@ -91,7 +92,8 @@ _LOSES_NOTES: Final = ("dies", "database down")
 def catalogue() -> tuple[CataloguePlay, ...]:
     """Return all plays, none twice, in turns: in each what is played alone, then combinations.
 
-    A shop that takes a second for a play comes to one of each shape, and to a third of all, within its time.
+    The first turn has one of each shape, and every entry of the vocabulary and every price alone at each place: that is
+    what a shop that takes a second for a play comes to in a few minutes.
     """
     sections = (
         _charges,
@@ -134,8 +136,12 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         for play in section():
             plays.setdefault((play.dialect, play.steps), play)
     shapes: dict[Hashable, list[CataloguePlay]] = {}
+    known: set[Hashable] = set()
     for play in plays.values():
-        shapes.setdefault(_shape(play), []).append(play)
+        # A play with something new is in the first turn, as a shape of its own.
+        new = _contents(play) - known
+        known |= new
+        shapes.setdefault((_shape(play), frozenset(new)), []).append(play)
     return tuple(
         play
         for turn in range(_TURNS)
@@ -145,12 +151,21 @@ def catalogue() -> tuple[CataloguePlay, ...]:
 
 
 def _share(turn: int, plays: Sequence[CataloguePlay]) -> int:
-    # A shape with few plays has them in the first turns.
-    return min(len(plays), turn * (1 + len(plays) // _TURNS)) if turn < _TURNS else len(plays)
+    # One in the first turn; a shape with few plays has them all in the next ones.
+    if not turn or turn == _TURNS:
+        return len(plays) if turn else 0
+    return min(len(plays), 1 + (turn - 1) * (1 + len(plays) // _TURNS))
 
 
 def _shape(play: CataloguePlay) -> Hashable:
     return play.reason, play.dialect == "plain", tuple((each.command, *dict(each.options)) for each in play.steps)
+
+
+def _contents(play: CataloguePlay) -> set[Hashable]:
+    # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
+    place = None if play.reason else (_shape(play), play.dialect)
+    prices = (each.arguments for each in play.steps if each.command == "order")
+    return {(place, content) for content in (*play.entries(), *prices)}
 
 
 def _charges() -> Iterator[CataloguePlay]:
