@@ -88,7 +88,7 @@ def check_types() -> Outcome:
 def run_tests() -> Outcome:
     """Run the tests of the package in random order and measure branch coverage of this run only.
 
-    Three at a time, as the others: some wait for a program that they have started, or for a socket.
+    Three at a time, though there are two cores: some wait for a program that they have started, or for a socket.
     """
     for old in Path(".cache").glob("coverage*"):
         old.unlink()
@@ -99,7 +99,7 @@ def run_tests() -> Outcome:
 def run_outer_tests() -> Outcome:
     """Run the tests of the outside, in random order, without tracing.
 
-    Four at a time, though there are two cores: many of them wait for a browser, a container or real time.
+    Four at a time: many of them wait for a browser, a container or real time.
     """
     return run_command([*PYTEST, "4", *UNTRACED], captured=False)
 

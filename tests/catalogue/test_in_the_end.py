@@ -547,3 +547,27 @@ def test_an_attempt_that_waits_for_another_orders_limit_may_be_given_up() -> Non
 
     assert verdict(PausesForAll, *limited, "wait('25h')") is None
     assert verdict(PausesForAll, *limited, "wait('10m')", "wait('10m')") is None
+
+
+class AsksEachDay(SmallShop):
+    """Has a job that asks the service about open payments, but only once a day."""
+
+    asked_at = 0.0
+
+    def tick(self) -> None:
+        """Ask when a day has passed."""
+        if self.service.now() >= self.asked_at + KEY_SECONDS:
+            self.asked_at = self.service.now()
+            super().tick()
+
+
+def test_a_shop_that_asks_too_rarely_is_told_how_often_its_jobs_ran() -> None:
+    """The verdict says what it was held to, and what a shop with longer intervals can do."""
+    bought = ("pay()", "wait('10s')")
+    found = verdict(AsksEachDay, *bought, "order()", "webhooks('drop all')", "pay(2)", "wait('10s')")
+
+    assert found == (
+        "The merchant calls order-2 pending in the end; the service's ledger says paid; in the end its jobs ran 3"
+        " times, an hour apart, and asked the service nothing (a shop that does it less often needs a shorter interval"
+        " in the test)"
+    )

@@ -207,6 +207,7 @@ def test_a_catalogue_can_have_a_time() -> None:
 
     assert (coverage.plays, coverage.left_out) == (0, len(catalogue.catalogue()))
     assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
+    assert {each.reason for each in coverage.untried()} == {"there was no time for its plays"}
 
 
 def test_each_kind_of_play_comes_early() -> None:

@@ -112,6 +112,8 @@ def test_an_event_that_was_acknowledged_and_lost_is_found() -> None:
         == "The merchant answered 200 to the pay-in.succeeded of order-1 and still calls it pending"
     )
     assert "with Play(ShopAdapter, shows='at once') as play:" in str(caught.value)
+    held_to = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below): "
+    assert f"{held_to}payment, failure, refund, dispute as soon as it has answered." in str(caught.value)
 
 
 class KeepsForTheJob(Receiver):

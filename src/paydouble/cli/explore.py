@@ -94,7 +94,9 @@ def explore(
     finally:
         if adapter.process is not None:
             adapter.process.kill()
-    _sum_up(terminal, coverage, terminal.green(f"{terminal.good} Nothing was found."))
+    whole = terminal.green(f"{terminal.good} Nothing was found.")
+    cut = f"Nothing was found in the time of --for {limit}; without it, all is played."
+    _sum_up(terminal, coverage, cut if coverage.was_cut() else whole)
 
 
 def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from paydouble.stateful.merchant import STATUSES
+
 
 class Framework(NamedTuple):
     """What is usual for shops of a framework."""
@@ -52,7 +54,8 @@ start:
     PAYMENTS_KEY: "{{business_key}}"
     PAYMENTS_SECRET: "{{business_secret}}"
     WEBHOOK_SECRET: "{{webhook_secret}}"
-    # CLOCK_URL: "{{clock_url}}"            # only if your shop takes the time from it, and sleeps there
+    # Much happens after a day only, so let your shop take the time from there, and sleep there.
+    # CLOCK_URL: "{{clock_url}}"
   ready: GET {at}{health}
 
 # How a test drives your shop: each call is an HTTP request, or a command such as [./script, "{{order}}"]. Most shops
@@ -67,9 +70,11 @@ driver:
     GET: {at}/test/orders/{{order}}
     status: /status                       # where the status is in the answer, as a JSON pointer
     shipments: /shipped                   # how often the order was shipped; leave out what your shop does not count
-    # balance: /balance                   # the money that is left of the order
+    # balance: /balance                   # the money left of the order: paid, minus refunds and lost disputes
     # effects: {{mails: /mails}}            # what may happen once an order
-    words: {{}}                             # your words for a status: {{COMPLETED: paid}}
+    # Your words for a status → ours, such as {{COMPLETED: paid}}. Ours are: {some},
+    # {others}.
+    words: {{}}
   # What follows is optional. What is missing is not tested.
   # reset: {{POST: "{at}/test/reset"}}    # an empty shop; without it your shop is started again for each play
   # refund: {{POST: "{at}/test/orders/{{order}}/refunds", json: {{id: "{{refund}}", amount: "{{amount}}"}}}}
@@ -85,4 +90,7 @@ def starting_file(name: str, framework: str | None) -> str:
     found = _ANY if framework is None else FRAMEWORKS[framework]
     at = f"http://127.0.0.1:{found.port}"
     jobs = found.jobs.replace("{at}", at)
-    return _FILE.format(name=name, at=at, command=found.command, health=found.health, jobs=jobs)
+    some, others = ", ".join(STATUSES[:4]), ", ".join(STATUSES[4:])
+    return _FILE.format(
+        name=name, at=at, some=some, others=others, command=found.command, health=found.health, jobs=jobs
+    )

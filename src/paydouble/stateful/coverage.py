@@ -82,6 +82,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "interrupted webhook": "the receiver reached no such point; service.checkpoint() marks one",
     }
 )
+_NO_TIME: Final = "there was no time for its plays"
 
 
 class Trial(NamedTuple):
@@ -130,6 +131,8 @@ class Coverage:
         self.left_out = 0
         """Plays of the catalogue for which there was no time."""
         self.examples = 0
+        self.examples_left_out = 0
+        """Examples of the hunt for which there was no time."""
 
     def add(self, tried: Tried) -> None:
         """Count what a play has tried."""
@@ -140,6 +143,12 @@ class Coverage:
         """Note why a play with these entries, each with its table, was left out."""
         for entry in entries:
             self.skipped.setdefault(entry, reason)
+
+    def was_cut(self) -> str:
+        """Return for what there was no time, in words; empty when everything was played."""
+        plays = f"{self.left_out} more plays of the catalogue" if self.left_out else ""
+        examples = f"{self.examples_left_out} more examples of the hunt" if self.examples_left_out else ""
+        return " and ".join(each for each in (plays, examples) if each)
 
     def counts(self) -> Counter[tuple[str, str]]:
         """Return how often each entry has acted."""
@@ -154,9 +163,13 @@ class Coverage:
         for table, names in VOCABULARY.items():
             for name in names:
                 if not counts[table, name]:
-                    skipped = None if (table, name) in self.played else self.skipped.get((table, name))
-                    reason = skipped or _NOTHING_MET_IT.get(table, "nothing met it")
-                    yield Untried(table, name, reason)
+                    yield Untried(table, name, self._why_untried(table, name))
+
+    def _why_untried(self, table: str, name: str) -> str:
+        met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
+        if (table, name) in self.played:
+            return met_by_nothing
+        return self.skipped.get((table, name), _NO_TIME if self.left_out else met_by_nothing)
 
     def summary(self) -> str:
         """Return a few lines: how much was tried, and what was not."""
@@ -164,8 +177,8 @@ class Coverage:
         runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
         tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
-        if self.left_out:
-            lines.append(f"There was no time for {self.left_out} more plays of the catalogue.")
+        if cut := self.was_cut():
+            lines.append(f"There was no time for {cut}.")
         if self.same:
             reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
             lines.append(f"{self.same.total()} plays were left out as the same as earlier ones: {reasons_why}.")

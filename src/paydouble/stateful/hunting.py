@@ -26,6 +26,11 @@ class Hunting:
         self.is_over = False
         """Whether it was ended because of the time."""
 
+    @property
+    def left_out(self) -> int:
+        """How many examples there was no time for; none when the hunt has no number of them."""
+        return max(0, self._most - self._examples) if self.is_over and self._most is not None else 0
+
     def begin(self) -> None:
         """Begin an example. `TimeIsUp` when the time is over, unless a failure is being shortened."""
         if self._until is not None and time.monotonic() >= self._until and not self._has_failed:

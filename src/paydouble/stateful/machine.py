@@ -209,6 +209,7 @@ class MerchantMachine(RuleBasedStateMachine):
             cls.hunting = Hunting(progress, most, _shorter(cls.hunt_seconds, until))
             try:
                 cls._hunt(hunt)
+                cls.coverage.examples_left_out = cls.hunting.left_out
             except FlakyFailure as flaky:
                 bugs = [each for each in flaky.exceptions if isinstance(each, MerchantBug)]
                 if not bugs:

@@ -80,6 +80,10 @@ _TOO_MANY: Final = 429
 _NEVER_ASKED: Final = (
     "; no event told it, and it asked the service nothing (for a shop that never asks: reconciles = False)"
 )
+_DID_NOT_ASK: Final = (
+    "; in the end its jobs ran {times} times, an hour apart, and asked the service nothing (a shop that does it"
+    " less often needs a shorter interval in the test)"
+)
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
 _settings: dict[str, Settings] = {}
@@ -561,6 +565,7 @@ class Play:
     def end(self) -> None:
         """Remove all faults, let everything settle, and check the rules that hold at the end."""
         self._ended = True
+        asked_before = self._box.journal.requests.total
         with self._checked():
             self._close_pending()
             self._box.reset(frozenset({"faults"}))
@@ -580,6 +585,8 @@ class Play:
         # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
         reads_disputes = any(entry.operation in _DISPUTE_READS for entry in self._box.journal.requests.entries)
         reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
+        asked = self._box.journal.requests.total > asked_before
+        not_told = _DID_NOT_ASK.format(times=round_number + 2) if reads else _NEVER_ASKED
         known: list[tuple[Order, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
@@ -592,7 +599,7 @@ class Play:
                 if self._acknowledged.missed_a_late_change(found) or not (merchant.reconciles or has_heard_all):
                     continue
                 known.append((order, found))
-                hint = "" if reads or has_heard_all else _NEVER_ASKED
+                hint = "" if asked or has_heard_all else not_told
                 if reads_disputes or has_heard(found.disputes):
                     self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
                 ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
-from paydouble.stateful.acknowledged import Shows, ShowsEach
+from paydouble.stateful.acknowledged import Shows, ShowsEach, of_each
 from paydouble.stateful.troubles import DIALECTS
+
+_WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
+    {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
+)
+_HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
 
 
 @dataclass(slots=True)
@@ -46,6 +52,7 @@ class Story:
             f"{verdict}.",
             *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
             "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self.sentences, 1)),
+            *((f"{_HELD_TO}: {held_to}.",) if (held_to := self._held_to()) else ()),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
             "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),
         ]
@@ -53,6 +60,12 @@ class Story:
             lines = "\n".join(json.dumps(fault) for fault in self.faults)
             parts.append("Faults for POST /_paydouble/sandboxes/{s}/faults, in order:\n\n" + indent(lines, "    "))
         return "\n\n".join(parts)
+
+    def _held_to(self) -> str:
+        """Return when the merchant shows what a webhook said, in words; empty when it does not matter."""
+        each = of_each(self.shows)
+        found = {when: [family for family in each if each[family] == when] for when in _WHEN}
+        return "; ".join(f"{', '.join(of)} {_WHEN[when]}" for when, of in found.items() if of)
 
     def _test(self, merchant: str) -> str:
         options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""
