@@ -72,8 +72,8 @@ driver:
     shipments: /shipped                   # how often the order was shipped; leave out what your shop does not count
     # balance: /balance                   # the money left of the order: paid, minus refunds and lost disputes
     # effects: {{mails: /mails}}            # what may happen once an order
-    # Your words for a status → ours, such as {{COMPLETED: paid}}. Ours are: {some},
-    # {others}.
+    # Your words for a status → ours, such as {{COMPLETED: paid, disputed: review}}. Ours are:
+    # {some}, {others}.
     words: {{}}
   # What follows is optional. What is missing is not tested.
   # reset: {{POST: "{at}/test/reset"}}    # an empty shop; without it your shop is started again for each play
