@@ -15,6 +15,7 @@ from verdicts_of import verdicts_of
 
 from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.calibration import when_it_shows
+from paydouble.stateful.catalogue import CatalogueRun, catalogue
 
 
 def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant
@@ -385,3 +386,21 @@ def test_the_catalogue_finds_what_a_reconciliation_repairs(
     verdict = next(verdicts_of(merchant, lambda play: any(each.command == command for each in play.steps)))
 
     assert found in verdict
+
+
+class CancelsByEvent(Receiver):
+    """Cancels an order at each event of a cancelled payment, however old it is."""
+
+    def apply(self, kind: str, order_id: str, event: dict[str, Any]) -> None:
+        super().apply(kind, order_id, event)
+        if event["type"] == "pay-in.cancelled":
+            self.store.run("update objects set status = 'cancelled' where order_id = ?", order_id)
+
+
+def test_the_event_of_the_end_may_come_after_the_money() -> None:
+    """The catalogue has the play in which an expired payment brings money before the event of its end comes."""
+    (play,) = (each for each in catalogue() if each.reason == "the event of the end comes after the money")
+
+    CatalogueRun(ZooMerchant).one(play)
+    with pytest.raises(MerchantBug, match="called order-1 paid and now calls it cancelled, though its money is there"):
+        CatalogueRun(shop(receiver_part=CancelsByEvent)).one(play)

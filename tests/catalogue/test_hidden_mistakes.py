@@ -103,7 +103,9 @@ def test_an_attempt_is_not_left_pending_after_a_day_of_jobs() -> None:
     """Whatever the click met; a shop may need the day until a key is no longer valid."""
     words = ["429 without headers", "59m"]
 
-    assert "long after the service refuses the request (429 without headers)" in str(verdict(NoNextTry, *words))
+    assert "no deposit for it; long before, the service refuses the request (429 without headers)" in str(
+        verdict(NoNextTry, *words)
+    )
     assert verdict(SmallShop, *words) is None
 
 

@@ -91,7 +91,7 @@ def test_an_attempt_does_not_wait_for_years() -> None:
     found = verdict(WaitsTooLong, "pay(1, '429 in milliseconds')", "wait('10m')")
 
     assert found is not None
-    assert "calls order-1 pending in the end and has made no deposit for it, long after the service refuses" in found
+    assert "calls order-1 pending in the end and has made no deposit for it; long before, the service refuses" in found
     assert verdict(WaitsAsAsked, "pay(1, '429 in milliseconds')", "wait('10m')") is None
     assert verdict(WaitsTooLong, "pay(1, '429')", "wait('10m')") is None
 

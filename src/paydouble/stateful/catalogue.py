@@ -498,6 +498,13 @@ def _provider() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
     yield CataloguePlay((*_EXPIRED, step("provider", "late money")))
     yield CataloguePlay((*_EXPIRED, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
+    # A shop may refuse a second attempt after a day, but hardly within a minute.
+    given_up = (_ORDER, step("pay", 1, scenario="payer-decides"), _SETTLE, step("payer", "gives up"), _SETTLE)
+    again = (_RETRY, _SETTLE, step("payer", "pays"), _SETTLE, step("provider", "late money"), _SETTLE)
+    yield CataloguePlay((*given_up, *again), "the order is paid twice")
+    still_open = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
+    money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), _SETTLE)
+    yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")
 
 
 def _paid_twice() -> Iterator[CataloguePlay]:

@@ -368,7 +368,7 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
         yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
     is_limited = order.limited and box.now >= order.limited_until
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
-        yield Rule.END, f"calls {name} pending in the end and has made no deposit for it, long after {order.limited}"
+        yield Rule.END, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         return

@@ -22,8 +22,8 @@ from multidict import CIMultiDict
 from paydouble.api.values import Request
 from paydouble.runtime.bodies import Bodies
 from paydouble.testing.errors import ServiceDown
+from paydouble.testing.play_service import PlayService
 from paydouble.testing.socketless import Sandbox
-from paydouble.testing.transports import PlayService
 from paydouble.web import wire_faults
 from paydouble.web.bodies import read_body, release_body
 from paydouble.web.replies import render

@@ -9,43 +9,16 @@ late reply takes its time on the play's clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import httpx
 from multidict import CIMultiDict
 
 from paydouble.api.values import Request
 from paydouble.testing.client_responses import client_response
 from paydouble.testing.errors import ReplyLost, ReplyTimeout, ServiceDown
+from paydouble.testing.play_service import PlayService
 from paydouble.testing.socketless import Sandbox
 
 __all__ = ["AsyncHttpxTransport", "HttpxTransport"]
-
-
-class Answer(Protocol):
-    """An answer of a service of the machine."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers."""
-
-    @property
-    def body(self) -> bytes:
-        """The body."""
-
-
-class PlayService(Protocol):
-    """The service that a machine makes a merchant with (`paydouble.stateful.ServiceLike`)."""
-
-    def call(
-        self, method: str, path: str, headers: Mapping[str, str] = ..., body: bytes = b"", timeout: float | None = 30.0
-    ) -> Answer:
-        """Send a request; an `OSError` when no whole answer comes."""
 
 
 class HttpxTransport(httpx.BaseTransport):

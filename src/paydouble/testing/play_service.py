@@ -1,0 +1,33 @@
+"""The service of a machine's play, as the transports and connectors of the HTTP clients call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+__all__ = ["Answer", "PlayService"]
+
+
+class Answer(Protocol):
+    """An answer of a service of the machine."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
+
+    @property
+    def body(self) -> bytes:
+        """The body."""
+
+
+class PlayService(Protocol):
+    """The service that a machine makes a merchant with (`paydouble.stateful.ServiceLike`)."""
+
+    def call(
+        self, method: str, path: str, headers: Mapping[str, str] = ..., body: bytes = b"", timeout: float | None = 30.0
+    ) -> Answer:
+        """Send a request; an `OSError` when no whole answer comes."""
