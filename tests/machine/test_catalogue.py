@@ -176,8 +176,9 @@ def test_a_failure_is_shortened_after_the_time() -> None:
     with pytest.raises(TimeIsUp):
         hunting.begin()
 
-    for has_failed in (False, True, False, True):
-        hunting.end(has_failed=has_failed)
+    failure = MerchantBug("it is paid twice")
+    for found in (None, failure, None, failure):
+        hunting.end(found)
     hunting.begin()
 
     assert notes == [

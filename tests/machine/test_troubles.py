@@ -527,7 +527,6 @@ def test_another_event_comes_meanwhile() -> None:
 # Effects that no trouble uses, and why.
 _UNUSED: Final = {
     "expire_rate": "the adapter has no quotes",
-    "garbage": "a client sees it as any other broken connection",
     "lost_record": "the service then contradicts itself, and no merchant is right",
     "no_response": "a client sees it as a reply that is too late",
     "chunked": "a call in the process has no framing",

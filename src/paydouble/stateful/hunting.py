@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from paydouble.stateful.catalogue import shortening
+from paydouble.stateful.verdicts import MerchantBug
 
 
 class TimeIsUp(BaseException):
@@ -22,7 +23,8 @@ class Hunting:
         self._until = None if seconds is None else time.monotonic() + seconds
         self._examples = 0
         self._tried = 0
-        self._has_failed = False
+        self.found: MerchantBug | None = None
+        """The failure of the last example that failed; Hypothesis has no report when it does not come again."""
         self.is_over = False
         """Whether it was ended because of the time."""
 
@@ -33,17 +35,17 @@ class Hunting:
 
     def begin(self) -> None:
         """Begin an example. `TimeIsUp` when the time is over, unless a failure is being shortened."""
-        if self._until is not None and time.monotonic() >= self._until and not self._has_failed:
+        if self._until is not None and time.monotonic() >= self._until and self.found is None:
             self.is_over = True
             raise TimeIsUp
 
-    def end(self, *, has_failed: bool) -> None:
-        """Note that an example is over."""
-        if self._has_failed:
-            self._tried += 1
-        else:
+    def end(self, failure: MerchantBug | None) -> None:
+        """Note that an example is over, and what it failed with."""
+        if self.found is None:
             self._examples += 1
-        self._has_failed |= has_failed
+        else:
+            self._tried += 1
+        self.found = failure or self.found
         most = "" if self._most is None else f" of {self._most}"
         done = f"{self._examples}{most} examples of the hunt"
-        self._progress(shortening(self._tried) if self._has_failed else done)
+        self._progress(done if self.found is None else shortening(self._tried))

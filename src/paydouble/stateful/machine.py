@@ -48,7 +48,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
-from hypothesis.errors import Flaky, FlakyFailure
+from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
@@ -210,13 +210,13 @@ class MerchantMachine(RuleBasedStateMachine):
             try:
                 cls._hunt(hunt)
                 cls.coverage.examples_left_out = cls.hunting.left_out
-            except FlakyFailure as flaky:
-                bugs = [each for each in flaky.exceptions if isinstance(each, MerchantBug)]
-                if not bugs:
+            except Flaky:
+                # Hypothesis names either the failure or, when a repetition ends earlier, its own test data.
+                bug = cls.hunting.found
+                if bug is None:
                     raise
-                text = f"{bugs[0]}\n\n{_ONCE}"
-                once = MerchantBug(bugs[0].verdict, text, bugs[0].rule, bugs[0].calls, bugs[0].dialect)
-                once.taped = bugs[0].taped
+                once = MerchantBug(bug.verdict, f"{bug}\n\n{_ONCE}", bug.rule, bug.calls, bug.dialect)
+                once.taped = bug.taped
                 raise once from None
             except MerchantBug as bug:
                 play = CataloguePlay(tuple(parsed(call) for call in bug.calls), dialect=bug.dialect)
@@ -458,7 +458,7 @@ class MerchantMachine(RuleBasedStateMachine):
             play.close()
             self.coverage.add(play.tried)
             self.coverage.examples += 1
-            self.hunting.end(has_failed=play.failed)
+            self.hunting.end(play.reported)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
 

@@ -145,6 +145,8 @@ class Play:
         """Whether the latest click sent a request that met its `then`."""
         self.armed_fired: list[int] = []
         """At the end, how often those of each disturbance of reads or webhooks fired."""
+        self.reported: MerchantBug | None = None
+        """What the play was ended with, once a rule was broken."""
         self.reached = Points()
         """How many points the merchant's code passed in the latest click or refund."""
         self._seen = 0
@@ -708,7 +710,7 @@ class Play:
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""
             text = self.story.report(first.text, [each.text for each in others], self._name, self._box)
-            bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
+            self.reported = bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
             bug.taped = self.taped(first)
             raise bug
 

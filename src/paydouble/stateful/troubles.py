@@ -54,6 +54,7 @@ def _limited(words: str, *, retry_after_seconds: float = 5.0, **attributes: Any)
 
 _AFTER: Final = "after_commit"
 _BEFORE: Final = "before_commit"
+_AS_BODY: Final[Document] = {"as": "body"}
 # Without a readable reset any pause is correct.
 _OWN_PAUSE: Final = 0.1
 
@@ -77,6 +78,11 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         ),
         "proxy page": Trouble(
             "a proxy answers with its 502 page after the commit", _api("html_error", phase=_AFTER), gets_through=True
+        ),
+        "page with 200": Trouble(
+            "something on the way answers 200 with a page that is no JSON, and the service gets nothing",
+            _api("garbage", phase=_BEFORE, **_AS_BODY),
+            gets_through=True,
         ),
         "reply too late": Trouble(
             "the reply comes after a minute", _api("latency", phase=_AFTER, fixed="60s"), gets_through=True
@@ -333,6 +339,7 @@ REFUND_TROUBLES: Final = (
     "500 after the commit",
     "503",
     "proxy page",
+    "page with 200",
     "409",
     "429",
     "401",
