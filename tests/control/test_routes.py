@@ -98,6 +98,7 @@ CASES = {
     "scenario-activate": Case(body={"name": "abandoned"}, shows=SCENARIO),
     "scenario-deactivate": Case(shows=("deleted",)),
     "scenario-play": Case("scenario", {"deposit": {"amount": 5}}, (*RESOURCE, *MONEY)),
+    "refund-open": Case("pay_in", {"reason": "damaged"}, RESOURCE),
     "dispute-open": Case("pay_in", {"reason": "fraudulent"}, RESOURCE),
 }
 

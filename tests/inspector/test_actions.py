@@ -13,6 +13,8 @@ from inspecting import Browser, Html, Seen
 from receivers import receiving, status
 from servers import Box
 
+from paydouble.runfile.files import unpack
+from paydouble.runfile.replaying import replay
 from paydouble.scenarios.reading import parse_text
 
 
@@ -102,6 +104,16 @@ async def test_a_payment_is_refunded(browser: Browser) -> None:
     assert (await page.pay_in())["refund_pending_amount"] == 49.9
     assert "refund refund.created" in seen.text
     assert ("form", "action", f"{page.url}/refund") not in seen.html.attributes
+
+
+async def test_a_refund_is_part_of_the_run(browser: Browser) -> None:
+    """So that the run can be repeated with it."""
+    page = await paid(browser)
+    await page.do("refund", amount="10", reason="damaged")
+    url = f"/_paydouble/sandboxes/{page.box.id}/export"
+    exported = await browser.client.session.post(browser.origin + url, json={"raw": True})
+
+    assert replay(unpack(await exported.read())) is None
 
 
 @pytest.mark.parametrize("amount", ["x", "-1", "0", "NaN", "1e999", "1.234"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from returning_shop import ReturnsTheSecond
 from small_shop import SmallOrder, SmallShop, Wish
 from verdicts_of import verdicts_of
 
+from paydouble.payments.resources import Refund
 from paydouble.stateful import MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
@@ -30,6 +31,24 @@ class CountsFailedRefunds(SmallShop):
         if refund_id not in order.refunds and asked + amount > order.amount:
             raise Refused
         super().refund(order_id, refund_id, amount)
+
+
+class KnowsItsOwnRefunds(SmallShop):
+    """Knows only refunds that it has asked for itself."""
+
+    def of(self, order_id: str, kind: str, *statuses: str) -> list[dict[str, Any]]:
+        """Leave out the refunds without its identifier."""
+        found = super().of(order_id, kind, *statuses)
+        return [each for each in found if kind != "refund" or each.get("external_identifier")]
+
+
+class TakesItForItsOwn(SmallShop):
+    """Looks a refund up by its amount before it asks for it."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Ask for none when there is one of this amount."""
+        if all(Decimal(str(each["amount"])) != amount for each in self.of(order_id, "refund")):
+            super().refund(order_id, refund_id, amount)
 
 
 class RepeatsFailedRefunds(SmallShop):
@@ -237,3 +256,44 @@ def test_an_attempt_with_a_stored_error_is_open_whatever_came_before() -> None:
         play.provider("fails")
         play.wait("10s")
         play.retry(1, trouble="stored 500")
+
+
+@pytest.mark.parametrize(("what", "shown"), [("refund", "refunded"), ("refund half", "partly_refunded")])
+def test_a_refund_of_the_staff_is_not_the_merchants(what: str, shown: str) -> None:
+    """Its code has not asked for it, so it may not be blamed for it, and has to show it."""
+    with _story(SmallShop) as play:
+        play.provider(what)
+        play.wait("10s")
+        play.provider(what)  # there is one only
+        assert (play.status(), play.sandbox.ledger.count(Refund)) == (shown, 1)
+    with pytest.raises(MerchantBug, match=f"calls order-1 paid in the end; the service's ledger says {shown}"):
+        _refund_of_the_staff(KnowsItsOwnRefunds, what)
+
+
+def _refund_of_the_staff(merchant: type[Merchant], what: str) -> None:
+    with _story(merchant) as play:
+        play.provider(what)
+
+
+def test_a_refund_of_the_staff_that_nothing_tells_is_not_judged() -> None:
+    """A merchant has no reason to ask for refunds that its code has not made."""
+    with _story(KnowsItsOwnRefunds) as play:
+        play.webhooks("drop all")
+        play.provider("refund")
+        play.wait("10s")
+        assert play.status() == "paid"
+
+
+def _own_after_another(merchant: type[Merchant]) -> None:
+    with _story(merchant) as play:
+        play.provider("refund half")
+        play.wait("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+
+
+def test_a_refund_of_the_staff_is_not_the_one_that_was_asked_for() -> None:
+    """Both are of the same amount, and the merchant still has to make its own."""
+    _own_after_another(SmallShop)
+    with pytest.raises(MerchantBug, match=r"never refunded 24\.95 EUR of order-1, though it took the request"):
+        _own_after_another(TakesItForItsOwn)

@@ -80,6 +80,8 @@ def test_no_personal_datum_is_left() -> None:
     business.get(f"/people/{canary}")
     business.request("HEAD", "/pay-in", remote=CANARIES[6])
     business.post(REFUNDS, {"payin_id": pay_in.id, "amount": 1.5, "reason": f"{canary} wants it"})
+    business.sandbox.open_refund(pay_in, amount=100, reason=f"{canary} has sent it back")
+    business.sandbox.open_refund(pay_in, amount=100)
     dispute = business.sandbox.open_dispute(pay_in, amount=100, reason=f"{canary} denies")
     business.post(f"/dispute/{dispute.id}/evidence-submission", {"evidence": {"letter": f"Dear {canary}"}})
     business.post("/payout/payout-initiation", {"beneficiary": {"name": canary, "account": CANARIES[4]}})

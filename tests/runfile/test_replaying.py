@@ -107,6 +107,7 @@ def test_every_control_command_is_repeated() -> None:
     if waiting.status != "created":
         paid, waiting = waiting, paid
     box.payer(waiting.id).pay()
+    box.pay_ins.refund(paid.id, amount=Decimal("5.00"), reason="damaged")
     dispute = box.dispute(paid.id)
     box.transition(dispute, "lost", force=True)
     box.transition(paid.id, "failed", failure={"code": "late", "message": "Too late"}, force=True)

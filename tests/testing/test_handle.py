@@ -316,10 +316,16 @@ async def test_outcomes_are_forced(either: Either) -> None:
         box.pay_ins.transition(other, "failed", failure={"code": "card_declined", "message": "No."}, force=True)
     )
 
+    refund = await settle(box.pay_ins.refund(pay_in, amount=Decimal("2.50"), reason="damaged"))
+
     assert (dispute.document["amount"], lost.status) == (Decimal("10.00"), "lost")
+    shown = {name: refund.document[name] for name in ("payin_id", "amount", "reason", "status")}
+    assert shown == {"payin_id": pay_in, "amount": Decimal("2.50"), "reason": "damaged", "status": "created"}
+    assert "external_identifier" not in refund.document
     assert failed.document["failure"]["code"] == "card_declined"
-    with pytest.raises(UsageError, match="never a float"):
-        await settle(box.pay_ins.dispute(pay_in, amount=1.5))
+    for opens in (box.pay_ins.dispute, box.pay_ins.refund):
+        with pytest.raises(UsageError, match="never a float"):
+            await settle(opens(pay_in, amount=1.5))
 
 
 async def test_scenarios_are_uploaded_chosen_and_played(either: Either) -> None:

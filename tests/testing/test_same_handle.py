@@ -130,6 +130,9 @@ def test_outcomes_are_forced(sandbox: Any, shop: Shop) -> None:  # noqa: ANN401
     pay_in = shop().json()["data"]["id"]
 
     assert sandbox.pay_ins.transition(pay_in, "succeeded", force=True).status == "succeeded"
+    refund = sandbox.pay_ins.refund(pay_in, amount=Decimal("1.50"))
+    assert sandbox.events.list(object_id=refund.id)[0].type == "refund.created"
+    assert sandbox.pay_ins.get(pay_in).document["refund_pending_amount"] == Decimal("1.50")
     dispute = sandbox.pay_ins.dispute(pay_in, amount=Decimal("9.90"), reason="fraudulent")
     assert sandbox.disputes.transition(dispute.id, "lost", force=True).status == "lost"
     assert sandbox.pay_ins.get(pay_in).document["charged_back_amount"] == Decimal("9.90")

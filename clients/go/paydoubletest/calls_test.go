@@ -392,9 +392,18 @@ func (g given) objectOptions() []pd.ObjectOption {
 	if g.flag("force") {
 		found = append(found, pd.Force())
 	}
+	return append(found, g.moneyOptions(pd.DisputeAmount)...)
+}
+
+func (g given) refundOptions() []pd.ObjectOption {
+	return g.moneyOptions(pd.RefundAmount)
+}
+
+func (g given) moneyOptions(about func(pd.Amount) pd.ObjectOption) []pd.ObjectOption {
+	var found []pd.ObjectOption
 	if amount, ok := g["amount"].(float64); ok {
 		written, _ := json.Marshal(amount)
-		found = append(found, pd.DisputeAmount(pd.Amount(written)))
+		found = append(found, about(pd.Amount(written)))
 	}
 	if g.has("reason") {
 		found = append(found, pd.Reason(g.text("reason")))
@@ -551,6 +560,9 @@ var mapped = map[string]func(*testing.T, target){
 	"pay_ins.get":           func(_ *testing.T, c target) { c.box.PayIns.Get(c.given.text("pay_in_id")) },
 	"pay_ins.timeline_html": func(_ *testing.T, c target) { c.box.PayIns.TimelineHTML(c.given.text("pay_in_id")) },
 	"pay_ins.transition":    func(_ *testing.T, c target) { c.transition(&c.box.PayIns.Objects) },
+	"pay_ins.refund": func(_ *testing.T, c target) {
+		c.box.PayIns.Refund(c.given.text("pay_in_id"), c.given.refundOptions()...)
+	},
 	"pay_ins.dispute": func(_ *testing.T, c target) {
 		c.box.PayIns.Dispute(c.given.text("pay_in_id"), c.given.objectOptions()...)
 	},

@@ -128,7 +128,11 @@ func ExamplePayIns() {
 	dispute := box.PayIns.Dispute(payIn.ID, paydoubletest.DisputeAmount("1.00"))
 
 	fmt.Println(dispute.Object, box.PayIns.Get(payIn.ID).Amount("disputed_amount"))
-	// Output: dispute 1.00
+	refund := box.PayIns.Refund(payIn.ID, paydoubletest.RefundAmount("2.50"), paydoubletest.Reason("damaged"))
+	fmt.Println(refund.Object, box.PayIns.Get(payIn.ID).Amount("refund_pending_amount"))
+	// Output:
+	// dispute 1.00
+	// refund 2.50
 }
 
 func ExampleSequence() {

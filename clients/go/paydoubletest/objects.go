@@ -34,7 +34,7 @@ func (r Resource) Amount(member string) Amount {
 	return amount
 }
 
-// An ObjectOption configures a transition or a dispute.
+// An ObjectOption configures a transition, a refund or a dispute.
 type ObjectOption func(members Document)
 
 // Failure says why a pay-in fails.
@@ -47,12 +47,17 @@ func Force() ObjectOption {
 	return func(members Document) { members["force"] = true }
 }
 
+// RefundAmount is what a refund is about; without it, all that is left.
+func RefundAmount(amount Amount) ObjectOption {
+	return func(members Document) { members["amount"] = amount }
+}
+
 // DisputeAmount is what a dispute is about; without it, all that is not disputed yet.
 func DisputeAmount(amount Amount) ObjectOption {
 	return func(members Document) { members["amount"] = amount }
 }
 
-// Reason is why a dispute is opened.
+// Reason is why a refund is made or a dispute is opened.
 func Reason(reason string) ObjectOption {
 	return func(members Document) { members["reason"] = reason }
 }
@@ -92,6 +97,12 @@ func (p *PayIns) Get(id string) Resource {
 func (p *PayIns) TimelineHTML(id string) string {
 	p.t.Helper()
 	return askText(p.control, "GET", p.path+"/"+segment(id)+"/timeline.html", nil)
+}
+
+// Refund makes a refund, as the merchant's staff does on the provider's own pages; no code of the merchant has asked.
+func (p *PayIns) Refund(id string, opts ...ObjectOption) Resource {
+	p.t.Helper()
+	return ask[Resource](p.control, "POST", p.path+"/"+segment(id)+"/refunds", objectMembers(opts))
 }
 
 // Dispute opens a dispute, as the provider does.

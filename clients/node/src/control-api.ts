@@ -698,6 +698,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/_paydouble/sandboxes/{s}/pay-ins/{id}/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a refund, as the merchant's staff does on the provider's own pages. */
+        post: operations["refund-open"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/_paydouble/sandboxes/{s}/pay-ins/{id}/disputes": {
         parameters: {
             query?: never;
@@ -1733,6 +1750,12 @@ export interface components {
         };
         /** @description A fault to arm. Of an effect that only one side has, `on` may be left out. */
         NewFault: components["schemas"]["ApiFault"] | components["schemas"]["WebhookFault"];
+        /** @description A refund that the merchant's staff makes; without an amount, about all that is left. */
+        NewRefund: {
+            /** Format: double */
+            amount?: number | null;
+            reason?: string | null;
+        };
         /** @description A scenario, or the text of its file. */
         NewScenario: components["schemas"]["Scenario"] | components["schemas"]["ScenarioText"];
         /** @description The request is accepted and never answered. The connection stays open for `hold`, or until the client closes. */
@@ -6205,6 +6228,89 @@ export interface operations {
         responses: {
             /** @description Done. */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Resource"];
+                };
+            };
+            /** @description Bad call. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Foreign Host or Origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description No such sandbox or object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description The object cannot do that now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description The sandbox was deleted because nobody used it for its `ttl`. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    "refund-open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The sandbox's id. */
+                s: string;
+                /** @description The id of the object, within the sandbox. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewRefund"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };

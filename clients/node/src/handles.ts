@@ -291,8 +291,7 @@ export class Scenarios extends Handle {
 
   /** Make a pay-in that plays a scenario. */
   play(name: string, deposit: PlayedDeposit = {}): Promise<Resource> {
-    const { amount, ...rest } = deposit;
-    const members = amount === undefined ? rest : { ...rest, amount: money(amount) };
+    const members = exact(deposit);
     const body = Object.keys(members).length > 0 ? { deposit: members } : {};
     return this.connection.resource("POST", `${this.path}/${segment(name)}/play`, body);
   }
@@ -329,7 +328,13 @@ export class Objects extends Handle {
   }
 }
 
-/** Pay-ins, which can have disputes too. */
+/** Return members whose amount is written as a number, without a loss of digits. */
+function exact<T extends { amount?: Amount }>(members: T): object {
+  const { amount, ...rest } = members;
+  return amount === undefined ? rest : { ...rest, amount: money(amount) };
+}
+
+/** Pay-ins, which can have refunds and disputes. */
 export class PayIns extends Objects {
   /** Return all, oldest first. */
   list(): Promise<Resource[]> {
@@ -346,14 +351,20 @@ export class PayIns extends Objects {
     return this.connection.text("GET", `${this.path}/${segment(payInId)}/timeline.html`);
   }
 
+  /**
+   * Make a refund, as the merchant's staff does on the provider's own pages; no code of the merchant has asked.
+   * Without an amount it is about all that is left.
+   */
+  refund(payInId: string, options: Omit<Schemas["NewRefund"], "amount"> & { amount?: Amount } = {}): Promise<Resource> {
+    return this.connection.resource("POST", `${this.path}/${segment(payInId)}/refunds`, exact(options));
+  }
+
   /** Open a dispute, as the provider does; without an amount, about all that is not disputed yet. */
   dispute(
     payInId: string,
     options: Omit<Schemas["NewDispute"], "amount"> & { amount?: Amount } = {},
   ): Promise<Resource> {
-    const { amount, ...rest } = options;
-    const body = amount === undefined ? rest : { ...rest, amount: money(amount) };
-    return this.connection.resource("POST", `${this.path}/${segment(payInId)}/disputes`, body);
+    return this.connection.resource("POST", `${this.path}/${segment(payInId)}/disputes`, exact(options));
   }
 }
 

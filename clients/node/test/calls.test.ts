@@ -99,6 +99,7 @@ const METHODS: Methods = {
   "pay_ins.get": ({ payIns }, { pay_in_id }) => payIns.get(pay_in_id),
   "pay_ins.timeline_html": ({ payIns }, { pay_in_id }) => payIns.timelineHtml(pay_in_id),
   "pay_ins.transition": ({ payIns }, { object_id, to, ...rest }) => payIns.transition(object_id, to, rest),
+  "pay_ins.refund": ({ payIns }, { pay_in_id, ...rest }) => payIns.refund(pay_in_id, exact(rest)),
   "pay_ins.dispute": ({ payIns }, { pay_in_id, ...rest }) => payIns.dispute(pay_in_id, exact(rest)),
   "payer.pay": (sandbox, { pay_in }) => sandbox.payer(pay_in).pay(),
   "payer.decline": (sandbox, { pay_in, code }) => sandbox.payer(pay_in).decline(code),

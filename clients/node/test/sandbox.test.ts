@@ -119,6 +119,8 @@ describe("money", () => {
     const payIn = await sandbox.scenarios.play("happy-path", { amount: "12.50" });
     await sandbox.clock.advance("1h");
 
+    const refund = await sandbox.payIns.refund(payIn.id, { amount: "1.10", reason: "damaged" });
+    expect([refund["amount"], refund["reason"]]).toEqual(["1.10", "damaged"]);
     const dispute = await sandbox.payIns.dispute(payIn.id, { amount: "2.10" });
 
     expect(payIn["amount"]).toBe("12.50");

@@ -218,6 +218,10 @@ def _play(box: Sandbox, line: Line) -> None:
     play_scenario(box, DepositRequest.model_validate(exact), box.scenario(line["name"]))
 
 
+def _refund(box: Sandbox, line: Line) -> None:
+    box.open_refund(_pay_in(box, line), amount=line["amount"], reason=line["reason"])
+
+
 def _dispute(box: Sandbox, line: Line) -> None:
     box.open_dispute(_pay_in(box, line), amount=line["amount"], reason=line["reason"], force=line["force"])
 
@@ -243,6 +247,7 @@ COMMANDS: Final[Mapping[str, Callable[[Sandbox, Line], object]]] = {
     "fault-remove": lambda box, line: box.remove_fault(line["id"]),
     "quota-restart": lambda box, _: box.restart_quota(),
     "transition": _transition,
+    "refund-open": _refund,
     "dispute-open": _dispute,
     "pay-in-payer": lambda box, line: box.payer_acts(_pay_in(box, line), PayerAction.model_validate(line["act"])),
     "event-emit": lambda box, line: box.emit_event(line["type"], _resource(box, line)),

@@ -174,7 +174,7 @@ class _Changes:
             case "scenario-play":
                 body = json.dumps(line["deposit"], ensure_ascii=False, default=str)
                 changed["deposit"] = json.loads(self.body(body, DepositRequest))
-            case "dispute-open":
+            case "refund-open" | "dispute-open" if line["reason"] is not None:
                 changed["reason"] = self._names.of(line["reason"])
             case "transition" if line["failure"] is not None:
                 failure = line["failure"]

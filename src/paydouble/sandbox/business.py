@@ -334,6 +334,14 @@ class Sandbox:
         self.scripts.begin_refund(refund, self.scenarios.of(pay_in), self.now)
         return refund
 
+    def open_refund(self, pay_in: PayIn, *, amount: int | None = None, reason: str | None = None) -> Refund:
+        """Start a refund as the merchant's staff does on the provider's own pages, so without an external identifier.
+
+        Without an `amount` it is about all that is left. `ApiError` as `create_refund`.
+        """
+        self.recording.did("refund-open", self.now, id=pay_in.id, amount=amount, reason=reason)
+        return self.create_refund(pay_in, amount=amount, reason=reason, external_identifier=None)
+
     def open_dispute(
         self, pay_in: PayIn, *, amount: int | None = None, reason: str = "fraudulent", force: bool = False
     ) -> Dispute:

@@ -130,11 +130,15 @@ class Acknowledged:
         }
         return all(newest[each.id] in self._answers for each in resources if each.id in newest)
 
-    def missed_a_late_change(self, state: ExpectedState) -> bool:
+    def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change that came after a final state which it knew.
 
-        One that knows the end of a payment or refund has no reason to ask again: the contract promises an event.
+        One that knows the end of a payment or refund has no reason to ask again: the contract promises an event. Nor
+        has it a reason to ask for a refund that none of its code has made.
         """
+        elsewhere = [each for each in state.refunds if each.id in order.refunded_elsewhere]
+        if not self.has_heard_of(elsewhere):
+            return True
         objects: list[PayIn | Refund] = [*state.pay_ins, *state.refunds]
         return any(self._is_missed(each.id) for each in objects)
 
@@ -176,6 +180,8 @@ class Acknowledged:
     def _knows(self, order: Order, state: ExpectedState) -> bool:
         # A click whose deposit is not made yet may be under way, and a request that met a trouble may have no reply.
         if order.disturbed or order.clicks > len(state.pay_ins):
+            return False
+        if order.refunded_elsewhere:  # the merchant may have to ask what such a refund is
             return False
         if invariants.met_a_fault(self._box, order, state):
             return False

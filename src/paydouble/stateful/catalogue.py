@@ -349,6 +349,9 @@ def _several_refunds() -> Iterator[CataloguePlay]:
     for later in (_SETTLE, step("pass_time", "10m")):
         two = (*_PAID, step("refund", 1, "half"), later, step("refund", 1, "half"), later)
         yield CataloguePlay((*two, late, later, _WORK_OFF), "one refund fails, and the other has succeeded")
+    for made in ("request lost", "reply lost"):
+        own = (step("provider", "refund half"), _SETTLE, step("refund", 1, "half", made), _SETTLE)
+        yield CataloguePlay((*_PAID, *own), "a refund looks like one that no code of the merchant has made")
     for share in SHARES:
         failing = (step("refund", 1, share), _SETTLE, late, _SETTLE)
         yield CataloguePlay((*_PAID, *failing, step("refund", 1, share), _SETTLE), "a refund follows one that failed")

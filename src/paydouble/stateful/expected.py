@@ -55,6 +55,8 @@ class Order:
     """The 429 that the last click met, when nothing else disturbed it."""
     limited_until: int = 0
     """The instant from which such a click may not be left pending, in milliseconds."""
+    refunded_elsewhere: set[str] = field(default_factory=set)
+    """Ids of refunds that the merchant's staff made on the provider's own pages, so that no code of it has asked."""
     refunds_taken: list[tuple[int, int]] = field(default_factory=list)
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -112,6 +114,11 @@ def expected_state(box: Sandbox, order: Order) -> ExpectedState:
     refunds = [each for each in box.ledger.newest_first(Refund) if each.payin_id in ids] if ids else []
     disputes = [each for each in box.ledger.newest_first(Dispute) if each.payin_id in ids] if ids else []
     return ExpectedState(pay_ins, refunds, disputes)
+
+
+def own_refunds(order: Order, state: ExpectedState) -> list[Refund]:
+    """Return the refunds that the merchant's code has asked for."""
+    return [each for each in state.refunds if each.id not in order.refunded_elsewhere]
 
 
 def refundable(state: ExpectedState) -> int:

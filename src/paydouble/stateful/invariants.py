@@ -443,7 +443,7 @@ def _of_failed_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
 
 
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
-    made = Counter(each.amount for each in state.refunds if each.status != "failed")
+    made = Counter(each.amount for each in expected.own_refunds(order, state) if each.status != "failed")
     requested = Counter(order.refunds_requested.values())
     unasked = made - requested
     if sum(unasked.elements()) <= expected.surplus(order, state):
@@ -462,7 +462,7 @@ def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[F
     To keep such money is a policy, and one that gives it back once has another.
     """
     twice = [(order, state) for order, state in orders if _is_paid_twice(order, state)]
-    given_back = next((order.id for order, state in twice if state.refunds), None)
+    given_back = next((order.id for order, state in twice if expected.own_refunds(order, state)), None)
     for order, state in twice if given_back is not None else ():
         if not state.refunds:
             surplus = sum(each.amount for each in state.paid) - order.amount
@@ -533,7 +533,7 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
     refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")
     if state.disputes or any(map(_is_refused, refunds)):
         return
-    made = Counter(each.amount for each in state.refunds)
+    made = Counter(each.amount for each in expected.own_refunds(order, state))
     for refund_id, reason in order.refunds_due.items():
         amount = order.refunds_requested[refund_id]
         made[amount] -= 1

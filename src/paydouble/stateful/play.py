@@ -598,7 +598,7 @@ class Play:
             with self._driver.looking():
                 shown = self._driver.shown
                 self._add_findings(invariants.of_refusals(order, found))
-                if self._acknowledged.missed_a_late_change(found) or not (merchant.reconciles or has_heard_all):
+                if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
                     continue
                 known.append((order, found))
                 hint = "" if asked or has_heard_all else not_told
@@ -681,7 +681,7 @@ class Play:
                 self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
                 order.status = status
                 order.shipped = self._driver.shown.shipments(order.id) or 0
-                order.was_given_back = expected.is_given_back(found)
+                order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         order = self._order_of(webhook)
@@ -983,7 +983,7 @@ class Play:
         wanted = Counter(target.refunds_requested[each] for each in {refund_id, *target.refunds_due})
         # Of those that were taken, one that has failed takes no money any more.
         taken = Counter(each.amount for each in state.refunds if each.status != "failed")
-        taken += wanted - Counter(each.amount for each in state.refunds)
+        taken += wanted - Counter(each.amount for each in expected.own_refunds(target, state))
         return (
             len(state.paid) == 1
             and not (state.disputes or target.paid_late or target.is_cancelled or expected.amount_differs(state))

@@ -1,4 +1,8 @@
-"""What happens without the merchant: declines, disputes, late money, late failures of refunds, and a payer's acts."""
+"""What happens without the merchant's code.
+
+That is declines, disputes, refunds on the provider's own pages, late money, late failures of refunds, and what a payer
+does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Final
 from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, first, unfinished
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
-from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.expected import ExpectedState, Order, refundable
 
 
 def _fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
@@ -26,6 +30,17 @@ def _succeeds(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
             box.force_transition(pay_in, PAID)
             return "the provider confirms the payment"
     return None
+
+
+def _refund(part: int, words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+    def act(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
+        amount = min(state.paid[0].amount // part, refundable(state)) if state.paid else 0
+        if amount <= 0 or order.refunded_elsewhere:
+            return None
+        order.refunded_elsewhere.add(box.open_refund(state.paid[0], amount=amount).id)
+        return words
+
+    return act
 
 
 def _dispute(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
@@ -112,6 +127,9 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
     {
         "fails": _fails,
         "succeeds": _succeeds,
+        # The merchant's staff can also refund there, so its code hears of it by an event.
+        "refund": _refund(1, "the merchant's staff refunds the payment on the provider's own pages"),
+        "refund half": _refund(2, "the merchant's staff refunds a half of the payment on the provider's own pages"),
         "dispute": _dispute,
         "dispute half": _dispute_half,
         "another dispute": _another_dispute,

@@ -77,6 +77,13 @@ class Transition(Body):
     force: Flag = False
 
 
+class NewRefund(Body):
+    """A refund that the merchant's staff makes; without an amount, about all that is left."""
+
+    amount: Amount | None = None
+    reason: str | None = Field(None, min_length=1, max_length=500)
+
+
 class NewDispute(Body):
     """A dispute from the provider; without an amount, about all that is not disputed yet."""
 
@@ -106,6 +113,17 @@ def timeline_page(call: ControlCall) -> TimelineOf:
     box = call.sandbox
     box.tick()
     return TimelineOf(box, box.ledger.get(PayIn, call.params["id"]), call.reached)
+
+
+def open_refund(call: ControlCall) -> Document:
+    """Make a refund as the merchant's staff does on the provider's own pages, so that no code of it has asked."""
+    wanted: NewRefund = call.body
+    box = call.sandbox
+    box.tick()
+    pay_in = box.ledger.get(PayIn, call.params["id"])
+    amount = None if wanted.amount is None else _minor(wanted.amount, pay_in.digits)
+    refund = call.host.act(box, lambda: box.open_refund(pay_in, amount=amount, reason=wanted.reason))
+    return refund.document(box.ledger.stamp)
 
 
 def open_dispute(call: ControlCall) -> Document:
@@ -239,6 +257,16 @@ NOUN: Final = Noun(
             Transition,
         ),
         Row(
+            "refund-open",
+            "POST",
+            f"{SANDBOX}/pay-ins/{{id}}/refunds",
+            "Make a refund, as the merchant's staff does on the provider's own pages.",
+            open_refund,
+            shown(records.Resource),
+            NewRefund,
+            status=201,
+        ),
+        Row(
             "dispute-open",
             "POST",
             f"{SANDBOX}/pay-ins/{{id}}/disputes",
@@ -251,7 +279,7 @@ NOUN: Final = Noun(
     ),
     tags={
         "pay-in": "Pay-ins, and forcing their status.",
-        "refund": "Refunds, and forcing their status.",
+        "refund": "Making refunds, and forcing their status.",
         "dispute": "Opening disputes, and forcing their status.",
         "payout": "Payouts, and forcing their status.",
     },

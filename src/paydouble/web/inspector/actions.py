@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from paydouble.core.errors import ApiError
-from paydouble.core.money import to_minor
-from paydouble.payments.resources import PayIn
 from paydouble.web.control.replies import ControlError
 from paydouble.web.inspector import payment
 from paydouble.web.inspector.control_calls import perform
@@ -51,24 +49,19 @@ async def _transition(visit: Visit) -> None:
 
 
 async def _refund(visit: Visit) -> None:
-    box = visit.sandbox
-    box.tick()
-    pay_in = box.ledger.get(PayIn, visit.params["id"])
-    amount = _amount(visit)
-    try:
-        minor = None if amount is None else to_minor(amount, pay_in.digits)
-    except ValueError as error:
-        raise ApiError("VALIDATION_ERROR", f"The amount {error}.") from None
-    reason = visit.form.get("reason", "").strip() or None
-    visit.host.act(box, lambda: box.create_refund(pay_in, amount=minor, reason=reason, external_identifier=None))
+    await _open(visit, "refunds")
 
 
 async def _dispute(visit: Visit) -> None:
+    await _open(visit, "disputes")
+
+
+async def _open(visit: Visit, kind: str) -> None:
     amount = _amount(visit)
     body: dict[str, Any] = {} if amount is None else {"amount": amount}
     if reason := visit.form.get("reason", "").strip():
         body["reason"] = reason
-    await control(visit, "POST", "pay-ins", visit.params["id"], "disputes", body=body)
+    await control(visit, "POST", "pay-ins", visit.params["id"], kind, body=body)
 
 
 def _amount(visit: Visit) -> Decimal | None:

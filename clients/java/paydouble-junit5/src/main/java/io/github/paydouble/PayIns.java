@@ -36,6 +36,18 @@ public final class PayIns extends Resources {
   }
 
   /**
+   * Makes a refund, as the merchant's staff does on the provider's own pages. No code of the
+   * merchant has asked for it.
+   *
+   * @param id the id of the pay-in
+   * @param refund the refund
+   * @return the refund as it is now
+   */
+  public Resource refund(String id, Refund refund) {
+    return Resource.of(control.call("POST", one(id) + "/refunds", refund.members()));
+  }
+
+  /**
    * Opens a dispute, as the provider does.
    *
    * @param id the id of the pay-in

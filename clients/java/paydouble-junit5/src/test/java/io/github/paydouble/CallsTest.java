@@ -567,6 +567,15 @@ class CallsTest {
     resources.transition(given.text("object_id"), transition);
   }
 
+  private static void refund(PayIns payIns, Given given) {
+    Refund refund = Refund.ofAll();
+    if (given.has("amount")) {
+      refund = Refund.of(new BigDecimal(given.json("amount").asText()));
+      refund = refund.reason(given.text("reason"));
+    }
+    payIns.refund(given.text("pay_in_id"), refund);
+  }
+
   private static void dispute(PayIns payIns, Given given) {
     Dispute dispute = Dispute.ofAll();
     if (given.has("amount")) {
@@ -726,6 +735,7 @@ class CallsTest {
               "pay_ins.timeline_html",
               (at, given) -> at.sandbox().payIns().timelineHtml(given.text("pay_in_id"))),
           Map.entry("pay_ins.transition", (at, given) -> transition(at.sandbox().payIns(), given)),
+          Map.entry("pay_ins.refund", (at, given) -> refund(at.sandbox().payIns(), given)),
           Map.entry("pay_ins.dispute", (at, given) -> dispute(at.sandbox().payIns(), given)),
           Map.entry("payer.pay", (at, given) -> at.sandbox().payer(given.text("pay_in")).pay()),
           Map.entry(

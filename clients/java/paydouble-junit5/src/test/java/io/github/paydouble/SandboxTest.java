@@ -135,6 +135,9 @@ class SandboxTest {
     assertEquals(new BigDecimal("0.01"), dispute.amount("amount"));
     assertEquals(
         new BigDecimal("0.01"), sandbox.payIns().get(payIn.id()).amount("disputed_amount"));
+    Resource refund =
+        sandbox.payIns().refund(payIn.id(), Refund.of(amount.subtract(BigDecimal.ONE)));
+    assertEquals(new BigDecimal("131071.90"), refund.amount("amount"));
     assertEquals(
         "won", sandbox.disputes().transition(dispute.id(), Transition.to("won").force()).status());
   }
