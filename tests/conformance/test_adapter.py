@@ -26,6 +26,7 @@ from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
 from paydouble.conformance.merchant_file import Call, MerchantFile, Start
 from paydouble.conformance.process import ShopProcess
+from paydouble.payments.resources import Refund
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
@@ -84,6 +85,26 @@ def test_what_a_file_lacks_is_not_there(shop: Any) -> None:  # noqa: ANN401 - se
     with Play(shop) as play:
         play.order()
         assert play.shipments() == 0
+
+
+@pytest.mark.parametrize("key", ["reconciles", "rotates_secrets", "interleaves", "retries_by_itself"])
+def test_a_file_says_what_the_shop_does(key: str, tmp_path: Path) -> None:
+    """As an adapter in Python does, with the same name, and with the same default."""
+    document = described_shop(tmp_path)
+    plain = getattr(Merchant, key)
+
+    assert getattr(_adapter(document, tmp_path), key) is plain
+    assert getattr(_adapter({**document, key: not plain}, tmp_path), key) is not plain
+
+
+def test_a_shop_without_refunds_meets_none(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
+    """Also none that staff makes on the provider's own pages."""
+    with Play(shop) as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("refund half")
+
+        assert play.sandbox.ledger.count(Refund) == 0
 
 
 def test_an_unknown_status_says_where_it_is_translated(tmp_path: Path) -> None:

@@ -50,6 +50,19 @@ def test_a_correct_shop_passes(guide: Callable[[str], Guide], name: str, example
     assert run.counts == {"passed": 1}, run.text
 
 
+@pytest.mark.parametrize("framework", ["flask", "fastapi", "django"])
+def test_a_page_shows_the_test_of_its_guide(framework: str) -> None:
+    """With its settings."""
+    page = (HOW_TO / f"machine-with-{framework}.md").read_text("utf-8")
+    shown = [
+        each for each in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) if "TestShop" in each
+    ]
+    written = (ROOT / "guides" / f"{framework}-machine" / "test_machine.py").read_text("utf-8")
+
+    assert len(shown) == 1
+    assert written.endswith(shown[0])
+
+
 @pytest.mark.parametrize("page", MISTAKES)
 def test_a_wrong_line_is_reported_as_the_page_shows(guide: Callable[[str], Guide], page: str) -> None:
     """Line by line in this order; `…` stands for lines that the page leaves out."""

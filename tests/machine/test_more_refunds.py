@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from returning_shop import ReturnsTheSecond
@@ -12,10 +12,8 @@ from small_shop import SmallOrder, SmallShop, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.payments.resources import Refund
-from paydouble.stateful import MerchantBug, Play, Refused
-
-if TYPE_CHECKING:
-    from paydouble.stateful import Merchant
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused
+from paydouble.stateful.steps import step
 
 HALF_AN_HOUR_SECONDS = 1800
 DAY_SECONDS = 86_400
@@ -282,6 +280,20 @@ def test_a_refund_of_the_staff_that_nothing_tells_is_not_judged() -> None:
         play.provider("refund")
         play.wait("10s")
         assert play.status() == "paid"
+
+
+class WithoutRefunds(KnowsItsOwnRefunds):
+    """Has no refunds."""
+
+    refund = Merchant.refund
+
+
+def test_a_merchant_without_refunds_does_not_meet_one() -> None:
+    """It need not understand their events."""
+    with _story(WithoutRefunds) as play:
+        play.provider("refund")
+        assert play.sandbox.ledger.count(Refund) == 0
+    assert step("provider", "refund half").missing(WithoutRefunds) == "no refund"
 
 
 def _own_after_another(merchant: type[Merchant]) -> None:

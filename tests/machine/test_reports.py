@@ -13,12 +13,13 @@ import pytest
 from bugzoo.steady import steady
 from bugzoo.table import VARIANTS
 from hypothesis import Phase, settings
+from small_shop import SmallShop
 
 from paydouble import Sandbox, stateful
 from paydouble.faults.model import parse_fault
 from paydouble.scenarios.reading import parse_text
 from paydouble.scenarios.steps import PayInStep
-from paydouble.stateful import MerchantBug, MerchantMachine, Play, explore
+from paydouble.stateful import MerchantBug, MerchantMachine, Play, ServiceLike, explore
 from paydouble.testing import ReplyLost
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
@@ -73,6 +74,36 @@ def test_the_test_of_a_report_fails_for_the_same_reason(name: str, seed: int) ->
     with pytest.raises(MerchantBug) as again:
         names["test_story"]()  # type: ignore[call-arg]
     assert again.value.verdict == text.partition("\n")[0].removesuffix(".")
+
+
+class OddAfterHours(SmallShop):
+    """Shows what is no status when four hours have passed."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.until = service.now() + 4 * 3600
+
+    def order_status(self, order_id: str) -> str:
+        """Return it."""
+        return "odd" if self.service.now() > self.until else super().order_status(order_id)
+
+
+def test_the_same_step_in_a_row_is_told_once() -> None:
+    """With how often it was taken, and the test to paste takes it as often."""
+    with pytest.raises(MerchantBug) as caught, Play(OddAfterHours) as play:
+        play.order()
+        for _ in range(2):
+            play.restart()
+        for _ in range(9):
+            play.wait("1h")
+    told = str(caught.value)
+    sentences = re.findall(r"^ +\d+\. (.*)\.$", told, re.MULTILINE)
+    space: dict[str, Any] = {"OddAfterHours": OddAfterHours}
+    exec(section(told, "As a test to paste"), space)  # noqa: S102 - what a person would paste
+
+    assert sentences[1:] == [*["The merchant is restarted"] * 2, "1h pass; this happens 5 times in a row"]
+    with pytest.raises(MerchantBug, match="calls order-1 'odd'"):
+        space["test_story"]()
 
 
 def test_the_scenario_of_a_report_can_be_read() -> None:

@@ -223,6 +223,8 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "follows_time": _uses_clock(file),
         "reconciles": file.reconciles,
         "rotates_secrets": file.rotates_secrets,
+        "interleaves": file.interleaves,
+        "retries_by_itself": file.retries_by_itself,
         "accepts": file.accepts,
         "currencies": file.currencies,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,

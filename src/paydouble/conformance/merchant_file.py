@@ -240,6 +240,10 @@ class MerchantFile(FileModel):
     """The currencies in which the shop sells, the usual one first; all when it is missing."""
     rotates_secrets: bool = False
     """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
+    interleaves: bool = True
+    """Whether `explore` may send a webhook or a click while a call is running; `false` for a shop with one worker."""
+    retries_by_itself: bool = True
+    """Whether the shop repeats a lost request without the customer; `false` when `explore` must not wait for that."""
     accepts: dict[Pattern, str] = Field(default_factory=dict)
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
     driver: Driver | None = None

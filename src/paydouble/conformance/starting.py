@@ -44,6 +44,7 @@ webhook: {{url: "{at}/webhooks/payments"}}
 
 # reconciles: false                       # only if your shop never asks the service about a payment
 # currencies: [EUR]                       # only if your shop does not sell in all
+# interleaves: false                      # only if your shop takes one request at a time, as `php -S` does by itself
 
 # How your shop is started, in the folder of this file, and told where the payment service is. Leave it out when your
 # shop is running already. Processes that it starts are killed with it.

@@ -96,6 +96,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     what a shop that takes a second for a play comes to in a few minutes.
     """
     sections = (
+        _endings,
         _charges,
         _forgeries,
         _durations,
@@ -168,6 +169,14 @@ def _contents(play: CataloguePlay) -> set[Hashable]:
     return {(place, content) for content in (*play.entries(), *prices)}
 
 
+def _endings() -> Iterator[CataloguePlay]:
+    # Before any trouble: nothing tells more plainly what a merchant takes for money.
+    for scenario in SCENARIOS:
+        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), _SETTLE))
+    for scenario in SCENARIOS:
+        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
+
+
 def _charges() -> Iterator[CataloguePlay]:
     # What leads to a double charge, or to an order that is paid and not known to be.
     for trouble in POST_TROUBLES:
@@ -185,9 +194,6 @@ def _charges() -> Iterator[CataloguePlay]:
         for restarted in (False, True):
             long = step("dead_line", 1, "25h", restarted=restarted, lasts=lasts)
             yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "it lasts longer")
-    for scenario in SCENARIOS:
-        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), _SETTLE))
-        yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
 
 
 def _durations() -> Iterator[CataloguePlay]:

@@ -121,6 +121,8 @@ class Driver:
             can_change = self.shop is None and made.receiver_url is not None
             self.shown = Shown(self.merchant, object if can_change else self._moment)
             """What the merchant shows."""
+            self.can_refund = type(made).refund is not Merchant.refund
+            """Whether the adapter has refunds."""
             own = type(made).receive is not Merchant.receive
             receive = made.receive if own else receiving.poster(self._receiver_url(made))
             self._receiver = receive if self.shop is None else self.shop.calls(receive)

@@ -149,3 +149,5 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
     }
 )
 """Each acts on an order and returns a description, or None when the order has nothing to act on."""
+OF_REFUNDS: Final = frozenset({"refund", "refund half"})
+"""What comes only to a merchant that refunds: one without refunds need not understand their events."""

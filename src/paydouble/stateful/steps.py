@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
+from paydouble.stateful.provider import OF_REFUNDS
 from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
 
 
@@ -55,8 +56,13 @@ _NEEDS: Final = {
     "interrupt_jobs": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
-_ACTS_BY: Final = {AFTER_THE_ANSWER: "drain", "jobs run": "tick", "cancelled": "cancel"}
-"""What happens meanwhile → the method of the adapter by which it does."""
+_ACTS_BY: Final = {
+    AFTER_THE_ANSWER: "drain",
+    "jobs run": "tick",
+    "cancelled": "cancel",
+    **dict.fromkeys(OF_REFUNDS, "refund"),
+}
+"""What happens meanwhile, or what the provider does → the method of the adapter without which it does not."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(

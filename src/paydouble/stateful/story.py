@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from textwrap import indent
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,6 +19,7 @@ from paydouble.stateful.troubles import DIALECTS
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
 )
+_FEW: Final = 2
 _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
 
 
@@ -51,7 +53,7 @@ class Story:
         parts = [
             f"{verdict}.",
             *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
-            "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self.sentences, 1)),
+            "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self._told(), 1)),
             *((f"{_HELD_TO}: {held_to}.",) if (held_to := self._held_to()) else ()),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
             "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),
@@ -60,6 +62,10 @@ class Story:
             lines = "\n".join(json.dumps(fault) for fault in self.faults)
             parts.append("Faults for POST /_paydouble/sandboxes/{s}/faults, in order:\n\n" + indent(lines, "    "))
         return "\n\n".join(parts)
+
+    def _told(self) -> Iterator[str]:
+        for sentence, times in _series(self.sentences):
+            yield sentence if times == 1 else f"{sentence}; this happens {times} times in a row"
 
     def _held_to(self) -> str:
         """Return when the merchant shows what a webhook said, in words; empty when it does not matter."""
@@ -80,7 +86,7 @@ class Story:
             "",
             "def test_story() -> None:",
             f"    with Play({merchant}{options}) as play:",
-            *(f"        {call}" for call in self.calls),
+            *(line for call, times in _series(self.calls) for line in _repeated(call, times)),
         ]
         return "\n".join(lines)
 
@@ -96,6 +102,17 @@ class Story:
         if DIALECTS[self.dialect]:
             lines.append(f"settings: {json.dumps(DIALECTS[self.dialect])}")
         return "\n".join(lines)
+
+
+def _series(steps: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each step, and how often it is taken in a row; twice is told twice."""
+    for step, same in groupby(steps):
+        times = sum(1 for _ in same)
+        yield from [(step, times)] if times > _FEW else [(step, 1)] * times
+
+
+def _repeated(call: str, times: int) -> list[str]:
+    return [f"        {call}"] if times == 1 else [f"        for _ in range({times}):", f"            {call}"]
 
 
 def _is_about(fault: dict[str, Any], pay_in: PayIn) -> bool:

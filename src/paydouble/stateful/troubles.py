@@ -189,11 +189,19 @@ WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "pretty": _hook("the next webhook is pretty-printed", "formatting", mode="pretty"),
         "key order": _hook("the next webhook has its members in another order", "formatting", mode="key_order"),
         "newline": _hook("the next webhook ends with a newline", "formatting", mode="trailing_newline"),
-        "escaped": _hook("the next webhook is escaped throughout", "payload", mode="escaped"),
+        "escaped": _hook("the next webhook has its texts escaped throughout, as in \\u0070", "payload", mode="escaped"),
         "unicode": _hook("the next webhook has names from all over the world", "payload", mode="unicode"),
-        "big number": _hook("the next webhook has a number above 2^53", "payload", mode="big_number"),
-        "extra members": _hook("the next webhook has unknown members", "payload", times=2, mode="extra_members"),
-        "null members": _hook("the next webhook has nulls", "payload", mode="null_members"),
+        "big number": _hook(
+            "the next webhook has a further member, x_sequence, whose number is above 2^53",
+            "payload",
+            mode="big_number",
+        ),
+        "extra members": _hook(
+            "the next two webhooks have further members, called x_future", "payload", times=2, mode="extra_members"
+        ),
+        "null members": _hook(
+            "the next webhook has null for customer and previous_attributes", "payload", mode="null_members"
+        ),
         "two signatures": _hook(
             "the next webhooks have two v1, the first one wrong", "signature", times=2, mode="two_v1"
         ),
