@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
+from decimal import Decimal
 
 import pytest
 from bugzoo.adapter import ZooMerchant
+from small_shop import SmallShop
 
 from paydouble.inprocess import InProcess
 from paydouble.payments.resources import PayIn
-from paydouble.stateful import MerchantBug, Play
+from paydouble.stateful import MerchantBug, Play, Refused
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Service
 from paydouble.stateful.troubles import (
@@ -178,3 +180,41 @@ def test_sleeping_backwards_is_refused() -> None:
 
     with pytest.raises(ValueError, match="non-negative"):
         service.sleep(-1)
+
+
+def test_people_take_a_moment_between_two_acts() -> None:
+    """So a shop can tell which of two orders or attempts is the newest one."""
+    moments: list[float] = []
+
+    class Notes(SmallShop):
+        def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+            moments.append(self.service.now())
+            super().place_order(order_id, amount, currency)
+
+        def pay(self, order_id: str) -> None:
+            moments.append(self.service.now())
+            super().pay(order_id)
+
+        def cancel(self, order_id: str) -> None:
+            moments.append(self.service.now())
+            raise Refused
+
+        def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+            moments.append(self.service.now())
+            super().refund(order_id, refund_id, amount)
+
+        def customer_returns(self, order_id: str) -> None:
+            moments.append(self.service.now())
+
+    with Play(Notes) as play:
+        play.order()
+        play.order()
+        play.pay(1, scenario="card-declined")
+        play.retry(1)
+        play.cancel(1)
+        play.returns(1)
+        play.refund(1)
+        play.refund_again(1)
+
+    assert len(set(moments)) == len(moments) == 8
+    assert max(moments) - min(moments) < 1

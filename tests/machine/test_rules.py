@@ -488,7 +488,7 @@ def test_a_report_lists_what_follows_the_cause_first() -> None:
 @pytest.mark.parametrize(
     ("trouble", "then", "keys"),
     [
-        ("reply lost", "429", r"at 0 s, key \w{8}… at \d+ s after the 429"),
+        ("reply lost", "429", r"at 0 s, key \w{8}… at [\d.]+ s after the 429"),
         ("500 after the commit", "none", r"at 0 s, key \w{8}… at \d s after the 500"),
         ("reply lost", "none", r"at 0 s, key \w{8}… at \d s after a disturbed reply"),
     ],

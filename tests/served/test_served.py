@@ -209,7 +209,7 @@ def test_the_clock_is_read_and_moved_over_http() -> None:
 
     take(Sleeps, *PAID)
 
-    assert seen == ["2026-01-01T00:00:00.000Z", "2026-01-01T00:01:30.000Z", 1_767_225_690.0]
+    assert seen == ["2026-01-01T00:00:00.200Z", "2026-01-01T00:01:30.200Z", 1_767_225_690.2]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
 
 _ROUNDS: Final = 6
 _A_SECOND: Final = 1000
+_MOMENT_MS: Final = 100
 _HOUR: Final = 3_600_000
 _DAY: Final = 24 * _HOUR
 _MOST_TIMERS: Final = 10_000
@@ -240,6 +241,7 @@ class Play:
         amount, currency = price_for(self._driver.merchant.currencies, amount, currency)
         order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
         with self._step(f"{order.id} is placed: {amount} {currency}", f"play.order({amount!r}, {currency!r})"):
+            self._take_a_moment()
             self.orders.append(order)
             self._driver.call("place_order", order.id, order.money, currency)
 
@@ -292,6 +294,7 @@ class Play:
         """The payer comes back to the shop's page."""
         target, number = self._order(order)
         with self._step(f"The payer of {target.id} comes back to the shop", f"play.returns({number})"):
+            self._take_a_moment()
             self._driver.call("customer_returns", target.id)
 
     def refund(  # noqa: PLR0913 - what can disturb a refund
@@ -329,6 +332,7 @@ class Play:
         words = _named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
+            self._take_a_moment()
             points = self._driver.service.points
             self._interrupt(meanwhile, at, target, lambda: None)
             self._cancel(target)
@@ -633,6 +637,10 @@ class Play:
                 # Nothing else that either of them does has the same time: a receiver could not order the two.
                 self._double.advance(by=_A_SECOND)
 
+    def _take_a_moment(self) -> None:
+        # People need it between two acts, and a shop may ask for the newest of what they did.
+        self._double.advance(by=_MOMENT_MS)
+
     def _is_of_rotation(self, name: str) -> bool:
         """Return whether this comes only while a secret is rotated, which the merchant has not said to support."""
         return name in OF_ROTATION and not self._driver.merchant.rotates_secrets
@@ -756,6 +764,7 @@ class Play:
         following = next_request(documents_of(POST_TROUBLES[then], **match))
         documents = [*following, *documents_of(met, lasts, **match)]
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
+            self._take_a_moment()
             self._note_click(target)
             was_disturbed, was_clicked = target.disturbed, target.was_clicked
             was_refused = invariants.was_refused(self._box, target)
@@ -899,6 +908,7 @@ class Play:
         following = next_request(documents_of(POST_TROUBLES[then], operation="refund-creation"))
         documents = [*following, *documents_of(met, lasts, operation="refund-creation")]
         with self._step("; ".join(filter(None, clauses)), call, documents):
+            self._take_a_moment()
             state, start = self._state(), self._box.journal.requests.total
             may_refund = self._may_refund(target, refund_id)
             case = self._case_of_refund(target, requested)
