@@ -97,6 +97,17 @@ def test_a_file_says_what_the_shop_does(key: str, tmp_path: Path) -> None:
     assert getattr(_adapter({**document, key: not plain}, tmp_path), key) is not plain
 
 
+def test_a_file_tells_the_order_of_a_deposit(tmp_path: Path) -> None:
+    """By a regular expression; an identifier of another form is what it is."""
+    file = MerchantFile.model_validate({**described_shop(tmp_path), "order_of_deposit": "(.+)-a[0-9]+"})
+    told = adapter_of(file, tmp_path)
+    found = [file.order_named(each) for each in ("order-1-a2", "order-1", "elsewhere")]
+
+    assert found == ["order-1", "order-1", "elsewhere"]
+    assert told.order_of_deposit(Any, "order-12-a3") == "order-12"  # type: ignore[arg-type]
+    assert _adapter(described_shop(tmp_path), tmp_path).order_of_deposit is Merchant.order_of_deposit
+
+
 def test_a_shop_without_refunds_meets_none(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`
     """Also none that staff makes on the provider's own pages."""
     with Play(shop) as play:

@@ -76,6 +76,7 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
         ("GET http://127.0.0.1:3000/health", "http://x", "'http://x' is not valid here; expected GET and a URL, such as GET http://127.0.0.1:3000/health"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\ncurrencies: [EURO]", "'EURO' is no currency; did you mean EUR?"),
         ("name: my-shop", "name: my-shop\naccepts: {'(': why}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
+        ("name: my-shop", "name: my-shop\norder_of_deposit: order-.+", "this has no group for the order's id; write for example (.+)-[0-9]+"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{}", "it says neither a request nor a command; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
         ("[./manage, work]", "[]", "this is too short; expected at least 1 item"),
         ("[./manage, work]", "{command: [x], GET: 'http://x'}", "GET and command exclude each other; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence

@@ -238,6 +238,8 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "tick": driver.tick is not None,
         "drain": driver.drain is not None,
     }
+    if file.order_of_deposit is not None:
+        members["order_of_deposit"] = lambda _, external_identifier: file.order_named(external_identifier)
     members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}
     for name, value in members.items():
         if name not in vars(adapter):

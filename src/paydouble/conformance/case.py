@@ -239,16 +239,18 @@ class Case:
         """Return the pay-in of an order; `NotTested` when the shop has made none."""
         found = self.pay_ins(order)
         if not found:
-            raise NotTested(f"the shop made no deposit with the external_identifier {order.id}")
+            raise NotTested(f"the shop made no deposit whose external_identifier is that of {order.id}")
         return found[-1]
 
     def pay_ins(self, order: Order) -> list[Resource]:
         """Return all pay-ins of an order."""
-        return [each for each in self.sandbox.pay_ins.list() if each.document["external_identifier"] == order.id]
+        named = self.stage.file.order_named
+        return [each for each in self.sandbox.pay_ins.list() if named(each.document["external_identifier"]) == order.id]
 
     def deposits(self, order: Order) -> list[Request]:
         """Return the requests by which the shop asked for a deposit for an order, oldest first."""
-        return [each for each in self.requests(_DEPOSIT) if _named(each) == order.id]
+        named = self.stage.file.order_named
+        return [each for each in self.requests(_DEPOSIT) if named(_named(each) or "") == order.id]
 
     def refunds(self) -> list[Request]:
         """Return the requests by which the shop asked for refunds, oldest first."""

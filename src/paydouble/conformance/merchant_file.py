@@ -49,6 +49,12 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _has_group(text: str) -> str:
+    if not re.compile(text).groups:
+        raise ValueError("this has no group for the order's id; write for example (.+)-[0-9]+")
+    return text
+
+
 def _currency(code: str) -> str:
     if code not in MINOR_DIGITS:
         near = nearest(code, MINOR_DIGITS)
@@ -58,6 +64,7 @@ def _currency(code: str) -> str:
 
 Currency = Annotated[str, AfterValidator(_currency)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
+OrderPattern = Annotated[Pattern, AfterValidator(_has_group)]
 Status = Annotated[str, AfterValidator(_status), WithJsonSchema({"type": "string", "enum": list(STATUSES)})]
 Words = tuple[str, ...]
 
@@ -238,6 +245,8 @@ class MerchantFile(FileModel):
     """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
     currencies: list[Currency] = Field(default_factory=list)
     """The currencies in which the shop sells, the usual one first; all when it is missing."""
+    order_of_deposit: OrderPattern | None = None
+    """A regular expression for the `external_identifier` of a deposit, whose first group is the order's id."""
     rotates_secrets: bool = False
     """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
     interleaves: bool = True
@@ -248,6 +257,11 @@ class MerchantFile(FileModel):
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
+
+    def order_named(self, external_identifier: str) -> str:
+        """Return the id of the order that a deposit is for; an identifier of another form is returned as it is."""
+        found = None if self.order_of_deposit is None else re.fullmatch(self.order_of_deposit, external_identifier)
+        return external_identifier if found is None else str(found[1])
 
 
 def committed() -> dict[str, Any]:

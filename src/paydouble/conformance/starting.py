@@ -44,6 +44,7 @@ webhook: {{url: "{at}/webhooks/payments"}}
 
 # reconciles: false                       # only if your shop never asks the service about a payment
 # currencies: [EUR]                       # only if your shop does not sell in all
+# order_of_deposit: "(.+)-[0-9]+"         # only if the external_identifier of a deposit has more than the order's id
 # interleaves: false                      # only if your shop takes one request at a time, as `php -S` does by itself
 
 # How your shop is started, in the folder of this file, and told where the payment service is. Leave it out when your
@@ -65,7 +66,7 @@ driver:
   place_order:
     POST: {at}/test/orders
     json: {{id: "{{order}}", amount: "{{amount}}", currency: "{{currency}}"}}   # {{minor}} is the amount in minor units
-  # The customer's click on the pay button. The deposit's external_identifier must be the order's id.
+  # The customer's click on the pay button. Its deposit has the order's id as external_identifier (or see above).
   pay: {{POST: "{at}/test/orders/{{order}}/pay"}}
   order:
     GET: {at}/test/orders/{{order}}

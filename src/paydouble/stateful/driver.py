@@ -121,8 +121,7 @@ class Driver:
             can_change = self.shop is None and made.receiver_url is not None
             self.shown = Shown(self.merchant, object if can_change else self._moment)
             """What the merchant shows."""
-            self.can_refund = type(made).refund is not Merchant.refund
-            """Whether the adapter has refunds."""
+            self._made = made
             own = type(made).receive is not Merchant.receive
             receive = made.receive if own else receiving.poster(self._receiver_url(made))
             self._receiver = receive if self.shop is None else self.shop.calls(receive)
@@ -185,6 +184,21 @@ class Driver:
             if self.service.killed and not self._depth:
                 self._restart()
         return None
+
+    def order_of_deposit(self, external_identifier: str) -> str:
+        """Return the id of the order that a deposit is for, as the adapter says; what it raises becomes a finding."""
+        if not self.names_deposits:
+            return external_identifier
+        asked = f"order_of_deposit({external_identifier!r})"
+        try:
+            found: object = self._made.order_of_deposit(external_identifier)
+        except Exception as error:  # noqa: BLE001 - whatever an adapter raises is a finding
+            self._crashed(f"The merchant's {asked} raised {place_of(error)}")
+            return external_identifier
+        if isinstance(found, str):
+            return found
+        self._crashed(f"The adapter's {asked} returned {found!r}; it must return a text")
+        return external_identifier
 
     def _do(self, name: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401 - as the methods
         try:
@@ -353,6 +367,16 @@ class Driver:
     def can_be_killed(self) -> bool:
         """Whether the merchant's process can be killed: one over sockets is, by `restart`."""
         return self.shop is None or self.shop.has_restart
+
+    @property
+    def can_refund(self) -> bool:
+        """Whether the adapter has refunds."""
+        return type(self._made).refund is not Merchant.refund
+
+    @property
+    def names_deposits(self) -> bool:
+        """Whether the external identifier of a deposit may be another text than the order's id."""
+        return type(self._made).order_of_deposit is not Merchant.order_of_deposit
 
     def _prepare(self, webhook: Webhook) -> str | None:
         interruption, self.interruption = self.interruption, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -32,6 +33,8 @@ class Order:
     id: str
     amount: int
     currency: str
+    order_of: Callable[[str], str] = str
+    """Returns the id of the order that a deposit with this external identifier is for."""
     clicks: int = 0
     """How many deposits the customer's clicks allow."""
     refunds_requested: dict[str, int] = field(default_factory=dict)
@@ -87,6 +90,10 @@ class Order:
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
 
+    def owns(self, external_identifier: str | None) -> bool:
+        """Return whether a deposit with this external identifier is for this order."""
+        return external_identifier is not None and self.order_of(external_identifier) == self.id
+
     @property
     def money(self) -> Decimal:
         """Return the amount as the merchant is given it."""
@@ -109,7 +116,7 @@ class ExpectedState:
 
 def expected_state(box: Sandbox, order: Order) -> ExpectedState:
     """Return the resources of an order."""
-    pay_ins = [each for each in box.ledger.newest_first(PayIn) if each.external_identifier == order.id]
+    pay_ins = [each for each in box.ledger.newest_first(PayIn) if order.owns(each.external_identifier)]
     ids = {each.id for each in pay_ins}
     refunds = [each for each in box.ledger.newest_first(Refund) if each.payin_id in ids] if ids else []
     disputes = [each for each in box.ledger.newest_first(Dispute) if each.payin_id in ids] if ids else []

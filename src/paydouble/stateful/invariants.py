@@ -12,7 +12,7 @@ from typing import NamedTuple
 from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
-from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
+from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
@@ -52,7 +52,7 @@ def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
             )
 
 
-def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
+def of_keys(box: Sandbox, orders: Sequence[Order], start: int, *, clicked: bool) -> Iterator[Found]:
     """Yield what is wrong with the keys of one operation's requests, which begin at a position of the journal.
 
     `clicked` is whether the customer has clicked before or meanwhile, so that a refused request may be made again.
@@ -67,7 +67,7 @@ def of_keys(box: Sandbox, start: int, *, clicked: bool) -> Iterator[Found]:
             if entry.method == "GET":
                 keys.clear()  # after a look-up a new key is allowed
             continue
-        intent = (entry.operation, _order_of(entry))
+        intent = (entry.operation, _order_of(entry, orders))
         # A click that was interrupted by a job comes back to its own key.
         if keys.get(intent, entry.key) != entry.key and entry.key not in used:
             yield Rule.NEW_KEY, f"took a new Idempotency-Key for a retry ({_named(entry)})"
@@ -93,7 +93,7 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
     waiting = {order.id for order in orders if not (order.was_clicked_again or order.given_up)}
     refused: dict[str, RequestEntry] = {}
     for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
-        order = _order_of(entry) if entry.operation == "deposit-creation" else None
+        order = _order_of(entry, orders) if entry.operation == "deposit-creation" else None
         if order is None or order not in waiting:
             continue
         earlier = refused.get(order)
@@ -117,8 +117,8 @@ def of_endless_refusals(box: Sandbox, orders: Sequence[Order], lost: AbstractSet
         same = entry.key, entry.body
         refused[same] += 1
         pay_in = box.ledger.find(_named_in_body(entry, "payin_id") or "")
-        order = pay_in.external_identifier if isinstance(pay_in, PayIn) else _order_of(entry)
-        most = _MOST_REFUSALS + asked.get(order or "", 0)
+        named = pay_in.external_identifier if isinstance(pay_in, PayIn) else _identifier_of(entry)
+        most = _MOST_REFUSALS + asked.get(_order_named(named, orders) or "", 0)
         if number >= start and refused[same] == most + 1:
             times = f"{most + 1} times, under the same key"
             yield Rule.ENDLESS, f"repeats a request that was refused for good: {times} ({_named(entry)})"
@@ -146,7 +146,7 @@ def of_pauses_between_jobs(box: Sandbox, runs: Sequence[int]) -> Iterator[Found]
             yield Rule.RETRIES, f"repeats {_named(named[same])} in its jobs {often}; the pauses have to grow"
 
 
-def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:
+def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
     """Yield refunds, asked for from a position of the journal on, of a payment without money, though another has it."""
     log = box.journal.requests
     for entry in islice(log.entries, start - log.evicted, None):
@@ -154,9 +154,9 @@ def of_refund_targets(box: Sandbox, start: int) -> Iterator[Found]:
         target = box.ledger.find(named) if named else None
         if not isinstance(target, PayIn) or target.status not in UNSUCCESSFUL:
             continue
-        order = target.external_identifier
-        if any(each.external_identifier == order and each.status == PAID for each in box.ledger.newest_first(PayIn)):
-            ended = f"asked for a refund of a payment of {order} that has ended as {target.status}"
+        order = next((each for each in orders if each.owns(target.external_identifier)), None)
+        if order is not None and expected.expected_state(box, order).paid:
+            ended = f"asked for a refund of a payment of {order.id} that has ended as {target.status}"
             yield Rule.REFUNDS, f"{ended}, though another one has brought the money"
 
 
@@ -166,7 +166,7 @@ def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
     sent = [
         entry
         for entry in islice(log.entries, start - log.evicted, None)
-        if entry.operation == "deposit-creation" and _order_of(entry) == order.id
+        if entry.operation == "deposit-creation" and order.owns(_identifier_of(entry))
     ]
     return bool(sent) and all(is_final(entry.status) for entry in sent)
 
@@ -176,7 +176,7 @@ def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Ite
     declined = {order.id: order.declined_after for order in orders if order.declined_after is not None}
     log = box.journal.requests
     for number, entry in enumerate(islice(log.entries, start - log.evicted, None) if declined else (), start):
-        order = _order_of(entry) if entry.operation == "deposit-creation" else None
+        order = _order_of(entry, orders) if entry.operation == "deposit-creation" else None
         if order in declined and number >= declined[order]:
             yield (
                 Rule.DEPOSITS,
@@ -187,7 +187,7 @@ def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Ite
 def was_refused(box: Sandbox, order: Order) -> bool:
     """Return whether a deposit of an order was refused for good, so that the merchant may close the order."""
     return any(
-        entry.operation == "deposit-creation" and _is_refused(entry) and _order_of(entry) == order.id
+        entry.operation == "deposit-creation" and _is_refused(entry) and order.owns(_identifier_of(entry))
         for entry in box.journal.requests.entries
     )
 
@@ -199,7 +199,7 @@ def met_a_fault(box: Sandbox, order: Order, state: ExpectedState) -> bool:
     """
     pay_ins = {each.id for each in state.pay_ins}
     return any(
-        entry.method == "POST" and (_order_of(entry) == order.id or _named_in_body(entry, "payin_id") in pay_ins)
+        entry.method == "POST" and (order.owns(_identifier_of(entry)) or _named_in_body(entry, "payin_id") in pay_ins)
         for entry in box.journal.requests.entries
         if entry.faults
     )
@@ -215,7 +215,7 @@ def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     sent = [
         entry
         for entry in islice(log.entries, start - log.evicted, None)
-        if entry.operation == "deposit-creation" and entry.external_identifier == order.id
+        if entry.operation == "deposit-creation" and order.owns(entry.external_identifier)
     ]
     if not sent or sent[-1].verdict != "replay":
         return
@@ -234,10 +234,9 @@ def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
 
 def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
     """Yield what is wrong with the deposits and refunds that the merchant has created."""
-    known = {order.id for order in orders}
     for pay_in in box.ledger.newest_first(PayIn):
         named = pay_in.external_identifier
-        if named not in known and not named.startswith(expected.ELSEWHERE):
+        if _order_named(named, orders) is None and not named.startswith(expected.ELSEWHERE):
             yield Rule.DEPOSITS, f"made a deposit for {named!r}, an order that nobody placed"
     for order in orders:
         state = expected.expected_state(box, order)
@@ -415,7 +414,7 @@ def _keys_of(box: Sandbox, order: Order, state: ExpectedState) -> str:
     keys: list[str] = []
     met = ""
     for entry in box.journal.requests.entries:
-        if entry.operation != "deposit-creation" or _order_of(entry) != order.id:
+        if entry.operation != "deposit-creation" or not order.owns(_identifier_of(entry)):
             continue
         if entry.object_id in made and entry.verdict == "new":
             keys.append(f"key {str(entry.key)[:8]}… at {(entry.at - first) / 1000:g} s{met and f' after {met}'}")
@@ -551,7 +550,20 @@ def _named(entry: RequestEntry) -> str:
     return f"{entry.method} {entry.target}{about}"
 
 
-def _order_of(entry: RequestEntry) -> str | None:
+def _order_of(entry: RequestEntry, orders: Sequence[Order]) -> str | None:
+    """Return the id of the order that a deposit is asked for; an identifier that is no order's is returned as it is."""
+    named = _identifier_of(entry)
+    return _order_named(named, orders) or named
+
+
+def _order_named(external_identifier: str | None, orders: Sequence[Order]) -> str | None:
+    if external_identifier is None or not orders:
+        return None
+    found = orders[0].order_of(external_identifier)  # all orders of a play tell the same
+    return found if any(order.id == found for order in orders) else None
+
+
+def _identifier_of(entry: RequestEntry) -> str | None:
     # A request that never reached the operation was not parsed, so its body is parsed here.
     if entry.external_identifier is not None:
         return entry.external_identifier

@@ -101,7 +101,8 @@ class ServiceLike(Protocol):
 class Merchant:
     """Base of an adapter. The machine makes a new one, with an empty shop behind it, for each play.
 
-    `service` is the payment service; the order's id has to be sent as `external_identifier`.
+    `service` is the payment service. The `external_identifier` of a deposit is the order's id, unless the adapter has
+    `order_of_deposit`.
     """
 
     receiver_url: str | None = None
@@ -165,6 +166,15 @@ class Merchant:
     def order_status(self, order_id: str) -> str:
         """Return the status that the merchant shows for an order: one of `STATUSES`."""
         raise NotImplementedError
+
+    def order_of_deposit(self, external_identifier: str) -> str:
+        """Return the id of the order that a deposit with this `external_identifier` is for.
+
+        For a merchant that sends another one with each attempt, such as `order-1-2` for the second one of `order-1`. It
+        is asked at any moment, also while another call is running, until it returns an order's id; so it only reads.
+        What is no identifier of the merchant is returned as it is.
+        """
+        return external_identifier
 
     def receive(self, webhook: Webhook) -> int:
         """Take a webhook (`headers`, `body`) and return the HTTP status of the answer."""

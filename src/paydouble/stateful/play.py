@@ -159,6 +159,8 @@ class Play:
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
         self._pending: list[_Pending] = []
         self._left = LeftToJobs(self.story.calls)
+        self._orders_named: dict[str, str] = {}
+        """By the external identifier of a deposit, the order's id, once it is known."""
 
     def __enter__(self) -> Self:
         """Return the play."""
@@ -239,7 +241,7 @@ class Play:
         In the merchant's first currency, when it does not sell in the given one.
         """
         amount, currency = price_for(self._driver.merchant.currencies, amount, currency)
-        order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
+        order = self._new_order(amount, currency)
         with self._step(f"{order.id} is placed: {amount} {currency}", f"play.order({amount!r}, {currency!r})"):
             self._take_a_moment()
             self.orders.append(order)
@@ -273,7 +275,7 @@ class Play:
         with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
             for _ in range(orders):
                 amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
-                order = Order(f"order-{len(self.orders) + 1}", parse_amount(amount, currency), currency)
+                order = self._new_order(amount, currency)
                 self.orders.append(order)
                 self._driver.call("place_order", order.id, order.money, currency)
                 self._note_click(order)
@@ -637,6 +639,28 @@ class Play:
                 # Nothing else that either of them does has the same time: a receiver could not order the two.
                 self._double.advance(by=_A_SECOND)
 
+    def _new_order(self, amount: str, currency: str) -> Order:
+        number = len(self.orders) + 1
+        order_of = self._order_named if self._driver.names_deposits else str
+        return Order(f"order-{number}", parse_amount(amount, currency), currency, order_of)
+
+    def _its_deposits(self, order: Order) -> dict[str, str]:
+        """Return what the requests for deposits of an order are matched by."""
+        of_all = {"operation": "deposit-creation"}
+        # The identifier that the merchant will send is not known.
+        return of_all if self._driver.names_deposits else {**of_all, "external_identifier": order.id}
+
+    def _order_named(self, external_identifier: str) -> str:
+        found = self._orders_named.get(external_identifier)
+        if found is None:
+            found = external_identifier
+            if not external_identifier.startswith(ELSEWHERE):
+                found = self._driver.order_of_deposit(external_identifier)
+            # One that the merchant cannot tell yet is asked for again.
+            if any(order.id == found for order in self.orders):
+                self._orders_named[external_identifier] = found
+        return found
+
     def _take_a_moment(self) -> None:
         # People need it between two acts, and a shop may ask for the newest of what they did.
         self._double.advance(by=_MOMENT_MS)
@@ -676,7 +700,7 @@ class Play:
             invariants.of_endless_refusals(self._box, self.orders, self._driver.service.lost, self._seen)
         )
         self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
-        self._add_findings(invariants.of_refund_targets(self._box, self._seen))
+        self._add_findings(invariants.of_refund_targets(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
         self._check_view()
@@ -759,7 +783,7 @@ class Play:
         clauses.append(_afterwards(then))
         if scenario != SCENARIOS[0]:
             clauses.append(f"its scenario will be {scenario}")
-        match = {"operation": "deposit-creation", "external_identifier": target.id}
+        match = self._its_deposits(target)
         options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts, then=then)
         following = next_request(documents_of(POST_TROUBLES[then], **match))
         documents = [*following, *documents_of(met, lasts, **match)]
@@ -862,7 +886,7 @@ class Play:
         # A key that an earlier click has made may never have been sent.
         clicked, target.was_clicked = clicked or target.was_clicked, True
         target.was_clicked_again |= clicked
-        self._add_findings(invariants.of_keys(self._box, start, clicked=clicked))
+        self._add_findings(invariants.of_keys(self._box, self.orders, start, clicked=clicked))
 
     def _is_unpaid(self, target: Order) -> bool:
         return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))
@@ -1056,7 +1080,7 @@ class Play:
         found: Any = self._box.ledger.find(webhook.delivery.event.object_id)
         found = self._box.ledger.find(getattr(found, "payin_id", "")) or found
         named = getattr(found, "external_identifier", None)
-        return next((order for order in self.orders if order.id == named), None)
+        return next((order for order in self.orders if order.owns(named)), None)
 
     def _payer_returns(self, webhook: Webhook) -> None:
         self._come_back(self._order_of(webhook))
