@@ -50,6 +50,7 @@ from paydouble.stateful.troubles import (
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
+    SLOW_SCENARIOS,
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
@@ -125,6 +126,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _lost_notes,
         _past_the_key,
         _left_to_jobs,
+        _slow,
         _refunds_after_trouble,
         _neighbours,
         _one_second,
@@ -786,6 +788,25 @@ def _left_to_jobs() -> Iterator[CataloguePlay]:
     # The service gives no money back that is disputed.
     disputed = (*_PAID, step("provider", "dispute"), step("refund"))
     yield CataloguePlay((*disputed, *_DAY_OF_JOBS), "a refund is refused, and a day of jobs follows")
+
+
+def _slow() -> Iterator[CataloguePlay]:
+    # An order whose payment takes days must neither be forgotten nor taken for paid.
+    silent, hours = step("webhooks", "drop all"), step("wait", "8h", jobs_every="1h")
+    days = (step("wait", "3d", jobs_every="1h"), _SETTLE)
+    for scenario, nearly in SLOW_SCENARIOS.items():
+        paid = step("pay", 1, scenario=scenario)
+        yield CataloguePlay((_ORDER, paid, *days))
+        yield CataloguePlay((_ORDER, paid, step("pass_time", "3d"), _WORK_OFF))
+        yield CataloguePlay((_ORDER, silent, paid, *days), "reads are all that tells, for days")
+        yield CataloguePlay((_ORDER, paid, hours, silent, *days), "reads are all that tells, for days")
+        yield CataloguePlay((_ORDER, paid, hours, _RESTART, *days), "a payment that is open outlives a process")
+        yield CataloguePlay((_ORDER, paid, hours, step("cancel"), *days), "the customer has waited long enough")
+        unanswered = step("pay", 1, "reply lost", scenario=scenario, lasts=_LONG)
+        yield CataloguePlay((_ORDER, unanswered, *days), "a payment of days has no reply")
+        # The jobs run two seconds before the end, half an hour after the last time.
+        until = (step("wait", nearly, jobs_every="30m"), step("reads", "overtaken"), step("wait", "29m58s"))
+        yield CataloguePlay((_ORDER, paid, *until, _SETTLE, _SETTLE), "a job's read races with an event")
 
 
 def _one_second() -> Iterator[CataloguePlay]:

@@ -26,6 +26,7 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
+    SLOW_SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
@@ -45,6 +46,8 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "provider": tuple(PROVIDER_ACTS),
         "payer": tuple(PAYER_ACTS),
         "scenario": (*SCENARIOS, *PAYER_SCENARIOS),
+        # Apart from the others, since a hunt has no plays of days.
+        "slow scenario": tuple(SLOW_SCENARIOS),
         "dialect": tuple(DIALECTS),
     }
 )
@@ -64,6 +67,7 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "provider": frozenset({"provider"}),
         "payer": frozenset({"payer"}),
         "scenario": frozenset({"pay"}),
+        "slow scenario": frozenset({"pay"}),
         "dialect": frozenset({"order"}),
     }
 )

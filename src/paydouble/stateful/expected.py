@@ -40,7 +40,7 @@ class Order:
     refunds_requested: dict[str, int] = field(default_factory=dict)
     """Refund id → amount in minor units."""
     paid_late: set[str] = field(default_factory=set)
-    """Ids of pay-ins that the provider paid after they had ended."""
+    """Ids of pay-ins that are paid after they had ended, or after days."""
     late_money_is_news: bool = False
     """Whether no background job has run since money came for a pay-in that had ended."""
     deposit_due: str | None = None

@@ -54,6 +54,7 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     SCENARIOS,
     SHARES,
+    SLOW_SCENARIOS,
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
@@ -811,8 +812,7 @@ class Play:
             self._note_requests("POST", trouble, state, armed, start)
             self._note_following("POST", then, state, second, start)
             self._note_requests("meanwhile", meanwhile, state, first, start)
-            if len(expected.expected_state(self._box, target).pay_ins) > pay_ins:
-                self.trials.append(Trial("scenario", scenario, state, "new"))
+            self._note_scenario(target, scenario, state, pay_ins)
             if has_ended and trouble == meanwhile == then == "none":
                 self._add_findings(invariants.of_new_wish(self._box, target, start))
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
@@ -828,6 +828,15 @@ class Play:
                 first=not was_clicked and scenario == SCENARIOS[0],
                 limited=not (may_be_closed or was_disturbed),
             )
+
+    def _note_scenario(self, target: Order, scenario: str, state: str, pay_ins: int) -> None:
+        made = expected.expected_state(self._box, target).pay_ins
+        if len(made) > pay_ins:
+            is_slow = scenario in SLOW_SCENARIOS
+            self.trials.append(Trial("slow scenario" if is_slow else "scenario", scenario, state, "new"))
+            if is_slow:
+                # Its money comes after days, when a merchant may have sold the goods to somebody else.
+                target.paid_late.update(each.id for each in made)
 
     @staticmethod
     def _gets_through(disturbed: _Disturbance, target: Order) -> bool:

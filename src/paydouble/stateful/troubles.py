@@ -279,6 +279,10 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
 PAYER_SCENARIOS: Final = ("payer-decides", "payer-abandons", "payer-returns-first", "challenge")
 """Those in which a payment waits for its payer."""
+SLOW_SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
+    {"slow-bank-transfer": "53h40m", "fails-after-review": "47h30m3s"}
+)
+"""Those in which a payment takes days → the time until half an hour before its end."""
 
 MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
