@@ -157,6 +157,8 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "proxy page": Trouble(
             "the next reads meet a proxy's 502 page", _api("html_error", times=2), tells_nothing=True
         ),
+        "503": Trouble("the next reads are answered with 503", _api("error", times=2, status=503), tells_nothing=True),
+        "429": Trouble("the next reads are refused (429)", _api("rate_limit", times=2, reset="5s"), tells_nothing=True),
         "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2), tells_nothing=True),
         "unknown status": Trouble("the next read shows an unknown status", _api("unknown_status")),
         "unknown members": Trouble("the next reads show unknown members", _api("unknown_members", times=3)),
