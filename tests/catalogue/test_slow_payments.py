@@ -11,7 +11,7 @@ from verdicts_of import verdicts_of
 from paydouble.core.durations import parse_duration
 from paydouble.scenarios.library import shipped
 from paydouble.scenarios.steps import PayInStep
-from paydouble.stateful.troubles import SLOW_SCENARIOS
+from paydouble.stateful.troubles import SLOW_REFUND, SLOW_SCENARIOS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,8 +24,9 @@ DAY_SECONDS = 24 * HOUR_SECONDS
 
 
 def is_slow(play: CataloguePlay) -> bool:
-    """Return whether a play has a payment of days."""
-    return any(dict(step.options).get("scenario") in SLOW_SCENARIOS for step in play.steps)
+    """Return whether a play has a payment or a refund of days."""
+    slow = {*SLOW_SCENARIOS, SLOW_REFUND}
+    return any(dict(step.options).get("scenario") in slow for step in play.steps)
 
 
 class GivesUpAsking(SmallShop):
@@ -69,6 +70,24 @@ class TrustsTime(SmallShop):
                 order.shipped += 1
 
 
+class RepeatsSlowRefunds(SmallShop):
+    """Asks again, as for another refund, for one that is under way for a day."""
+
+    def tick(self) -> None:
+        """Run the jobs, and lose patience with a refund."""
+        super().tick()
+        for order in self.orders.values():
+            for name, wish in list(order.refunds.items()):
+                is_open = any(
+                    each["status"] in {"created", "processing"} and each["external_identifier"] == name
+                    for each in self.of(order.id, "refund")
+                )
+                if is_open and self.service.now() - wish.since > DAY_SECONDS and f"{name}+" not in order.refunds:
+                    body = wish.body.replace(f'"{name}"'.encode(), f'"{name}+"'.encode())
+                    order.refunds[f"{name}+"] = self.wish(order.id, body.decode())
+                    self.send(order.refunds[f"{name}+"], "/refund/refund-creation")
+
+
 class ReservesForAnHour(SmallShop):
     """Keeps the goods for an hour, and gives back money that comes later: a correct shop."""
 
@@ -92,6 +111,7 @@ class ReservesForAnHour(SmallShop):
     [
         (GivesUpAsking, "The merchant calls order-1 pending in the end; the service's ledger says paid"),
         (ClosesEarly, "The merchant calls order-1 cancelled in the end; the service's ledger says paid"),
+        (RepeatsSlowRefunds, "The merchant refunded 24.95 EUR of order-1 2 times; that was requested 1 times"),
         (TrustsTime, "The merchant fulfilled order-1, but no money has come"),
     ],
 )

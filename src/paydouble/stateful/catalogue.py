@@ -50,6 +50,7 @@ from paydouble.stateful.troubles import (
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
+    SLOW_REFUND,
     SLOW_SCENARIOS,
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
@@ -296,8 +297,10 @@ def _silence() -> Iterator[CataloguePlay]:
     # Without any event only reads tell, also of what changes after the merchant had no reason to ask any more.
     silent = step("webhooks", "drop all")
     why = "reads are all that tells"
+    failing = (_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE)
     for share in SHARES:
         yield CataloguePlay((*_PAID, silent, step("refund", 1, share), _SETTLE), why)
+        yield CataloguePlay((*failing, silent, step("refund", 1, share), _SETTLE), why)
     for what in PROVIDER_ACTS:
         yield CataloguePlay((*_PAID, silent, step("provider", "dispute"), step("provider", what), _SETTLE), why)
         refunded = (*_PAID, step("refund"), _SETTLE)
@@ -306,6 +309,7 @@ def _silence() -> Iterator[CataloguePlay]:
     yield CataloguePlay((*_PAID, silent, *won, step("provider", "dispute reopened"), _SETTLE), why)
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), step("wait", "25h"))
+        yield CataloguePlay((_ORDER, silent, *ended, _RETRY, _SETTLE), "reads are all that tells of two attempts")
         for others in ((), (_RETRY, _SETTLE), (_RETRY, step("provider", "fails"), _SETTLE)):
             late = (silent, step("provider", "late money"), _SETTLE)
             yield CataloguePlay((_ORDER, *ended, *others, *late), "money comes late, and only reads tell")
@@ -807,6 +811,13 @@ def _slow() -> Iterator[CataloguePlay]:
         # The jobs run two seconds before the end, half an hour after the last time.
         until = (step("wait", nearly, jobs_every="30m"), step("reads", "overtaken"), step("wait", "29m58s"))
         yield CataloguePlay((_ORDER, paid, *until, _SETTLE, _SETTLE), "a job's read races with an event")
+    # Nor must a refund that takes days be made again.
+    days = (step("wait", "11d", jobs_every="3h"), _SETTLE)
+    begun = (_ORDER, step("pay", 1, scenario=SLOW_REFUND), _SETTLE)
+    for share in ("half", "all"):
+        yield CataloguePlay((*begun, step("refund", 1, share), *days))
+        yield CataloguePlay((*begun, silent, step("refund", 1, share), *days), "reads are all that tells, for days")
+    yield CataloguePlay((*begun, step("refund"), *days[:1], step("refund_again"), _SETTLE), "it is asked for again")
 
 
 def _one_second() -> Iterator[CataloguePlay]:

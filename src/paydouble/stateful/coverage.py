@@ -26,6 +26,7 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
+    SLOW_REFUND,
     SLOW_SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
@@ -47,7 +48,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "payer": tuple(PAYER_ACTS),
         "scenario": (*SCENARIOS, *PAYER_SCENARIOS),
         # Apart from the others, since a hunt has no plays of days.
-        "slow scenario": tuple(SLOW_SCENARIOS),
+        "slow scenario": (*SLOW_SCENARIOS, SLOW_REFUND),
         "dialect": tuple(DIALECTS),
     }
 )

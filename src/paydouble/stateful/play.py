@@ -54,6 +54,7 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     SCENARIOS,
     SHARES,
+    SLOW_REFUND,
     SLOW_SCENARIOS,
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
@@ -833,7 +834,8 @@ class Play:
         made = expected.expected_state(self._box, target).pay_ins
         if len(made) > pay_ins:
             is_slow = scenario in SLOW_SCENARIOS
-            self.trials.append(Trial("slow scenario" if is_slow else "scenario", scenario, state, "new"))
+            table = "slow scenario" if is_slow or scenario == SLOW_REFUND else "scenario"
+            self.trials.append(Trial(table, scenario, state, "new"))
             if is_slow:
                 # Its money comes after days, when a merchant may have sold the goods to somebody else.
                 target.paid_late.update(each.id for each in made)

@@ -285,6 +285,8 @@ SLOW_SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
     {"slow-bank-transfer": "53h40m", "fails-after-review": "47h30m3s"}
 )
 """Those in which a payment takes days → the time until half an hour before its end."""
+SLOW_REFUND: Final = "slow-refund"
+"""The one in which each refund takes days."""
 
 MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
