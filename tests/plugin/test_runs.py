@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from children import Child
 
 from paydouble.testing import Paydouble
+from paydouble.testing.fixtures import this_millisecond
 
 PLAIN = """
 def test_each_test_has_its_own_sandbox(paydouble):
@@ -131,6 +133,16 @@ def test_a_failure_shows_what_no_sandbox_has_claimed(child: Child) -> None:
     assert f"{stranger}  unauthorized: The Authorization header is" in report
     assert "earlier" not in report
     assert "live_0" not in report
+
+
+def test_what_comes_in_the_same_millisecond_is_not_earlier() -> None:
+    """The server writes whole milliseconds, so the beginning of a test is one too."""
+    before = datetime.now(UTC)
+    began = this_millisecond()
+    after = datetime.now(UTC)
+
+    assert began.microsecond % 1000 == 0
+    assert before - timedelta(milliseconds=1) < began <= after
 
 
 def test_a_long_story_is_shortened(child: Child) -> None:

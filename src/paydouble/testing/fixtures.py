@@ -66,7 +66,7 @@ def sandbox(node: pytest.Item, config: pytest.Config, server: object) -> Iterato
     except (ServerGone, TypeError) as error:
         raise _failure(f"the test's sandbox cannot be made: {error}") from None
     node.stash[_SANDBOX] = made
-    node.stash[_SERVER] = server, datetime.now(UTC)
+    node.stash[_SERVER] = server, this_millisecond()
     yield made
     del node.stash[_SANDBOX]
     try:
@@ -151,6 +151,15 @@ def explain(item: pytest.Item, report: pytest.TestReport) -> None:
 
 def _raised(failures: Sequence[BaseException]) -> list[str]:
     return [f"the test's own receiver function has raised {failure!r}" for failure in failures]
+
+
+def this_millisecond() -> datetime:
+    """Return the time as the server writes it, in whole milliseconds.
+
+    Otherwise what comes in the same millisecond would count as earlier.
+    """
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 def _explain_sandbox(item: pytest.Item, report: pytest.TestReport, box: SandboxHandle[Sync]) -> None:
