@@ -309,3 +309,51 @@ def test_a_refund_of_the_staff_is_not_the_one_that_was_asked_for() -> None:
     _own_after_another(SmallShop)
     with pytest.raises(MerchantBug, match=r"never refunded 24\.95 EUR of order-1, though it took the request"):
         _own_after_another(TakesItForItsOwn)
+
+
+class ReviewsFailedRefunds(SmallShop):
+    """Leaves an order with a failed refund to a person."""
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        """Say that somebody has to look at it."""
+        return "review" if self.of(order.id, "refund", "failed") else super().status_of_paid(order)
+
+
+class TakesThemForFinal(SmallShop):
+    """Keeps a refund that has succeeded, whatever comes then."""
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        """Say no after its success."""
+        is_over = old["object"] == "refund" and old["status"] == "succeeded"
+        return not is_over and super().is_newer(resource, old)
+
+
+class Never(TakesThemForFinal):
+    """Knows that its service never does it."""
+
+    refunds_can_fail_late = False
+
+
+def _fail_late(merchant: type[Merchant]) -> str:
+    with _story(merchant) as play:
+        play.refund(1, "half")
+        play.wait("10s")
+        play.provider("refund fails late")
+        play.wait("10s")
+        return play.status()
+
+
+def test_a_failed_refund_may_be_left_to_a_person() -> None:
+    """The money has to go back in another way."""
+    assert _fail_late(ReviewsFailedRefunds) == "review"
+    assert _fail_late(SmallShop) == "paid"
+
+
+def test_a_refund_that_fails_late_is_told_as_what_the_contract_does_not_say() -> None:
+    """The report names the setting, with which it is not played."""
+    with pytest.raises(MerchantBug, match="refunds_can_fail_late = False"):
+        _fail_late(TakesThemForFinal)
+
+    assert _fail_late(Never) == "partly_refunded"
+    assert step("provider", "refund fails late").missing(Never) == "refunds_can_fail_late = False"
+    assert step("provider", "refund fails").missing(Never) is None

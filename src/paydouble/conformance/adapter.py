@@ -225,6 +225,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "rotates_secrets": file.rotates_secrets,
         "interleaves": file.interleaves,
         "retries_by_itself": file.retries_by_itself,
+        "refunds_can_fail_late": file.refunds_can_fail_late,
         "accepts": file.accepts,
         "currencies": file.currencies,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,

@@ -253,6 +253,8 @@ class MerchantFile(FileModel):
     """Whether `explore` may send a webhook or a click while a call is running; `false` for a shop with one worker."""
     retries_by_itself: bool = True
     """Whether the shop repeats a lost request without the customer; `false` when `explore` must not wait for that."""
+    refunds_can_fail_late: bool = True
+    """Whether `explore` lets a refund fail that has succeeded, as when the payer's bank sends the money back."""
     accepts: dict[Pattern, str] = Field(default_factory=dict)
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
     driver: Driver | None = None

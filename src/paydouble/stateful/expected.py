@@ -187,6 +187,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if order.is_cancelled:
         # Money that came all the same is known: the order is taken up again, or looked at, or the money goes back.
         allowed |= {"review"} if state.paid else {"cancelled"}
+    if any(each.status == "failed" for each in state.refunds):
+        allowed |= {"review"}  # a person has to find another way to give the money back
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):

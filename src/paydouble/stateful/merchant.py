@@ -125,6 +125,11 @@ class Merchant:
 
     It comes while a webhook secret is rotated. The contract is silent about rotation, so nothing else demands it.
     """
+    refunds_can_fail_late: ClassVar[bool] = True
+    """Whether a refund that has succeeded can fail later, as when the payer's bank sends the money back.
+
+    The contract does not say that it can, and other services do it. With False it is not played.
+    """
     accepts: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Findings that are known and accepted: a regular expression that is searched in the sentence → why it is accepted.
 

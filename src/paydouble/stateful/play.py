@@ -35,7 +35,7 @@ from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.prices import price_for
-from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.troubles import (
@@ -565,8 +565,11 @@ class Play:
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
         act = _named(PROVIDER_ACTS, what, "act")
-        if what not in OF_REFUNDS or self._driver.can_refund:
-            self._act("provider", act, what, order)
+        if what in OF_REFUNDS and not self._driver.can_refund:
+            return
+        if what in OF_LATE_FAILURES and not self._driver.merchant.refunds_can_fail_late:
+            return
+        self._act("provider", act, what, order)
 
     def payer(self, what: str, order: int = 1) -> None:
         """The payer acts, where the order's payment waits for that: one of `PAYER_ACTS`."""

@@ -145,9 +145,13 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         "dispute reopened": _reopen,
         "late money": _late_money,
         "refund fails": _refund_fails(unfinished(REFUND), "the newest refund that is under way fails"),
-        "refund fails late": _refund_fails({REFUNDED}, "the refund that had succeeded fails later"),
+        "refund fails late": _refund_fails(
+            {REFUNDED}, "the refund that had succeeded fails, as the bank sends it back"
+        ),
     }
 )
 """Each acts on an order and returns a description, or None when the order has nothing to act on."""
+OF_LATE_FAILURES: Final = frozenset({"refund fails late"})
+"""What comes only to a merchant whose refunds can fail after they have succeeded."""
 OF_REFUNDS: Final = frozenset({"refund", "refund half"})
 """What comes only to a merchant that refunds: one without refunds need not understand their events."""
