@@ -20,6 +20,7 @@ import pytest
 from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 from ports import free_port
+from pydantic import ValidationError
 
 from paydouble.conformance import CommandMerchant, HttpMerchant
 from paydouble.conformance.adapter import adapter_of, merchant_of
@@ -97,6 +98,14 @@ def test_a_file_says_what_the_shop_does(key: str, tmp_path: Path) -> None:
 
     assert getattr(_adapter(document, tmp_path), key) is plain
     assert getattr(_adapter({**document, key: not plain}, tmp_path), key) is not plain
+
+
+def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> None:
+    """Those that an adapter can demand; another name is refused with the list."""
+    document = {**described_shop(tmp_path), "demands": ["double payment"]}
+    assert list(_adapter(document, tmp_path).demands) == ["double payment"]
+    with pytest.raises(ValidationError, match="'double' is not a policy; there are: double payment"):
+        MerchantFile.model_validate({**document, "demands": ["double"]})
 
 
 def test_a_file_tells_the_order_of_a_deposit(tmp_path: Path) -> None:

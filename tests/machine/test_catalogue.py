@@ -258,7 +258,7 @@ def test_a_preference_is_the_same_each_time() -> None:
     coverage, preferences = Coverage(), Preferences()
     names = [(table, name) for table, each in VOCABULARY.items() for name in each]
     before = [preferences.of(7, coverage)(*entry) for entry in names]
-    coverage.add(Tried([Trial(table, name, "none", "none") for table, name in names] * 9, {}))
+    coverage.add(Tried([Trial(table, name, "none", "none") for table, name in names] * 9, {}, {}))
 
     assert [preferences.of(7, coverage)(*entry) for entry in names] == before
     assert [preferences.of(0, coverage)(*entry) for entry in names] == [name for _, name in names]
@@ -268,7 +268,7 @@ def test_a_preference_is_the_same_each_time() -> None:
 def test_a_preference_has_what_was_tried_least() -> None:
     """An entry that is never met is in the half of every example."""
     coverage = Coverage()
-    coverage.add(Tried([Trial("POST", name, "none", "new") for name in POST_TROUBLES if name != "401"], {}))
+    coverage.add(Tried([Trial("POST", name, "none", "new") for name in POST_TROUBLES if name != "401"], {}, {}))
 
     assert all(Preferences().of(number, coverage)("POST", "401") == "401" for number in range(1, 50))
 

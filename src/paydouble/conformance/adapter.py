@@ -227,6 +227,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "retries_by_itself": file.retries_by_itself,
         "refunds_can_fail_late": file.refunds_can_fail_late,
         "accepts": file.accepts,
+        "demands": file.demands,
         "currencies": file.currencies,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,
     }

@@ -7,7 +7,7 @@ standard output may be JSON. What a file leaves out cannot be tested, and is rep
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -21,6 +21,7 @@ from paydouble.core.money import MINOR_DIGITS
 from paydouble.sandbox.identity import Secrets
 from paydouble.scenarios.model import NAME_PATTERN
 from paydouble.stateful.merchant import STATUSES
+from paydouble.stateful.policies import POLICIES
 from paydouble.yamlfile import schema as schemas
 from paydouble.yamlfile.explaining import FileKind
 from paydouble.yamlfile.outline import Outline
@@ -34,11 +35,14 @@ Url = Annotated[str, Field(pattern=r"^https?://[\x21-\x7e]+$", examples=["http:/
 Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)*$", examples=["/order/status"])]
 
 
-def _status(value: str) -> str:
-    if value not in STATUSES:
-        message = f"{value!r} is not a status; there are: {', '.join(STATUSES)}"
-        raise ValueError(message)
-    return value
+def _one_of(names: Collection[str], what: str) -> tuple[AfterValidator, WithJsonSchema]:
+    def checked(value: str) -> str:
+        if value not in names:
+            message = f"{value!r} is not a {what}; there are: {', '.join(names)}"
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(checked), WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def _pattern(text: str) -> str:
@@ -65,7 +69,8 @@ def _currency(code: str) -> str:
 Currency = Annotated[str, AfterValidator(_currency)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 OrderPattern = Annotated[Pattern, AfterValidator(_has_group)]
-Status = Annotated[str, AfterValidator(_status), WithJsonSchema({"type": "string", "enum": list(STATUSES)})]
+Status = Annotated[str, *_one_of(STATUSES, "status")]
+Policy = Annotated[str, *_one_of(POLICIES, "policy")]
 Words = tuple[str, ...]
 
 
@@ -257,6 +262,8 @@ class MerchantFile(FileModel):
     """Whether `explore` lets a refund fail that has succeeded, as when the payer's bank sends the money back."""
     accepts: dict[Pattern, str] = Field(default_factory=dict)
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
+    demands: list[Policy] = Field(default_factory=list)
+    """Policies that the shop promises where the contract is silent, so that `explore` finds where it breaks them."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
 

@@ -30,7 +30,7 @@ from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.prices import PRICES
-from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
@@ -79,6 +79,9 @@ _RESTART: Final = step("restart")
 _WORK_OFF: Final = step("work_off")
 _PAID: Final = (_ORDER, _PAY, _SETTLE)
 _EXPIRED: Final = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
+_PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), _SETTLE, step("payer", "gives up"), _SETTLE)
+# A shop may keep an order for minutes only, and take no second attempt after a day.
+_FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (_EXPIRED, (_ORDER, *_PAYER_LEAVES))
 _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
 # More replies than the attempts of a click.
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
@@ -112,6 +115,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_refunds,
         _similar_refunds,
         _cancellations,
+        _cancelled_in_part,
         _provider,
         _paid_twice,
         _late_events,
@@ -438,6 +442,16 @@ def _cancellations() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
 
 
+def _cancelled_in_part() -> Iterator[CataloguePlay]:
+    # What is left of it goes back, and not the whole once more.
+    why, cancel = "a part of the money has gone back", step("cancel")
+    for share in SHARES:
+        yield CataloguePlay((*_PAID, step("refund", 1, share), _SETTLE, cancel, _SETTLE), why)
+        yield CataloguePlay((*_PAID, step("refund", 1, share), cancel, _SETTLE), why)
+    for what in sorted(OF_REFUNDS):
+        yield CataloguePlay((*_PAID, step("provider", what), _SETTLE, cancel, _SETTLE), why)
+
+
 def _late_events() -> Iterator[CataloguePlay]:
     # Of what happens long after the payment.
     for trouble in WEBHOOK_TROUBLES:
@@ -445,7 +459,8 @@ def _late_events() -> Iterator[CataloguePlay]:
         fails = (step("refund", 1, "half"), _SETTLE, disturbed, step("provider", "refund fails late"), _SETTLE)
         yield CataloguePlay((*_PAID, *fails), "the event of a late failure is disturbed")
         second = (disturbed, _RETRY, step("pass_time", "10s"), step("provider", "late money"), _SETTLE)
-        yield CataloguePlay((*_EXPIRED, *second), "an earlier attempt brings money before the events of the next one")
+        for ended in _FIRST_ATTEMPTS:
+            yield CataloguePlay((*ended, *second), "an earlier attempt brings money before the events of the next one")
         for ends in ("dispute won", "dispute lost"):
             closed = (disturbed, step("provider", "dispute"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *closed), "the events of a dispute are disturbed")
@@ -511,12 +526,10 @@ def _provider() -> Iterator[CataloguePlay]:
         for before in ((), (step("refund", 1, "half"), _SETTLE)):
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
-    yield CataloguePlay((*_EXPIRED, step("provider", "late money")))
-    yield CataloguePlay((*_EXPIRED, _RETRY, _SETTLE, step("provider", "late money")), "the order is paid twice")
-    # A shop may refuse a second attempt after a day, but hardly within a minute.
-    given_up = (_ORDER, step("pay", 1, scenario="payer-decides"), _SETTLE, step("payer", "gives up"), _SETTLE)
-    again = (_RETRY, _SETTLE, step("payer", "pays"), _SETTLE, step("provider", "late money"), _SETTLE)
-    yield CataloguePlay((*given_up, *again), "the order is paid twice")
+    for attempt in _FIRST_ATTEMPTS:
+        late = (step("provider", "late money"), _SETTLE)
+        yield CataloguePlay((*attempt, *late))
+        yield CataloguePlay((*attempt, _RETRY, _SETTLE, *late), "the order is paid twice")
     still_open = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), _SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")
@@ -530,6 +543,8 @@ def _paid_twice() -> Iterator[CataloguePlay]:
     second = (*_two_attempts(2), _SETTLE)
     yield CataloguePlay((*first, *_two_attempts(2), step("pass_time", "10s"), late, _SETTLE), why)
     yield CataloguePlay((*first, *second, late, _RESTART, _SETTLE), why)
+    soon = (_ORDER, *_PAYER_LEAVES, _RETRY, _SETTLE, step("provider", "late money", 1), _SETTLE)
+    yield CataloguePlay((*soon, *second, late, _SETTLE), why)
     for trouble in OWN_REFUND_TROUBLES:
         yield CataloguePlay((*first, *second, step("own_refunds", trouble), late, _SETTLE, _SETTLE), why)
     for what in _LOSES_NOTES:

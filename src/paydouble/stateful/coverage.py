@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     CANCEL_MEANWHILE,
@@ -107,6 +108,8 @@ class Tried(NamedTuple):
     trials: Sequence[Trial]
     accepted: Mapping[str, int]
     """The findings that the merchant's owner accepts, by their pattern, and how often each was met."""
+    allowed: Mapping[str, int]
+    """The policies that were met and are not demanded, and how often."""
 
 
 class Untried(NamedTuple):
@@ -125,6 +128,8 @@ class Coverage:
         self._accepts = accepts
         self.accepted: Counter[str] = Counter()
         """The pattern of each finding that is accepted, and how often it was met."""
+        self.allowed: Counter[str] = Counter()
+        """Each policy that was met and is not demanded, and how often."""
         self.trials: Counter[Trial] = Counter()
         self.skipped: dict[tuple[str, str], str] = {}
         """Table and entry → what the adapter lacks for a play with it."""
@@ -143,6 +148,7 @@ class Coverage:
         """Count what a play has tried."""
         self.trials.update(tried.trials)
         self.accepted.update(tried.accepted)
+        self.allowed.update(tried.allowed)
 
     def skip(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
         """Note why a play with these entries, each with its table, was left out."""
@@ -195,6 +201,12 @@ class Coverage:
             times = self.accepted[pattern]
             met = f"{times} times" if times else "and not met"
             lines.append(f"Accepted, {met}: {pattern!r} ({why}).")
+        for policy, times in self.allowed.items():
+            met = f"met {times} time{'s' * (times != 1)}"
+            lines.append(
+                f"Allowed, since the contract is silent, and {met}: {POLICIES[policy]}."
+                f" With {policy!r} in demands it is a finding."
+            )
         return "\n".join(lines)
 
     def table(self) -> str:

@@ -72,7 +72,7 @@ class Driver:
         `UsageError` when it follows the play's time and no library for that is installed.
         """
         self.orders = orders
-        self.findings = Findings(getattr(make, "accepts", Merchant.accepts))
+        self.findings = Findings(getattr(make, "accepts", Merchant.accepts), getattr(make, "demands", Merchant.demands))
         self.down = False
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
@@ -139,9 +139,9 @@ class Driver:
         if self.shop is not None:
             self.shop.close()
 
-    def add_finding(self, rule: Rule, text: str) -> None:
-        """Record a broken rule; `text` continues the sentence `The merchant …`."""
-        self.findings.add(Finding(rule, f"The merchant {text}"))
+    def add_finding(self, rule: Rule, text: str, policy: str | None = None) -> None:
+        """Record a broken rule, which may be about a policy; `text` continues the sentence `The merchant …`."""
+        self.findings.add(Finding(rule, f"The merchant {text}"), policy)
 
     def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""

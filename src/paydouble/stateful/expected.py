@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -54,12 +55,16 @@ class Order:
     """
     is_cancelled: bool = False
     """Whether the customer has cancelled it, and the merchant did not decline."""
+    was_cancelled_paid: bool = False
+    """Whether its money was there when the customer cancelled it, and the merchant did not decline."""
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
     limited_until: int = 0
     """The instant from which such a click may not be left pending, in milliseconds."""
     refunded_elsewhere: set[str] = field(default_factory=set)
     """Ids of refunds that the merchant's staff made on the provider's own pages, so that no code of it has asked."""
+    refunds_asked: Counter[str] = field(default_factory=Counter)
+    """Refund id → how often the merchant was asked for it before, whatever it said."""
     refunds_taken: list[tuple[int, int]] = field(default_factory=list)
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -81,14 +86,17 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
-    refund_calls: int = 0
-    """How often a refund was requested of the merchant before, the same one or another, whatever it said."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
     shipped: int = 0
     """How often it was fulfilled when the merchant was looked at last."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
+
+    @property
+    def refund_calls(self) -> int:
+        """Return how often a refund was requested of the merchant before, the same one or another."""
+        return self.refunds_asked.total()
 
     def owns(self, external_identifier: str | None) -> bool:
         """Return whether a deposit with this external identifier is for this order."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum, auto
 from typing import NamedTuple
 
 from paydouble.core.errors import UsageError
+from paydouble.stateful.policies import demanded
 
 
 class Rule(IntEnum):
@@ -62,15 +63,24 @@ class Finding(NamedTuple):
 class Findings(list[Finding]):
     """What was found, without what the merchant's owner accepts."""
 
-    def __init__(self, accepts: Mapping[str, str]) -> None:
-        """Start with none. `UsageError` when a key of `accepts` is no regular expression."""
+    def __init__(self, accepts: Mapping[str, str], demands: Collection[str]) -> None:
+        """Start with none.
+
+        `UsageError` when a key of `accepts` is no regular expression, or `demands` names what is no policy.
+        """
         super().__init__()
+        self._demands = demanded(demands)
         self._patterns = {pattern: _compiled(pattern) for pattern in accepts}
         self.accepted: Counter[str] = Counter()
         """The patterns that have matched, and how often."""
+        self.allowed: Counter[str] = Counter()
+        """The policies that were met and are not demanded, and how often."""
 
-    def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it as accepted."""
+    def add(self, finding: Finding, policy: str | None = None) -> None:
+        """Keep a finding, or count it as accepted; one about a policy counts only where that is demanded."""
+        if policy is not None and policy not in self._demands:
+            self.allowed[policy] += 1
+            return
         known = next((each for each, pattern in self._patterns.items() if pattern.search(finding.text)), None)
         if known is None:
             self.append(finding)

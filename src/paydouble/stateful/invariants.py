@@ -470,6 +470,32 @@ def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[F
             yield Rule.END, f"{what}, though it gave back what was paid twice for {given_back}"
 
 
+def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what was paid twice for an order when nothing more will happen, and neither goes back nor is in review."""
+    if status == "paid" and not state.refunds and _is_paid_twice(order, state):
+        surplus = sum(each.amount for each in state.paid) - order.amount
+        money = f"{write_amount(surplus, order.currency)} {order.currency}"
+        what = f"keeps {money} of {order.id}, which was paid twice"
+        yield Rule.END, f"{what}; it neither goes back in the end nor is the order in review"
+
+
+def of_cancelled_order(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what is left of an order that was cancelled after its payment, when nothing more will happen."""
+    left = expected.refundable(state)
+    is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
+    has_failed = any(each.status == "failed" for each in state.refunds)
+    if order.was_cancelled_paid and left > 0 and status != "review" and is_plain and not has_failed:
+        money = f"{write_amount(left, order.currency)} {order.currency}"
+        what = f"keeps {money} of {order.id}, which was cancelled after its payment"
+        yield Rule.END, f"{what}; it neither goes back in the end nor is the order in review"
+
+
+def of_refund_limit(order: Order, amount: int, rest: int) -> Found:
+    """Return what is wrong when a merchant takes a refund of more than is left."""
+    money, left = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, rest))
+    return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {left} is left"
+
+
 def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
     is_plain = not (order.refunds_requested or order.is_cancelled or order.refunds_disturbed_to_the_end)
     is_twice = sum(each.amount for each in state.paid) > order.amount

@@ -6,7 +6,7 @@ is written lets the machine test more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
@@ -134,6 +134,13 @@ class Merchant:
     """Findings that are known and accepted: a regular expression that is searched in the sentence → why it is accepted.
 
     The summary of a run says how often each was met, and which was not.
+    """
+    demands: ClassVar[Collection[str]] = ()
+    """Policies that the merchant promises where the contract is silent, so that a run finds where it breaks them.
+
+    `double payment`: what was paid twice goes back, or the order is in `review`. `cancelled order`: so does all that is
+    left of an order that is cancelled after its payment. `refund limit`: a refund of more than is left is declined. The
+    summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

@@ -34,6 +34,7 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
+from paydouble.stateful.policies import CANCELLED_ORDER, DOUBLE_PAYMENT, REFUND_LIMIT
 from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Interruption, Points
@@ -189,7 +190,8 @@ class Play:
     @property
     def tried(self) -> Tried:
         """Return what has acted so far, and what was found and is accepted."""
-        return Tried(self.trials, self._driver.findings.accepted)
+        found = self._driver.findings
+        return Tried(self.trials, found.accepted, found.allowed)
 
     def status(self, order: int = 1) -> str:
         """Return the status that the merchant shows for an order."""
@@ -619,6 +621,9 @@ class Play:
                     self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
                 ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)
                 self._add_findings(_with(hint, ended))
+                if alone:
+                    self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
+                    self._add_findings(invariants.of_cancelled_order(order, status, found), CANCELLED_ORDER)
         if self._driver.merchant.retries_by_itself:
             self._add_findings(invariants.of_kept_surplus(known))
         if not self._reads_disturbed:  # which an earlier order may not have met
@@ -739,9 +744,9 @@ class Play:
                 merchant = self._driver.shown
                 self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
 
-    def _add_findings(self, found: Iterable[tuple[Rule, str]]) -> None:
+    def _add_findings(self, found: Iterable[tuple[Rule, str]], policy: str | None = None) -> None:
         for rule, text in found:
-            self._driver.add_finding(rule, text)
+            self._driver.add_finding(rule, text, policy)
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:
@@ -951,6 +956,7 @@ class Play:
             may_refund = self._may_refund(target, refund_id)
             case = self._case_of_refund(target, requested)
             rest = expected.refundable(expected.expected_state(self._box, target))
+            knows_rest = self._knows_rest(target, refund_id)
             target.disturbed |= disturbed != _Disturbance()
             second = self._arm_documents(following)
             armed = self._arm(met, lasts, operation="refund-creation")
@@ -974,7 +980,7 @@ class Play:
             elif may_refund and was_declined and not target.disturbed:
                 target.refusals += invariants.of_refused_refund(target, before, requested, rest)
             if trouble == meanwhile == "none":
-                self._compare_refund(target, requested, case)
+                self._compare_refund(target, requested, case, rest if knows_rest else None)
             if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = _outcome(target, met.description)
             if not self._sent("refund-creation", start):
@@ -987,7 +993,7 @@ class Play:
             self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
-            target.refund_calls += 1
+            target.refunds_asked[refund_id] += 1
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
@@ -1020,12 +1026,21 @@ class Play:
             return (*price, *numbers) if is_won and not target.disturbed else None
         return price if len(state.paid) == 1 and not (state.refunds or target.refund_calls) else None
 
-    def _compare_refund(self, target: Order, requested: int, case: Hashable) -> None:
+    def _compare_refund(self, target: Order, requested: int, case: Hashable, rest: int | None) -> None:
+        if rest is not None and self._driver.was_taken and requested > rest:
+            self._add_findings([invariants.of_refund_limit(target, requested, rest)], REFUND_LIMIT)
         if case is not None and self._driver.was_taken:
             self._refunds_taken.setdefault(case, target.id)
         elif self._driver.was_declined and case in self._refunds_taken:
             state = expected.expected_state(self._box, target)
             self._add_findings([invariants.of_unequal_refusal(target, state, requested, self._refunds_taken[case])])
+
+    def _knows_rest(self, target: Order, refund_id: str) -> bool:
+        # Whether the merchant knows what is left, and this refund is a new one.
+        state = expected.expected_state(self._box, target)
+        objects: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
+        is_new = refund_id not in target.refunds_asked
+        return is_new and not target.disturbed and self._acknowledged.has_heard_of(objects)
 
     def _may_refund(self, target: Order, refund_id: str) -> bool:
         # Whether a refund can be made, as far as the ledger says and the merchant shows.
@@ -1058,6 +1073,7 @@ class Play:
 
     def _cancel(self, target: Order) -> None:
         before = target.is_cancelled
+        paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
         target.is_cancelled = target.disturbed = True
         target.deposit_due = target.limited = None
@@ -1065,6 +1081,8 @@ class Play:
         self._driver.call("cancel", target.id)
         if self._driver.was_declined:
             target.is_cancelled = before
+        elif paid:
+            target.was_cancelled_paid = True
 
     def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:
         acted = Trial("meanwhile", meanwhile, self._state(), "none")

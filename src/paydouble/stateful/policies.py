@@ -1,0 +1,33 @@
+"""Policies: what a merchant does with money where the contract is silent.
+
+Shops differ in them, and each way is right for somebody. What is met is counted and told in the summary of a run; a
+merchant that names a policy in `demands` has promised the opposite, and what is met is then a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from paydouble.core.errors import UsageError
+
+DOUBLE_PAYMENT: Final = "double payment"
+CANCELLED_ORDER: Final = "cancelled order"
+REFUND_LIMIT: Final = "refund limit"
+POLICIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
+        CANCELLED_ORDER: "money is kept of an order that was cancelled after its payment, and is not in review",
+        REFUND_LIMIT: "a refund of more than is left is taken, and the service refuses it",
+    }
+)
+"""The name of each policy in `demands`, and what is met where it is not demanded."""
+
+
+def demanded(names: Collection[str]) -> frozenset[str]:
+    """Return the policies that a merchant demands; `UsageError` for a name that is none of `POLICIES`."""
+    for name in [names] if isinstance(names, str) else names:
+        if name not in POLICIES:
+            raise UsageError(f"demands has {name!r}, which is no policy; there are: {', '.join(POLICIES)}")
+    return frozenset([names] if isinstance(names, str) else names)

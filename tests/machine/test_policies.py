@@ -1,0 +1,153 @@
+"""What a shop does with money where the contract is silent: it is told, and judged only where it is demanded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from small_shop import SmallOrder, SmallShop
+
+from paydouble.core.errors import UsageError
+from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused
+from paydouble.stateful.policies import POLICIES
+
+
+class KeepsDoublePayments(SmallShop):
+    """An order is paid, however much has come."""
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        status = super().status_of_paid(order)
+        return "paid" if status == "review" else status
+
+
+class KeepsMoneyOfCancelledOrders(SmallShop):
+    """Notes that the customer does not come any more, and nothing else."""
+
+    def cancel(self, order_id: str) -> None:
+        assert order_id in self.orders
+
+
+class GivesRestBack(SmallShop):
+    """Gives back what is left of an order that is cancelled."""
+
+    def cancel(self, order_id: str) -> None:
+        if left := self.balance(order_id):
+            self.refund(order_id, f"{order_id}-cancelled", left)
+
+
+class LeavesLimitsToTheService(SmallShop):
+    """Says yes to any refund, as one does that only notes what is wanted."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        try:
+            super().refund(order_id, refund_id, amount)
+        except Refused:
+            return
+
+
+def _paid_twice(play: Play) -> None:
+    play.pay(scenario="abandoned")
+    play.wait("25h")
+    play.retry()
+    play.wait("10s")
+    play.provider("late money")
+    play.wait("10s")
+
+
+def _cancelled(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.refund(share="half")
+    play.wait("10s")
+    play.cancel()
+
+
+def _refunded_too_much(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.refund(share="half")
+    play.wait("10s")
+    play.refund()
+
+
+_CASES = {
+    "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
+    "cancelled order": (
+        KeepsMoneyOfCancelledOrders,
+        _cancelled,
+        "keeps 24.95 EUR of order-1, which was cancelled after its payment",
+    ),
+    "refund limit": (
+        LeavesLimitsToTheService,
+        _refunded_too_much,
+        "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is left",
+    ),
+}
+
+
+def test_each_policy_has_a_case() -> None:
+    """A new one needs a shop here that does not keep it, and a sentence in the adapter's reference."""
+    assert _CASES.keys() == POLICIES.keys()
+    assert [name for name in POLICIES if f"`{name}`" not in inspect.getsource(Merchant)] == []
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
+    """Elsewhere it is counted."""
+    shop, steps, sentence = _CASES[policy]
+    with Play(shop) as play:
+        steps(play)
+    assert dict(play.tried.allowed) == {policy: 1}
+
+    with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy)) as play:
+        steps(play)
+
+
+@pytest.mark.parametrize(("shop", "steps"), [(SmallShop, _paid_twice), (GivesRestBack, _cancelled)])
+def test_a_shop_that_keeps_its_promises_passes(shop: type[SmallShop], steps: Callable[[Play], None]) -> None:
+    """It leaves what was paid twice to a person, and gives back what is left."""
+    with Play(_demanding(shop, *POLICIES)) as play:
+        steps(play)
+    assert dict(play.tried.allowed) == {}
+
+
+def test_a_request_for_the_same_refund_is_no_other_one() -> None:
+    """So it is no refund of more than is left."""
+    with Play(_demanding(SmallShop, "refund limit")) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.wait("10s")
+        play.refund_again()
+
+
+def test_the_summary_tells_what_was_met() -> None:
+    """And how to have it judged."""
+
+    class ShopMachine(MerchantMachine):
+        merchant = LeavesLimitsToTheService
+        phases = ("hunt",)
+
+    with Play(LeavesLimitsToTheService) as play:
+        _refunded_too_much(play)
+    ShopMachine.coverage.add(play.tried)
+
+    assert (
+        "Allowed, since the contract is silent, and met 1 time: a refund of more than is left is taken, and the"
+        " service refuses it. With 'refund limit' in demands it is a finding."
+    ) in ShopMachine.coverage.summary()
+
+
+def test_a_policy_that_is_none_is_named() -> None:
+    """Before anything is played; a name alone is a list of one."""
+    with pytest.raises(
+        UsageError, match="demands has 'double payments', which is no policy; there are: double payment"
+    ):
+        Play(_demanding(SmallShop, "double payments"))
+    Play(type("Shop", (SmallShop,), {"demands": "refund limit"})).close()
+
+
+def _demanding(shop: type[Merchant], *policies: str) -> type[Merchant]:
+    return type(f"Demanding{shop.__name__}", (shop,), {"demands": policies})
