@@ -527,9 +527,9 @@ def _provider() -> Iterator[CataloguePlay]:
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
     for attempt in _FIRST_ATTEMPTS:
-        late = (step("provider", "late money"), _SETTLE)
-        yield CataloguePlay((*attempt, *late))
-        yield CataloguePlay((*attempt, _RETRY, _SETTLE, *late), "the order is paid twice")
+        late = step("provider", "late money")
+        yield CataloguePlay((*attempt, late))
+        yield CataloguePlay((*attempt, _RETRY, _SETTLE, late), "the order is paid twice")
     still_open = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), _SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")

@@ -33,14 +33,14 @@ class Rule(IntEnum):
     """It retries under a new key."""
     DEPOSITS = auto()
     """Its deposits are not those that customers asked for."""
-    REFUNDS = auto()
-    """Its refunds are not those that were requested."""
     FORGED = auto()
     """A webhook that must not change anything has changed something."""
     ANSWER = auto()
     """Its answer to a webhook is wrong."""
     UNPAID = auto()
     """It calls an order paid, or fulfils it, without its money."""
+    REFUNDS = auto()
+    """Its refunds are not those that were requested."""
     LOST = auto()
     """It acknowledged an event and did not do what the event asks for."""
     EFFECTS = auto()

@@ -13,7 +13,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import write_amount
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
-from paydouble.payments.resources import PayIn
+from paydouble.payments.resources import PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order, Refusal
@@ -28,6 +28,7 @@ _MOST_KEYS = 4
 _MOST_FAILED_REFUNDS = 10
 # The same request. A merchant may be killed before it has noted a refusal, and a customer may click again.
 _MOST_REFUSALS = 3
+_REASON_SHOWN = 60
 # With jitter no two pauses are the same, and the contract recommends five attempts at most.
 _MOST_EQUAL_PAUSES = 5
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
@@ -442,17 +443,27 @@ def _of_failed_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
 
 
 def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
-    made = Counter(each.amount for each in expected.own_refunds(order, state) if each.status != "failed")
+    refunds = [each for each in expected.own_refunds(order, state) if each.status != "failed"]
+    made = Counter(each.amount for each in refunds)
     requested = Counter(order.refunds_requested.values())
     unasked = made - requested
     if sum(unasked.elements()) <= expected.surplus(order, state):
         return
     for amount in unasked:
-        money = f"{write_amount(amount, order.currency)} {order.currency}"
-        yield (
-            Rule.REFUNDS,
-            f"refunded {money} of {order.id} {made[amount]} times; that was requested {requested[amount]} times",
-        )
+        done = f"refunded {write_amount(amount, order.currency)} {order.currency} of {order.id}"
+        often = f" {made[amount]} times" * (made[amount] > 1)
+        if requested[amount]:
+            yield Rule.REFUNDS, f"{done}{often}; that was requested {requested[amount]} times"
+        else:
+            first = min((each for each in refunds if each.amount == amount), key=lambda each: each.created_at)
+            yield Rule.REFUNDS, f"{done}{often}, which nobody had requested ({_told_of(first, state)})"
+
+
+def _told_of(refund: Refund, state: ExpectedState) -> str:
+    """Return when a refund was asked for, and the reason that the merchant gave."""
+    after = (refund.created_at - min(each.created_at for each in state.pay_ins)) / UNITS_MS["s"]
+    reason = f", with the reason {refund.reason[:_REASON_SHOWN]!r}" if refund.reason else ""
+    return f"{after:g} s after its first deposit{reason}"
 
 
 def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[Found]:
