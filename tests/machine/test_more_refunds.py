@@ -128,6 +128,22 @@ def test_a_refund_that_is_too_old_may_be_looked_at() -> None:
         assert play.status() == "review"
 
 
+class TakesTheSeatBack(SmallShop):
+    """Gives a seat free after any refund, also of a part."""
+
+    def shipments(self, order_id: str) -> int:
+        return 0 if self.of(order_id, "refund", "succeeded") else super().shipments(order_id)
+
+
+def test_a_seat_that_is_taken_from_a_paid_customer_is_told_as_that() -> None:
+    """The customer had it, so it is not one that never came."""
+    with pytest.raises(MerchantBug, match="no longer fulfils order-1, of which a part"), Play(TakesTheSeatBack) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(share="half")
+        play.wait("10s")
+
+
 class ReturnsBoth(ReturnsTheSecond):
     """Gives back all of it."""
 

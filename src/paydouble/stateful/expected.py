@@ -90,6 +90,8 @@ class Order:
     """The status that the merchant showed last."""
     shipped: int = 0
     """How often it was fulfilled when the merchant was looked at last."""
+    was_shipped: bool = False
+    """Whether it was fulfilled at some time."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
 

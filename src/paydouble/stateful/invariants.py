@@ -376,7 +376,7 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     if merchant.shipments(name) == 0 and _has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"
         rest += ", and whose dispute was won" if state.disputes else ""
-        yield Rule.END, f"never fulfilled {name}, {rest}"
+        yield Rule.END, f"{'no longer fulfils' if order.was_shipped else 'never fulfilled'} {name}, {rest}"
 
 
 def _allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) -> frozenset[str]:

@@ -220,7 +220,10 @@ class Merchant:
         """Return the money that the merchant has of an order, in its currency; None when it keeps no balance."""
 
     def shipments(self, order_id: str) -> int | None:
-        """Return how often an order was fulfilled; None when the merchant does not count."""
+        """Return how often an order was fulfilled; None when the merchant does not count.
+
+        Of what can be taken back, such as a seat, a ticket or a licence: how many the customer has now.
+        """
 
     def effects(self, order_id: str) -> Mapping[str, int]:
         """Return how often each effect of an order has happened that may happen once: mails, stock, points.

@@ -725,6 +725,7 @@ class Play:
                 self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
                 order.status = status
                 order.shipped = self._driver.shown.shipments(order.id) or 0
+                order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
