@@ -220,6 +220,20 @@ def test_each_kind_of_play_comes_early() -> None:
     assert not any(play.reason for play in early[:100])
 
 
+def test_each_act_comes_before_any_trouble() -> None:
+    """What a shop does wrong without any trouble is told by the plainest play that shows it."""
+    acts = {"order", "pay", "retry", "returns", "refund", "cancel", "provider"}
+    usual = {"none", "happy-path", "plain"}
+
+    def is_plain(play: CataloguePlay) -> bool:
+        tables = {table for table, name in play.entries() if name not in usual}
+        return {each.command for each in play.steps} <= {*acts, "wait"} and tables <= {"provider", "scenario"}
+
+    first_trouble = next(at for at, play in enumerate(catalogue.catalogue()) if not is_plain(play))
+
+    assert {each.command for play in catalogue.catalogue()[:first_trouble] for each in play.steps} == {*acts, "wait"}
+
+
 def test_each_entry_and_each_price_comes_early_at_each_place() -> None:
     """Alone, before the seventh is over: a forgery before the money and after it, a lost reply in each dialect."""
     plays = [play for play in catalogue.catalogue() if not play.reason]

@@ -4,8 +4,9 @@ Each entry of the vocabulary is played alone, in the shortest play in which it c
 payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
 follow where one trouble hides what another does; each says why. The first turn has each entry
 alone at each place of a payment's life and one of each combination, and the variants follow in further turns, so that
-each kind of mistake has its chance early; in a turn they come in the order of what a mistake costs: double charges,
-forged payments, double or missing fulfilment, refunds and disputes, then everything else.
+each kind of mistake has its chance early. A turn begins with each act by itself and without trouble; the others come in
+the order of what a mistake costs: double charges, forged payments, double or missing fulfilment, refunds and disputes,
+then everything else.
 
 Not every play is run on every merchant: `equivalence.py` decides which would show nothing new.
 
@@ -101,7 +102,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     what a shop that takes a second for a play comes to in a few minutes.
     """
     sections = (
-        _endings,
+        _basics,
         _charges,
         _forgeries,
         _durations,
@@ -176,12 +177,25 @@ def _contents(play: CataloguePlay) -> set[Hashable]:
     return {(place, content) for content in (*play.entries(), *prices)}
 
 
-def _endings() -> Iterator[CataloguePlay]:
-    # Before any trouble: nothing tells more plainly what a merchant takes for money.
+def _basics() -> Iterator[CataloguePlay]:
+    # Each act by itself and without trouble comes first: nothing tells a mistake more plainly.
     for scenario in SCENARIOS:
         yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), _SETTLE))
     for scenario in SCENARIOS:
         yield CataloguePlay((_ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), _RETRY, _SETTLE))
+    for price in PRICES:
+        yield CataloguePlay((step("order", *price), _PAY, _SETTLE))
+        yield CataloguePlay((step("order", *price), _PAY, _SETTLE, step("refund", 1, "half"), _SETTLE))
+    # Who comes back to the shop has not always paid.
+    yield CataloguePlay((_ORDER, step("pay", 1, scenario="abandoned"), step("returns"), _SETTLE))
+    yield CataloguePlay((*_PAID, step("returns"), _SETTLE))
+    for share in SHARES:
+        yield CataloguePlay((*_PAID, step("refund", 1, share), _SETTLE))
+    yield CataloguePlay((_ORDER, _PAY, step("cancel"), _SETTLE))
+    yield CataloguePlay((*_PAID, step("cancel"), _SETTLE))
+    for what in PROVIDER_ACTS:
+        yield CataloguePlay((*_PAID, step("provider", what), _SETTLE))
+        yield CataloguePlay((*_PAID, step("provider", "dispute"), step("provider", what), _SETTLE))
 
 
 def _charges() -> Iterator[CataloguePlay]:
@@ -335,8 +349,6 @@ def _losses() -> Iterator[CataloguePlay]:
 
 
 def _refunds() -> Iterator[CataloguePlay]:
-    for share in SHARES:
-        yield CataloguePlay((*_PAID, step("refund", 1, share), _SETTLE))
     for trouble in REFUND_TROUBLES:
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), _SETTLE))
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), step("refund_again"), _SETTLE))
@@ -406,7 +418,6 @@ def _cancellations() -> Iterator[CataloguePlay]:
     # Money that comes all the same is neither the customer's nor the shop's until somebody knows of it.
     cancel, silent = step("cancel"), step("webhooks", "drop all")
     yield CataloguePlay((_ORDER, cancel, _SETTLE))
-    yield CataloguePlay((*_PAID, cancel, _SETTLE))
     # The page may still show what was there before the success.
     yield CataloguePlay((_ORDER, _PAY, step("pass_time", "10s"), cancel, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, step("returns"), step("pass_time", "10s"), cancel, _SETTLE))
@@ -500,7 +511,6 @@ def _won(order: int, *disturbed: Step) -> tuple[Step, ...]:
 def _provider() -> Iterator[CataloguePlay]:
     for what in PROVIDER_ACTS:
         yield CataloguePlay((_ORDER, _PAY, step("provider", what), _SETTLE))
-        yield CataloguePlay((*_PAID, step("provider", what), _SETTLE))
         for then in PROVIDER_ACTS:
             chain = (step("provider", "dispute"), step("provider", what), step("provider", then))
             yield CataloguePlay((*_PAID, *chain, _SETTLE), "a dispute changes more than once")
@@ -670,9 +680,6 @@ def _reads() -> Iterator[CataloguePlay]:
 
 
 def _forms() -> Iterator[CataloguePlay]:
-    for price in PRICES:
-        yield CataloguePlay((step("order", *price), _PAY, _SETTLE))
-        yield CataloguePlay((step("order", *price), _PAY, _SETTLE, step("refund", 1, "half"), _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, _ORDER, step("pay", 2), _SETTLE, step("refund", 1, "half"), _SETTLE))
     for dialect in DIALECTS:
         yield CataloguePlay((*_PAID, step("returns"), step("refund", 1, "half"), _SETTLE), dialect=dialect)
