@@ -87,13 +87,13 @@ async def test_what_the_loop_has_not_read_yet_counts(
 ) -> None:
     """Bytes, or the end of a connection, are noticed even right before the next request is written."""
     sockets: list[int] = []
-    write_bytes = connections.Request.write_bytes
+    send = connections.Request.send
 
     async def answer(exchange: Exchange) -> None:
         await exchange.write(OK)
         sockets.append(exchange.writer.get_extra_info("socket").fileno())
 
-    async def interrupted(request: connections.Request, *rest: Any) -> None:  # noqa: ANN401 - passed on as they are
+    async def interrupted(request: connections.Request, *rest: Any) -> Any:  # noqa: ANN401 - passed on as they are
         if request.kept:
             speaking = socket.socket(fileno=os.dup(sockets[0]))
             if stray is None:
@@ -101,9 +101,9 @@ async def test_what_the_loop_has_not_read_yet_counts(
             else:
                 speaking.send(stray)
             speaking.close()
-        await write_bytes(request, *rest)
+        return await send(request, *rest)
 
-    monkeypatch.setattr(connections.Request, "write_bytes", interrupted)
+    monkeypatch.setattr(connections.Request, "send", interrupted)
     async with receiving(answer, receivers.status(201)) as receiver:
         box = await _box(client, receiver)
         await _send(box)

@@ -4,8 +4,12 @@ Such bytes (a 408 for an idle connection, a second answer, the rest of a body wi
 request, and a client "MUST NOT" take them for its answer (RFC 9112, section 9.2). aiohttp would: it keeps them for the
 next request on the connection. So a `Link` sits between the socket and aiohttp's own protocol. It passes bytes on
 only between the moment a request is written and the end of its answer; any other byte ends the connection. An attempt
-of which nothing was written yet is then sent over another connection: the receiver cannot have seen any of it, so no
-attempt is made twice.
+of which nothing was written yet is then sent over another connection (`Unwritten`): the receiver cannot have seen any
+of it, so no attempt is made twice.
+
+A short body is written at once, in the same turn of the event loop in which its connection was checked. Any other is
+written by aiohttp's own task, and never over a kept connection: late bytes about an earlier request could arrive
+meanwhile. At once is also quicker, by the task that aiohttp starts for each body before Python 3.12.
 
 The link also limits interim answers (1xx). aiohttp skips any number of them, and a receiver that sends nothing else
 would occupy the event loop.
@@ -14,8 +18,10 @@ would occupy the event loop.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import select
-from collections.abc import Awaitable, Callable
+import ssl
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,11 +29,19 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from aiohttp.payload import BytesPayload
+from aiohttp.http import StreamWriter
 from aiohttp.tracing import Trace
+from multidict import istr
+from yarl import URL
 
 MOST_INTERIM_ANSWERS: Final = 16
 MOST_INTERIM_BYTES: Final = 16_384
+# The contract documents no other header than those of an attempt, so none is sent (principle P1).
+_NOT_SENT: Final = tuple(map(istr, ("User-Agent", "Accept", "Accept-Encoding")))
+# `Sender` limits the time until the headers of an answer, and that of its body.
+_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
+# Less than the 64 KiB in a socket's buffer from which event loops make a writer wait.
+_AT_ONCE_BYTES: Final = 32_768
 _BLANK_LINE: Final = b"\r\n\r\n"
 # How a chunked answer ends. One that ends in trailers is accepted too, but its connection is not kept.
 _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
@@ -40,6 +54,10 @@ _TOO_EARLY: Final = "the receiver sent bytes before it was asked anything"
 
 class UnsolicitedBytes(aiohttp.ClientConnectionError):
     """A receiver has sent bytes before a request was written."""
+
+
+class Unwritten(UnsolicitedBytes):
+    """The same on a kept connection; nothing of the request was written, so it can be sent over another one."""
 
 
 class TooManyInterimAnswers(aiohttp.ClientError):
@@ -190,30 +208,83 @@ class Link(asyncio.Protocol):
             )
 
 
+_OF_A_REQUEST: Final = ("headers", "skip_auto_headers", "data", "loop", "response_class", "ssl")
+_OF_A_RESPONSE: Final = (
+    *("writer", "continue100", "timer", "request_info", "traces", "loop", "session", "stream_writer"),
+)
+_OF_READING: Final = ("read_until_eof", "auto_decompress")
+"""The arguments that aiohttp's parts get from us, in the place of its session."""
+
+
+def parts_fit() -> bool:
+    """Return whether the parts of the installed aiohttp take our arguments; they are public, and not documented."""
+    parts: tuple[tuple[Callable[..., object], tuple[object, ...], tuple[str, ...]], ...] = (
+        (aiohttp.ClientRequest, ("POST", None), _OF_A_REQUEST),
+        (aiohttp.ClientResponse, ("POST", None), _OF_A_RESPONSE),
+        (ResponseHandler.set_response_params, (None,), _OF_READING),
+    )
+    try:
+        for part, positional, named in parts:
+            inspect.signature(part).bind(*positional, **dict.fromkeys(named))
+    except TypeError:
+        return False
+    return True
+
+
+PARTS_FIT: Final = parts_fit()
+"""Where it is False, in another release of aiohttp, its session posts, over a new connection for each attempt."""
+
+
+class Response(aiohttp.ClientResponse):
+    """An answer that knows its connection."""
+
+    link: Link
+
+    def keep_connection(self, body: bytes) -> None:
+        """Keep the connection for other requests, after the answer's body has been read to its end."""
+        self.link.release(body, chunked="chunked" in self.headers.get("Transfer-Encoding", "").lower())
+
+
 class Request(aiohttp.ClientRequest):
     """A request that is written only to a connection without unread bytes."""
 
-    link: Link | None = None
+    link: Link
     """The connection that it was given."""
     kept: bool = False
     """Whether that connection has carried another request before."""
-    written: bool = False
-    """Whether some of it may have reached the receiver."""
+    at_once: bool = False
+    """Whether it can be written without waiting for anything."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        """Write head and body, or let aiohttp start a task that does; `Unwritten` when the connection is unusable."""
+        if not self.at_once:
+            response = await super().send(conn)
+        else:
+            protocol = conn.protocol
+            if protocol is None or not self.link.usable:
+                raise Unwritten(_TOO_EARLY) if self.kept else UnsolicitedBytes(_TOO_EARLY)
+            writer = StreamWriter(protocol, self.loop)
+            await writer.write_headers(f"{self.method} {self.url.raw_path_qs} HTTP/1.1", self.headers)
+            self.link.expect_answer()
+            await super().write_bytes(writer, conn)
+            given: dict[str, Any] = dict.fromkeys(_OF_A_RESPONSE)
+            given.update(request_info=self.request_info, traces=[], loop=self.loop, stream_writer=writer)
+            response = Response(self.method, self.original_url, **given)
+        if isinstance(response, Response):
+            response.link = self.link
+        return response
 
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
     ) -> None:
-        """Write head and body."""
-        link = self.link
-        if link is None or not link.usable:
+        """Write head and body in aiohttp's task."""
+        if not self.link.usable:
             # Set on the protocol, where the wait for the answer raises it; nothing awaits this coroutine.
             if conn.protocol is not None:
                 conn.protocol.set_exception(UnsolicitedBytes(_TOO_EARLY))
             return
-        link.expect_answer()
-        self.written = True
-        if not isinstance(self.body, BytesPayload):
-            writer.send_headers()  # now: aiohttp sends them with the first part of the body, after an early answer
+        self.link.expect_answer()
+        writer.send_headers()  # now: aiohttp sends them with the first part of the body, after an early answer
         # aiohttp raises that the connection was closed before the end of the body, also where nothing awaits this
         # coroutine. The wait for the answer says it.
         with suppress(aiohttp.ClientConnectionResetError):
@@ -240,57 +311,70 @@ class Connector(aiohttp.TCPConnector):
             kept = isinstance(link, Link)
             if not isinstance(link, Link):
                 link = Link(transport, protocol)
-            # A body that takes long to write gets a new connection: on a kept one, late bytes about an earlier request
-            # could arrive meanwhile. Unread bytes are checked right before a request is written (`write_bytes`).
-            if kept and not (link.idle and link.open and isinstance(req.body, BytesPayload)):
+            # Unread bytes are checked right before a request is written.
+            if kept and not (link.idle and link.open and isinstance(req, Request) and req.at_once):
                 connection.close()
                 continue
             if not kept and not link.usable:
                 connection.close()
                 raise UnsolicitedBytes(_TOO_EARLY)
             if isinstance(req, Request):
-                req.link, req.kept, req.written = link, kept, False
+                req.link, req.kept = link, kept
             link.reserve()
             return connection
 
 
-class Exchange:
-    """One try to send a request; the middleware of aiohttp's session that notes which connection carried it."""
+class Client:
+    """Posts over kept connections, without what an attempt must not have: redirects, cookies, headers of its own."""
 
-    def __init__(self) -> None:
-        """Start before the request is made."""
-        self._request: Request | None = None
+    def __init__(self, **connector: Any) -> None:  # noqa: ANN401 - the arguments of aiohttp.TCPConnector
+        """Open connections as the arguments say; an event loop must be running."""
+        self._connector = Connector(**connector)
+        self._opened: aiohttp.ClientSession | None = None
 
-    @property
-    def repeatable(self) -> bool:
-        """Return whether it failed on a kept connection before any of it was written, so it can be sent again."""
-        request = self._request
-        return request is not None and request.kept and not request.written
-
-    def release(self, response: aiohttp.ClientResponse, body: bytes) -> None:
-        """Keep the connection for other requests, after the answer has been read to its end."""
-        if self._request is not None and self._request.link is not None:
-            self._request.link.release(body, chunked="chunked" in response.headers.get("Transfer-Encoding", "").lower())
-
-    async def __call__(
-        self,
-        request: aiohttp.ClientRequest,
-        handler: Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]],
+    async def post(
+        self, url: URL, *, headers: Sequence[tuple[str, str]], data: object, tls: ssl.SSLContext | bool
     ) -> aiohttp.ClientResponse:
-        """Carry out the request, as a middleware of aiohttp's session."""
-        if isinstance(request, Request):
-            self._request = request
-        return await handler(request)
+        """Return the answer to a POST when its headers have arrived; raises what aiohttp's session raises."""
+        if not PARTS_FIT:
+            return await self._session().post(url, data=data, headers=headers, allow_redirects=False, ssl=tls)
+        request = Request(
+            "POST",
+            url,
+            headers=headers,
+            skip_auto_headers=_NOT_SENT,
+            data=data,
+            loop=asyncio.get_running_loop(),
+            response_class=Response,
+            ssl=tls,
+        )
+        request.at_once = isinstance(data, bytes) and len(data) <= _AT_ONCE_BYTES
+        connection = await self._connector.connect(request, [], _NO_TIMEOUT)
+        response = None
+        try:
+            if connection.protocol is not None:
+                connection.protocol.set_response_params(read_until_eof=True, auto_decompress=False)
+            response = await request.send(connection)
+            return await response.start(connection)
+        except BaseException:
+            if response is not None:
+                response.close()
+            connection.close()
+            raise
 
+    def _session(self) -> aiohttp.ClientSession:
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=self._connector,
+                request_class=Request,
+                response_class=Response,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=_NO_TIMEOUT,
+                auto_decompress=False,
+                skip_auto_headers=_NOT_SENT,
+            )
+        return self._opened
 
-def session(**connector: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - the arguments of aiohttp.TCPConnector
-    """Return a session that adds no optional header, no cookie and no timeout of its own."""
-    return aiohttp.ClientSession(
-        connector=Connector(**connector),
-        request_class=Request,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None),
-        auto_decompress=False,
-        # The contract documents no other header, so none is sent (principle P1).
-        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
-    )
+    async def close(self) -> None:
+        """Close all connections."""
+        await (self._opened or self._connector).close()

@@ -3,7 +3,7 @@
 No task waits for work. `wake` is called whenever there may be something to send or a new timer, and starts:
 
     wake ─┬─► a worker for each endpoint that can take an attempt
-          │      └─ next attempt ─► wake ─► send ─► settle ─► wake ─► next attempt … none left: end, and wake
+          │      └─ next attempt ─► wake ─► send ─► settle ─► next attempt … none left: end, and wake
           └─► one alarm for the next timer ── due ──► fire it, and wake
 
 A worker makes one attempt after the other. After it has taken an attempt, `wake` starts another worker if the endpoint
@@ -173,9 +173,6 @@ class Pump:
                 self.wake()  # another attempt may be possible at the same time
                 outcome = await self._sender.send(attempt, sandbox.settings.webhooks)
                 sandbox.settle(delivery, attempt, outcome)
-                # This worker looks for the endpoint's next attempt itself.
-                self._starting.add(endpoint)
-                self.wake()  # copies that follow a success may have other queues
         finally:
             self._starting.discard(endpoint)
             self._workers.discard(cast("asyncio.Task[None]", asyncio.current_task()))

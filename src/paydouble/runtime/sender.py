@@ -48,7 +48,7 @@ class Sender:
         """Trust the certificates of `ca_file` besides the system's, or any certificate with `insecure_targets`."""
         self._ca_file = ca_file
         self._insecure = insecure_targets
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._clients: dict[bool, connections.Client] = {}
         self._tls: ssl.SSLContext | None = None
         if ca_file is not None:
             self._tls = self._make_tls()  # an unreadable file is refused at start, not at the first event
@@ -69,22 +69,20 @@ class Sender:
             async with asyncio.timeout(settings.timeout / 1000):
                 if url.scheme == "https":
                     await _read_closed_connections()
-                response, exchange = await self._post(attempt, url, public=public)
+                response = await self._post(attempt, url, public=public)
             async with response:
                 status = response.status
                 headers = _kept(response)
                 body = await _read(response, settings.response_limit)
-                if response.content.at_eof():
-                    exchange.release(response, body)
+                if response.content.at_eof() and isinstance(response, connections.Response):
+                    response.keep_connection(body)
         except Exception as failure:  # noqa: BLE001 - a receiver may cause any error, and no event may be lost by it
             if status is None:
                 error = _explain(failure, settings, attempt.url)
         latency_ms = (time.perf_counter() - start) * 1000
         return Outcome(sent_at, round(latency_ms, 3), status, error, body, headers)
 
-    async def _post(
-        self, attempt: Attempt, url: URL, *, public: bool
-    ) -> tuple[aiohttp.ClientResponse, connections.Exchange]:
+    async def _post(self, attempt: Attempt, url: URL, *, public: bool) -> aiohttp.ClientResponse:
         """Send the bytes by the attempt's transport, and return the answer once its headers have arrived."""
         how = attempt.transport
         headers = attempt.headers
@@ -101,28 +99,15 @@ class Sender:
             if how.kind == "drip":
                 headers = (*headers, ("Content-Length", str(len(attempt.body))))
         while True:
-            exchange = connections.Exchange()
-            try:
-                response = await self._session(public=public).post(
-                    url,
-                    data=data,
-                    headers=headers,
-                    allow_redirects=False,
-                    ssl=self._tls_for(url),
-                    middlewares=(exchange,),
-                )
-            except (aiohttp.ClientError, OSError):
-                # Each try gives up one kept connection, so this ends; a new connection is tried once.
-                if not exchange.repeatable:
-                    raise
-            else:
-                return response, exchange
+            # Each try gives up one kept connection, so this ends; a new connection is tried once.
+            with contextlib.suppress(connections.Unwritten):
+                return await self._client(public=public).post(url, headers=headers, data=data, tls=self._tls_for(url))
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
 
     def _check(self, url: URL, settings: WebhookSettings, *, public: bool) -> None:
         if url.scheme not in {"http", "https"} or not url.host:
@@ -131,16 +116,16 @@ class Sender:
             raise TargetRefused("plain http is refused by webhooks.require_https")
         check_literal(url.host, public=public)
 
-    def _session(self, *, public: bool) -> aiohttp.ClientSession:
-        session = self._sessions.get(public)
-        if session is None:
-            session = self._sessions[public] = connections.session(
+    def _client(self, *, public: bool) -> connections.Client:
+        client = self._clients.get(public)
+        if client is None:
+            client = self._clients[public] = connections.Client(
                 resolver=PolicyResolver(public=public),
                 use_dns_cache=False,
                 limit=0,  # the outbox limits the attempts of each endpoint, so that a slow one delays no other
                 keepalive_timeout=KEEP_ALIVE_SECONDS,
             )
-        return session
+        return client
 
     def _tls_for(self, url: URL) -> ssl.SSLContext | bool:
         if url.scheme != "https":
@@ -192,7 +177,7 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     body = bytearray()
     content = response.content
     if content.is_eof() and content.total_bytes <= limit and content.exception() is None:
-        return await content.read()  # it has arrived with the head, as most do
+        return content.read_nowait()  # it has arrived with the head, as most do
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
         async with asyncio.timeout(BODY_PATIENCE_SECONDS):
             while len(body) < limit:
