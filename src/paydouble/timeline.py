@@ -8,12 +8,13 @@ in colours and in width.
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from paydouble.core import json_text
 from paydouble.core.durations import UNITS_MS, format_duration
 from paydouble.core.errors import UnknownThing
 from paydouble.core.instants import Stamps, write_instant
@@ -44,7 +45,6 @@ _MOST_HOURS: Final = 99
 # Of the message of a refusal; the whole of it is in the request's `response_body`.
 _LONGEST_MESSAGE: Final = 200
 _NAMES: Final = ("external_identifier", "payin_id", "id")
-_read: Final = json.JSONDecoder(parse_float=str).decode  # keeps the digits as they were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,10 @@ def _ms(moment: datetime) -> int:
 
 
 def document(body: bytes) -> dict[str, Any]:
-    """Return a body as a JSON object, with fractional numbers as strings; empty when it is not an object."""
+    """Return a body as a JSON object, with fractional numbers as `Decimal`s; empty when it is not an object."""
     try:
-        read = _read(body.decode())
-    except (ValueError, RecursionError):
+        read = json_text.read(body)
+    except json_text.JsonTextError:
         return {}
     return read if isinstance(read, dict) else {}
 
@@ -219,7 +219,7 @@ def order_in(resource: dict[str, Any]) -> str:
 def money(resource: dict[str, Any]) -> str:
     """Return an object's amount, such as `49.90 EUR`; empty when it has none."""
     amount, currency = resource.get("amount"), resource.get("currency")
-    if isinstance(amount, bool) or not isinstance(amount, int | str) or not isinstance(currency, str):
+    if isinstance(amount, bool) or not isinstance(amount, int | str | Decimal) or not isinstance(currency, str):
         return ""
     return word(f"{amount} {currency}")
 
