@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
-from small_shop import SmallOrder, SmallShop
+from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 
 from paydouble.core.errors import UsageError
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused
+from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.policies import POLICIES
+from paydouble.stateful.steps import step
 
 
 class KeepsDoublePayments(SmallShop):
@@ -35,6 +38,18 @@ class GivesRestBack(SmallShop):
     def cancel(self, order_id: str) -> None:
         if left := self.balance(order_id):
             self.refund(order_id, f"{order_id}-cancelled", left)
+
+
+class ForgetsRefundsThatAreLimited(GivesRestBack):
+    """Takes a refund for refused when the service has not let it through in four tries."""
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        try:
+            return super().post(path, wish)
+        except Unknown:
+            if "refund" in path:
+                raise Declined from None
+            raise
 
 
 class LeavesLimitsToTheService(SmallShop):
@@ -111,6 +126,52 @@ def test_a_shop_that_keeps_its_promises_passes(shop: type[SmallShop], steps: Cal
     with Play(_demanding(shop, *POLICIES)) as play:
         steps(play)
     assert dict(play.tried.allowed) == {}
+
+
+def _one_of_two_is_limited(play: Play) -> None:
+    for order in (1, 2):
+        play.order()
+        play.pay(order)
+        play.wait("10s")
+        if order == 2:
+            play.own_refunds("429", lasts=6)
+        play.cancel(order)
+        play.wait("10s")
+
+
+def test_what_went_back_once_goes_back_again() -> None:
+    """A shop that gives back what is left of a cancelled order does so also when the refund is refused for a while."""
+    with Play(GivesRestBack) as play:
+        _one_of_two_is_limited(play)
+
+    sentence = (
+        "keeps 49.90 EUR of order-2, which was cancelled after its payment,"
+        " though it gave back what was left of order-1"
+    )
+    with pytest.raises(MerchantBug, match=sentence), Play(ForgetsRefundsThatAreLimited) as play:
+        _one_of_two_is_limited(play)
+
+
+def test_a_limit_to_the_end_excuses_what_is_not_refunded() -> None:
+    """No refund can succeed then."""
+    with Play(_demanding(GivesRestBack, *POLICIES)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.own_refunds("429", lasts="end")
+        play.cancel()
+        play.wait("10s")
+
+
+def test_the_catalogue_limits_such_a_refund_for_long() -> None:
+    """Nothing but a long limit shows a shop that forgets it."""
+    limited = step("own_refunds", "429", lasts=6)
+    plays = [play for play in catalogue() if limited in play.steps and step("cancel", 2) in play.steps]
+    assert len(plays) == 1
+
+    with pytest.raises(MerchantBug, match="though it gave back"), Play(ForgetsRefundsThatAreLimited) as play:
+        for each in plays[0].steps:
+            each.take(play)
 
 
 def test_a_request_for_the_same_refund_is_no_other_one() -> None:

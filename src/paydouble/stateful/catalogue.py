@@ -437,9 +437,12 @@ def _cancellations() -> Iterator[CataloguePlay]:
     for trouble in WEBHOOK_TROUBLES:
         disturbed = (step("webhooks", trouble), cancel, _SETTLE)
         yield CataloguePlay((_ORDER, _PAY, *disturbed), "the events of a payment that nobody wants are disturbed")
-    for trouble in OWN_REFUND_TROUBLES:
+    for own in _own_refunds():
         # When the money comes, it goes back.
-        yield CataloguePlay((_ORDER, _PAY, cancel, step("own_refunds", trouble), _SETTLE, _SETTLE))
+        yield CataloguePlay((_ORDER, _PAY, cancel, own, _SETTLE, _SETTLE))
+        # Of an order that is paid it goes back at once; the first order shows whether the merchant does so.
+        second = (_ORDER, step("pay", 2), _SETTLE, own, step("cancel", 2), _SETTLE, _SETTLE)
+        yield CataloguePlay((*_PAID, cancel, _SETTLE, *second), "what is left of a cancelled order goes back")
     for what in _LOSES_NOTES:
         for at in POINTS:
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), _SETTLE)
@@ -451,6 +454,14 @@ def _cancellations() -> Iterator[CataloguePlay]:
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
         yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
+
+
+def _own_refunds() -> Iterator[Step]:
+    """Yield the disturbances of a refund that nobody has asked for: each by itself, and for longer."""
+    for trouble, found in OWN_REFUND_TROUBLES.items():
+        yield step("own_refunds", trouble)
+        if _can_last(found):
+            yield step("own_refunds", trouble, lasts=_LONG)
 
 
 def _cancelled_in_part() -> Iterator[CataloguePlay]:
@@ -555,8 +566,8 @@ def _paid_twice() -> Iterator[CataloguePlay]:
     yield CataloguePlay((*first, *second, late, _RESTART, _SETTLE), why)
     soon = (_ORDER, *_PAYER_LEAVES, _RETRY, _SETTLE, step("provider", "late money", 1), _SETTLE)
     yield CataloguePlay((*soon, *second, late, _SETTLE), why)
-    for trouble in OWN_REFUND_TROUBLES:
-        yield CataloguePlay((*first, *second, step("own_refunds", trouble), late, _SETTLE, _SETTLE), why)
+    for own in _own_refunds():
+        yield CataloguePlay((*first, *second, own, late, _SETTLE, _SETTLE), why)
     for what in _LOSES_NOTES:
         for at in POINTS:
             yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, _SETTLE), why)

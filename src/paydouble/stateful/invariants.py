@@ -466,39 +466,56 @@ def _told_of(refund: Refund, state: ExpectedState) -> str:
     return f"{after:g} s after its first deposit{reason}"
 
 
-def of_kept_surplus(orders: Sequence[tuple[Order, ExpectedState]]) -> Iterator[Found]:
-    """Yield the orders of which a merchant keeps what was paid twice, though it gave it back for another one.
+def of_kept_money(orders: Sequence[tuple[Order, str, ExpectedState]]) -> Iterator[Found]:
+    """Yield the orders, given with their statuses, of which a merchant keeps what it gave back of another one.
 
-    To keep such money is a policy, and one that gives it back once has another.
+    To keep what was paid twice, or what is left of a cancelled order, is a policy, and a merchant that gives it back
+    once has another.
     """
-    twice = [(order, state) for order, state in orders if _is_paid_twice(order, state)]
-    given_back = next((order.id for order, state in twice if expected.own_refunds(order, state)), None)
-    for order, state in twice if given_back is not None else ():
-        if not state.refunds:
-            surplus = sum(each.amount for each in state.paid) - order.amount
-            money = f"{write_amount(surplus, order.currency)} {order.currency}"
-            what = f"keeps {money} of {order.id}, which was paid twice"
-            yield Rule.END, f"{what}, though it gave back what was paid twice for {given_back}"
+    given = [order for order, _, state in orders if _is_paid_twice(order, state) and expected.own_refunds(order, state)]
+    for order, _, state in orders if given else ():
+        if not state.refunds and _is_paid_twice(order, state):
+            yield Rule.END, f"{_twice_kept(order, state)}, though it gave back what was paid twice for {given[0].id}"
+    given = [order for order, _, state in orders if _is_given_back(order, state)]
+    for order, status, state in orders:
+        alike = [each for each in given if each.was_shipped == order.was_shipped]
+        if alike and _is_rest_kept(order, status, state):
+            yield Rule.END, f"{_rest_kept(order, state)}, though it gave back what was left of {alike[0].id}"
 
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what was paid twice for an order when nothing more will happen, and neither goes back nor is in review."""
     if status == "paid" and not state.refunds and _is_paid_twice(order, state):
-        surplus = sum(each.amount for each in state.paid) - order.amount
-        money = f"{write_amount(surplus, order.currency)} {order.currency}"
-        what = f"keeps {money} of {order.id}, which was paid twice"
-        yield Rule.END, f"{what}; it neither goes back in the end nor is the order in review"
+        yield Rule.END, f"{_twice_kept(order, state)}; it neither goes back in the end nor is the order in review"
 
 
 def of_cancelled_order(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is left of an order that was cancelled after its payment, when nothing more will happen."""
-    left = expected.refundable(state)
+    if _is_rest_kept(order, status, state):
+        yield Rule.END, f"{_rest_kept(order, state)}; it neither goes back in the end nor is the order in review"
+
+
+def _twice_kept(order: Order, state: ExpectedState) -> str:
+    surplus = sum(each.amount for each in state.paid) - order.amount
+    return f"keeps {write_amount(surplus, order.currency)} {order.currency} of {order.id}, which was paid twice"
+
+
+def _is_rest_kept(order: Order, status: str, state: ExpectedState) -> bool:
     is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
     has_failed = any(each.status == "failed" for each in state.refunds)
-    if order.was_cancelled_paid and left > 0 and status != "review" and is_plain and not has_failed:
-        money = f"{write_amount(left, order.currency)} {order.currency}"
-        what = f"keeps {money} of {order.id}, which was cancelled after its payment"
-        yield Rule.END, f"{what}; it neither goes back in the end nor is the order in review"
+    is_left = expected.refundable(state) > 0 and status != "review"
+    return order.was_cancelled_paid and is_left and is_plain and not has_failed
+
+
+def _is_given_back(order: Order, state: ExpectedState) -> bool:
+    """Return whether all that was left of a cancelled order went back, without a request for it."""
+    unasked = len(expected.own_refunds(order, state)) > len(order.refunds_requested)
+    return order.was_cancelled_paid and unasked and not state.disputes and expected.refundable(state) == 0
+
+
+def _rest_kept(order: Order, state: ExpectedState) -> str:
+    money = f"{write_amount(expected.refundable(state), order.currency)} {order.currency}"
+    return f"keeps {money} of {order.id}, which was cancelled after its payment"
 
 
 def of_refund_limit(order: Order, amount: int, rest: int) -> Found:

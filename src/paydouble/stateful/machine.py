@@ -415,10 +415,10 @@ class MerchantMachine(RuleBasedStateMachine):
         """Reads are disturbed."""
         self.play.reads(self.preferred("reads", trouble), lasts=lasts)
 
-    @rule(trouble=st.sampled_from(list(OWN_REFUND_TROUBLES)))
-    def own_refunds(self, trouble: str) -> None:
+    @rule(trouble=st.sampled_from(list(OWN_REFUND_TROUBLES)), lasts=_durations)
+    def own_refunds(self, trouble: str, lasts: int | str) -> None:
         """A refund that nobody has asked for is disturbed."""
-        self.play.own_refunds(self.preferred("own refund", trouble))
+        self.play.own_refunds(self.preferred("own refund", trouble), lasts=lasts)
 
     @rule(what=st.sampled_from(list(JOB_INTERRUPTIONS)), at=_points)
     def interrupt_jobs(self, what: str, at: int) -> None:

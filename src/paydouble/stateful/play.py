@@ -457,20 +457,24 @@ class Play:
             self._reads_disturbed = True
             self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, lasts, method="GET")))
 
-    def own_refunds(self, trouble: str) -> None:
+    def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
 
-        Such as of money that came for an order that was cancelled, or paid already.
+        Such as of money that came for an order that was cancelled, or paid already. The trouble `lasts` for so many
+        replies, or to the `end` of the play; for 0 it has its own number.
         """
         found = _named(OWN_REFUND_TROUBLES, trouble, "trouble")
         match = {"operation": "refund-creation"}
         sentence = f"At the next refund that the merchant makes, {found.description}"
-        with self._step(sentence, f"play.own_refunds({trouble!r})", documents_of(found, **match)):
+        clauses = [sentence, _named(DURATIONS, lasts, "duration")]
+        call = f"play.own_refunds({trouble!r}{_options(lasts=lasts)})"
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
             for order in self.orders:
+                order.refunds_disturbed_to_the_end |= lasts == TO_THE_END
                 # One that was asked for and is left to a job may meet it.
                 order.refunds_due.clear()
                 order.refunds_given_up.update(order.refunds_requested)
-            self._pending.append(_Pending("own refund", trouble, self._state(), self._arm(found, **match)))
+            self._pending.append(_Pending("own refund", trouble, self._state(), self._arm(found, lasts, **match)))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
@@ -604,7 +608,7 @@ class Play:
         reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
         asked = self._box.journal.requests.total > asked_before
         not_told = _DID_NOT_ASK.format(times=round_number + 2) if reads else _NEVER_ASKED
-        known: list[tuple[Order, ExpectedState]] = []
+        known: list[tuple[Order, str, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
             merchant = self._driver.merchant
@@ -615,7 +619,7 @@ class Play:
                 self._add_findings(invariants.of_refusals(order, found))
                 if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
                     continue
-                known.append((order, found))
+                known.append((order, status, found))
                 hint = "" if asked or has_heard_all else not_told
                 if reads_disputes or has_heard(found.disputes):
                     self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
@@ -625,7 +629,7 @@ class Play:
                     self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
                     self._add_findings(invariants.of_cancelled_order(order, status, found), CANCELLED_ORDER)
         if self._driver.merchant.retries_by_itself:
-            self._add_findings(invariants.of_kept_surplus(known))
+            self._add_findings(invariants.of_kept_money(known))
         if not self._reads_disturbed:  # which an earlier order may not have met
             self._add_findings(self._left.at_end(self._box, self.orders))
         self._report()
