@@ -193,7 +193,7 @@ class _Shop:
 
             def answer(self) -> None:
                 shop.asked.append(self.path)
-                body = b'{"status": "paid", "shipped": 1, "left": "49.90", "mails": 1}'
+                body = b'{"status": "paid", "shipped": 1, "left": "49.90", "mails": 1, "rules": ["two tickets"]}'
                 self.send_response(shop.answers.get(self.path, 200))
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -205,7 +205,7 @@ class _Shop:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.at = f"http://127.0.0.1:{self.server.server_port}"
 
-    def adapter(self, *, drains: bool = True) -> Any:  # noqa: ANN401 - see `_adapter`
+    def adapter(self, *, drains: bool = True, broken_rules: dict[str, str] | None = None) -> Any:  # noqa: ANN401 - see `_adapter`
         """Return an adapter that drives this shop."""
         calls = ("place_order", "pay", "retry", "refund", "cancel", "customer_returns", "tick", "restart")
         driver: dict[str, Any] = {name: {"POST": f"{self.at}/{name}"} for name in calls}
@@ -213,6 +213,8 @@ class _Shop:
         driver["order"] = {"GET": self.at + "/order/{order}", **pointers}
         if drains:
             driver["drain"] = {"POST": f"{self.at}/drain"}
+        if broken_rules is not None:
+            driver["broken_rules"] = {"GET": f"{self.at}/rules", **broken_rules}
         document = {"name": "shop", "webhook": {"url": f"{self.at}/webhooks"}, "driver": driver}
         service = SimpleNamespace(
             base_url="x", clock_url="x", business_key="x", business_secret="x", webhook_secret="x"
@@ -268,6 +270,28 @@ def test_an_order_is_read_once_at_a_moment(answering: _Shop) -> None:
     assert (read(), read()) == (1, 0)
     shop.look_again()
     assert read() == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "texts"),
+    [({"texts": "/rules"}, ["two tickets"]), ({"texts": "/left"}, None), ({}, None)],
+)
+def test_rules_of_the_shop_are_a_list_of_texts(
+    answering: _Shop, rules: dict[str, str], texts: list[str] | None
+) -> None:
+    """Anything else is told with its place."""
+    shop = answering.adapter(broken_rules=rules)
+
+    if texts is not None:
+        assert shop.broken_rules() == texts
+    else:
+        with pytest.raises(CallFailed, match="which is no list of texts"):
+            shop.broken_rules()
+
+
+def test_a_file_without_rules_has_none_that_are_broken(answering: _Shop) -> None:
+    """And asks nothing."""
+    assert (answering.adapter().broken_rules(), answering.asked) == ((), [])
 
 
 # The process

@@ -71,7 +71,7 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
         ("{base_url}", "{base}", "this has the unknown placeholder {base}; did you mean {base_url}?"),
         ("{order}/pay", "{ordr}/pay", "this has the unknown placeholder {ordr}; did you mean {order}?"),
         ("{order}/pay", "{order/pay", "this has a single {; write {{ for a brace"),
-        ("  pay:", "  payy:", "the key 'payy' is not known here; expected pay, retry, refund, cancel, customer_returns, drain, reset, restart or set_time; did you mean 'pay'?"),  # noqa: E501 - one sentence
+        ("  pay:", "  payy:", "the key 'payy' is not known here; expected pay, retry, refund, cancel, customer_returns, broken_rules, drain, reset, restart or set_time; did you mean 'pay'?"),  # noqa: E501 - one sentence
         ("COMPLETED: paid", "COMPLETED: payd", "'payd' is not a status; expected unpaid, pending, paid, failed, cancelled, partly_refunded, refunded, charged_back or review; did you mean 'paid'?"),  # noqa: E501 - one sentence
         ("GET http://127.0.0.1:3000/health", "http://x", "'http://x' is not valid here; expected GET and a URL, such as GET http://127.0.0.1:3000/health"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\ncurrencies: [EURO]", "'EURO' is no currency; did you mean EUR?"),

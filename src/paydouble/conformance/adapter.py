@@ -6,7 +6,7 @@ methods of one's own, for what the file cannot say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from paydouble.api.operations import PREFIX
 from paydouble.conformance.calling import CallFailed, Outcome, perform
-from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, read_merchant
+from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, RulesCall, read_merchant
 from paydouble.conformance.process import ShopProcess
 from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
@@ -149,6 +149,15 @@ class HttpMerchant(Merchant):
         answer = self._order(order_id)
         return {name: _whole(answer, pointer) for name, pointer in pointers.items()}
 
+    def broken_rules(self) -> Collection[str]:
+        """Return which of the shop's own rules do not hold."""
+        call = self.driver.broken_rules
+        if call is None:
+            return ()
+        answer = self._ask(call)
+        _check(answer)
+        return texts_in(answer, call)
+
     def request_id(self, order_id: str) -> str | None:
         """Return the request_id that the books keep of the latest error, if the file says where."""
         pointer = self.driver.order.request_id
@@ -261,6 +270,15 @@ def _money(amount: Decimal, currency: str) -> dict[str, object]:
 def _check(answer: Outcome) -> None:
     if not answer.ok:
         raise CallFailed(f"{answer.sent} was answered with {answer.answer}")
+
+
+def texts_in(answer: Outcome, call: RulesCall) -> list[str]:
+    """Return the texts about broken rules in an answer; `CallFailed` when it has no list of texts."""
+    texts = answer.at(call.texts)
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        place = f" at {call.texts}" if call.texts else ""
+        raise CallFailed(f"{answer.sent} has {texts!r}{place}, which is no list of texts")
+    return texts
 
 
 def _whole(answer: Outcome, pointer: str) -> int:

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
 
-from paydouble.conformance.adapter import HttpMerchant, adapter_of
+from paydouble.conformance.adapter import HttpMerchant, adapter_of, texts_in
 from paydouble.conformance.calling import CallFailed, Outcome
-from paydouble.conformance.merchant_file import AnyCall, MerchantFile
+from paydouble.conformance.merchant_file import AnyCall, MerchantFile, RulesCall
 from paydouble.stateful.merchant import ServiceLike
 from paydouble.stateful.play import Play
 from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
@@ -27,6 +27,7 @@ WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
         "cancel": "orders that the customer cancels are not tested",
         "customer_returns": "the page after the payment is not tested",
         "tick": "background jobs run when the shop runs them",
+        "broken_rules": "nothing is looked at but single orders",
         "drain": "what the shop does after it has answered is not waited for",
         "reset": "the shop is started again for each play",
         "restart": "the shop is killed and started by `start`",
@@ -166,6 +167,8 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
         call = getattr(driver, name)
         if call is not None:
             yield _call(adapter, name, call)
+    if driver.broken_rules is not None:
+        yield _rules(adapter, driver.broken_rules)
 
 
 def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
@@ -181,6 +184,19 @@ def _call(adapter: type[Recorder], name: str, call: AnyCall) -> Check:
     refuses = may_refuse and 400 <= status < 500 and status not in _NO_ROUTE  # noqa: PLR2004 - HTTP
     ok = used.outcome.ok or refuses
     return Check(name, ok=ok, expected=expected, sent=used.outcome.sent, answer=used.outcome.answer)
+
+
+def _rules(adapter: type[Recorder], call: RulesCall) -> Check:
+    """Return the check of the call that reads broken rules; there should be none after a plain payment."""
+    check = _call(adapter, "broken_rules", call)._replace(expected="[], an empty list of texts")
+    used = adapter.latest(call)
+    if not check.ok or used is None or used.outcome is None:
+        return check
+    try:
+        texts = texts_in(used.outcome, call)
+    except CallFailed as failed:
+        return check._replace(ok=False, sent="", answer=str(failed))
+    return check._replace(ok=not texts, answer=repr(texts))
 
 
 def _books(adapter: type[Recorder], play: Play, when: str, wanted: tuple[str, ...]) -> Check:

@@ -164,6 +164,13 @@ class OrderCall(AnyCall):
     """The shop's words for a status → ours."""
 
 
+class RulesCall(AnyCall):
+    """The call that reads which of the shop's own rules do not hold."""
+
+    texts: Pointer = ""
+    """Where the list of texts is, as a JSON pointer; when it is missing, the answer is the list."""
+
+
 DriverCall = Annotated[Call, BeforeValidator(_as_mapping)]
 
 
@@ -186,6 +193,9 @@ class Driver(FileModel):
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None
     """Run the background jobs that are due, now."""
+    broken_rules: Annotated[RulesCall, BeforeValidator(_as_mapping), contains()] | None = None
+    """Read which of the shop's own rules do not hold at this moment, each as a text: `["seat 12 has two tickets"]`. An
+    empty list says that all hold. It is asked after each step and each webhook."""
     drain: Annotated[DriverCall, contains()] | None = None
     """Answer when nothing is under way any more. It is called after each webhook and each other call, for a shop that
     goes on working after it has answered."""

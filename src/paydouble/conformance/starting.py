@@ -83,6 +83,7 @@ driver:
   # cancel: {{POST: "{at}/test/orders/{{order}}/cancel"}}
   # customer_returns: {{GET: "{at}/orders/{{order}}/thanks"}}
   # tick: {jobs}
+  # broken_rules: {{GET: "{at}/test/broken-rules"}}   # a list of texts, such as ["seat 12 has two tickets"]
   # drain: {{POST: "{at}/test/drain"}}    # for a shop that answers first and works then: answers when that is done
 """
 

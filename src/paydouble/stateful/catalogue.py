@@ -127,6 +127,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _reads,
         _forms,
         _several_orders,
+        _meanwhile_sold,
         _lost_replies,
         _two_troubles,
         _lost_notes,
@@ -721,6 +722,24 @@ def _several_orders() -> Iterator[CataloguePlay]:
     yield CataloguePlay(
         (step("webhooks", "drop all"), step("crowd"), _SETTLE), "a list is all that tells, and has pages"
     )
+
+
+def _meanwhile_sold() -> Iterator[CataloguePlay]:
+    # Of what there is only one of, somebody else may have bought what an order no longer had.
+    why = "somebody else buys what the order no longer has"
+    other = (_ORDER, step("pay", 2), _SETTLE)
+    for ended in _FIRST_ATTEMPTS:
+        yield CataloguePlay((*ended, *other, step("provider", "late money", 1), _SETTLE), why)
+        yield CataloguePlay((*ended, _ORDER, step("provider", "late money", 1), step("pay", 2), _SETTLE, _SETTLE), why)
+    yield CataloguePlay((_ORDER, _PAY, step("cancel"), *other), why)
+    yield CataloguePlay((*_PAID, step("cancel"), *other, _SETTLE), why)
+    refunded = (*_PAID, step("refund"), _SETTLE)
+    yield CataloguePlay((*refunded, *other, step("provider", "refund fails late", 1), _SETTLE), why)
+    lost = (step("provider", "dispute"), step("provider", "dispute lost"), _SETTLE)
+    yield CataloguePlay((*_PAID, *lost, *other), why)
+    for scenario, time in SLOW_SCENARIOS.items():
+        slow = (_ORDER, step("pay", 1, scenario=scenario), step("wait", "1h"))
+        yield CataloguePlay((*slow, *other, step("wait", time), step("wait", "1h"), _SETTLE), why)
 
 
 def _lost_replies() -> Iterator[CataloguePlay]:

@@ -44,7 +44,7 @@ class Rule(IntEnum):
     LOST = auto()
     """It acknowledged an event and did not do what the event asks for."""
     EFFECTS = auto()
-    """It did twice what may be done once."""
+    """It did twice what may be done once, or broke a rule of its own."""
     VIEW = auto()
     """It shows what the ledger contradicts."""
     RETRIES = auto()

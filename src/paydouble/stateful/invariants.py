@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import write_amount
+from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import PayIn, Refund
@@ -260,6 +261,12 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         if times > 1:
             yield Rule.EFFECTS, f"did {effect!r} {times} times for {name}; it may happen once"
     yield from _of_shipments(order, merchant.shipments(name) or 0, state)
+
+
+def of_own_rules(merchant: Merchant) -> Iterator[Found]:
+    """Yield the merchant's own rules that do not hold."""
+    for text in merchant.broken_rules():
+        yield Rule.EFFECTS, f"breaks a rule of its own: {printable(text)}"
 
 
 def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[Found]:

@@ -232,6 +232,14 @@ class Merchant:
         """
         return _NO_EFFECTS
 
+    def broken_rules(self) -> Collection[str]:
+        """Return which of the merchant's own rules do not hold at this moment, each as a text; empty when all hold.
+
+        For what no single order shows: two tickets for one seat, less than nothing in stock. It is asked after each
+        step and each webhook.
+        """
+        return ()
+
     def drain(self) -> None:
         """Wait until nothing is under way any more, for a merchant that goes on working after it has answered.
 

@@ -731,6 +731,7 @@ class Play:
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
+            self._add_findings(invariants.of_own_rules(self._driver.shown))
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         order = self._order_of(webhook)

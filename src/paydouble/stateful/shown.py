@@ -6,7 +6,7 @@ shops with a database. What a merchant shows cannot change while none of its cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -52,6 +52,11 @@ class Shown(Merchant):
         answer: Mapping[str, int] = self._ask("effects", order_id, _are_counts, "a mapping of names to numbers")
         return answer
 
+    def broken_rules(self) -> Collection[str]:
+        """Return which of the merchant's own rules do not hold."""
+        answer: Collection[str] = self._ask("broken_rules", "", _are_texts, "a list of texts")
+        return answer
+
     def _ask(self, method: str, order_id: str, fits: Callable[[Any], bool] | None = None, wanted: str = "") -> Any:  # noqa: ANN401 - as the adapter's own
         moment = self._moment()
         if moment != self._at:
@@ -60,7 +65,7 @@ class Shown(Merchant):
         asked = method, order_id
         if asked not in self._answers:
             before, self.asking = self.asking, f"{method}({order_id})"
-            answer = getattr(self._merchant, method)(order_id)
+            answer = getattr(self._merchant, method)(*filter(None, (order_id,)))
             if fits is not None and not fits(answer):
                 raise WrongReturn(f"The adapter's {self.asking} returned {answer!r}; it must return {wanted}")
             self._answers[asked] = answer
@@ -78,3 +83,9 @@ def _is_amount(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
 
 def _are_counts(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
     return isinstance(answer, Mapping) and all(_is_count(times) for times in answer.values())
+
+
+def _are_texts(answer: Any) -> bool:  # noqa: ANN401 - as the adapter's own
+    # A text is a collection of texts too, and would be told letter by letter.
+    is_list = isinstance(answer, Collection) and not isinstance(answer, str)
+    return is_list and all(isinstance(each, str) for each in answer)
