@@ -442,6 +442,7 @@ def _cancellations() -> Iterator[CataloguePlay]:
         # When the money comes, it goes back.
         yield CataloguePlay((_ORDER, _PAY, cancel, own, _SETTLE, _SETTLE))
         # Of an order that is paid it goes back at once; the first order shows whether the merchant does so.
+        yield CataloguePlay((*_PAID, own, cancel, _SETTLE, _SETTLE))
         second = (_ORDER, step("pay", 2), _SETTLE, own, step("cancel", 2), _SETTLE, _SETTLE)
         yield CataloguePlay((*_PAID, cancel, _SETTLE, *second), "what is left of a cancelled order goes back")
     for what in _LOSES_NOTES:
@@ -565,10 +566,14 @@ def _paid_twice() -> Iterator[CataloguePlay]:
     second = (*_two_attempts(2), _SETTLE)
     yield CataloguePlay((*first, *_two_attempts(2), step("pass_time", "10s"), late, _SETTLE), why)
     yield CataloguePlay((*first, *second, late, _RESTART, _SETTLE), why)
-    soon = (_ORDER, *_PAYER_LEAVES, _RETRY, _SETTLE, step("provider", "late money", 1), _SETTLE)
-    yield CataloguePlay((*soon, *second, late, _SETTLE), why)
+    soon = (*_leaves_and_pays(1), _SETTLE)
+    first_soon = (*soon, step("provider", "late money", 1), _SETTLE)
+    second_soon = (*_leaves_and_pays(2), _SETTLE)
+    yield CataloguePlay((*first_soon, *second, late, _SETTLE), why)
     for own in _own_refunds():
+        yield CataloguePlay((*soon, own, step("provider", "late money", 1), _SETTLE, _SETTLE))
         yield CataloguePlay((*first, *second, own, late, _SETTLE, _SETTLE), why)
+        yield CataloguePlay((*first_soon, *second_soon, own, late, _SETTLE, _SETTLE), why)
     for what in _LOSES_NOTES:
         for at in POINTS:
             yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, _SETTLE), why)
@@ -577,6 +582,11 @@ def _paid_twice() -> Iterator[CataloguePlay]:
 
 def _two_attempts(order: int) -> tuple[Step, ...]:
     return (_ORDER, step("pay", order, scenario="abandoned"), step("wait", "25h"), step("retry", order))
+
+
+def _leaves_and_pays(order: int) -> tuple[Step, ...]:
+    leaves = (step("pay", order, scenario="payer-decides"), _SETTLE, step("payer", "gives up", order), _SETTLE)
+    return (_ORDER, *leaves, step("retry", order))
 
 
 def _payers() -> Iterator[CataloguePlay]:

@@ -255,6 +255,8 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
     if status in _HAS_MONEY and not state.paid:
         yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
     is_undone = expected.is_unexpected(order, state) and expected.is_asked_back(state)
+    # A job may give the money back later; whether it has done so is asked in the end.
+    is_undone |= order.is_cancelled and status == "cancelled"
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid and not is_undone:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     for effect, times in merchant.effects(name).items():
