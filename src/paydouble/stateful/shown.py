@@ -26,46 +26,48 @@ class Shown(Merchant):
         self._merchant = merchant
         self._moment = moment
         self._at: object = None
-        self._answers: dict[tuple[str, str], Any] = {}
+        self._answers: dict[tuple[str, tuple[str, ...]], Any] = {}
         self.asking = ""
         """The call that is running, or that has raised; empty when none is."""
 
     def order_status(self, order_id: str) -> str:
         """Return the status that the merchant shows for an order."""
-        return self._ask("order_status", order_id)  # type: ignore[no-any-return]  # a rule looks at it
+        return self._ask("order_status", (order_id,))  # type: ignore[no-any-return]  # a rule looks at it
 
     def shipments(self, order_id: str) -> int | None:
         """Return how often the merchant fulfilled an order."""
         answer: int | None = self._ask(
-            "shipments", order_id, lambda it: it is None or _is_count(it), "a number or None"
+            "shipments", (order_id,), lambda it: it is None or _is_count(it), "a number or None"
         )
         return answer
 
     def balance(self, order_id: str) -> Decimal | None:
         """Return the money that the merchant has of an order."""
         # A float would differ from the ledger by a rounding, which no message could explain.
-        answer: Decimal | None = self._ask("balance", order_id, _is_amount, "a Decimal or None")
+        answer: Decimal | None = self._ask("balance", (order_id,), _is_amount, "a Decimal or None")
         return answer
 
     def effects(self, order_id: str) -> Mapping[str, int]:
         """Return how often each effect of an order has happened."""
-        answer: Mapping[str, int] = self._ask("effects", order_id, _are_counts, "a mapping of names to numbers")
+        answer: Mapping[str, int] = self._ask("effects", (order_id,), _are_counts, "a mapping of names to numbers")
         return answer
 
     def broken_rules(self) -> Collection[str]:
         """Return which of the merchant's own rules do not hold."""
-        answer: Collection[str] = self._ask("broken_rules", "", _are_texts, "a list of texts")
+        answer: Collection[str] = self._ask("broken_rules", (), _are_texts, "a list of texts")
         return answer
 
-    def _ask(self, method: str, order_id: str, fits: Callable[[Any], bool] | None = None, wanted: str = "") -> Any:  # noqa: ANN401 - as the adapter's own
+    def _ask(
+        self, method: str, arguments: tuple[str, ...], fits: Callable[[Any], bool] | None = None, wanted: str = ""
+    ) -> Any:  # noqa: ANN401 - as the adapter's own
         moment = self._moment()
         if moment != self._at:
             self._at, self._answers = moment, {}
             self._merchant.look_again()
-        asked = method, order_id
+        asked = method, arguments
         if asked not in self._answers:
-            before, self.asking = self.asking, f"{method}({order_id})"
-            answer = getattr(self._merchant, method)(*filter(None, (order_id,)))
+            before, self.asking = self.asking, f"{method}({', '.join(arguments)})"
+            answer = getattr(self._merchant, method)(*arguments)
             if fits is not None and not fits(answer):
                 raise WrongReturn(f"The adapter's {self.asking} returned {answer!r}; it must return {wanted}")
             self._answers[asked] = answer

@@ -47,7 +47,7 @@ def definitions_of(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
         for member, text in attribute_docs(model).items():
             if member in model.model_fields:
                 key = model.model_fields[member].alias or member
-                definitions[name]["properties"][key]["description"] = " ".join(text.split())
+                definitions[name]["properties"][key]["description"] = text
     return definitions
 
 
@@ -137,7 +137,7 @@ def written(schema: dict[str, Any]) -> str:
 
 
 def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring under each member of a model in the source, including the members of its bases."""
+    """Return the docstring under each member of a model in the source, on one line; bases are included."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if issubclass(each, BaseModel) and each is not BaseModel:
@@ -156,7 +156,7 @@ def _own_docs(model: type[BaseModel]) -> dict[str, str]:
             and isinstance(text, ast.Expr)
             and isinstance(text.value, ast.Constant)
         ):
-            found[member.target.id] = str(text.value.value)
+            found[member.target.id] = " ".join(str(text.value.value).split())
     return found
 
 
