@@ -21,10 +21,14 @@ from bugzoo.store import Row
 from small_shop import SmallShop, Wish
 
 from paydouble.core.errors import UsageError
+from paydouble.faults.model import parse_fault
+from paydouble.guards.credentials import basic_header
+from paydouble.inprocess import InProcess
 from paydouble.stateful import MerchantBug, Play, ServiceLike, Webhook, explore
 from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
+from paydouble.stateful.service import Interruption, Service
 from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_request, parsed_faults
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.stateful.watchdog import is_over, ready_seconds
@@ -773,3 +777,33 @@ def test_jobs_run_a_thousand_times_at_most() -> None:
         pytest.raises(UsageError, match=r"is too often: in 3d at most 1000 runs"),
     ):
         play.wait("3d", jobs_every="1ms")
+
+
+@pytest.mark.parametrize(
+    ("is_other_call", "is_same_request", "is_found"),
+    [(False, True, True), (False, False, True), (True, True, True), (True, False, False)],
+)
+def test_another_call_need_not_wait(*, is_other_call: bool, is_same_request: bool, is_found: bool) -> None:
+    """A cancellation that has come in between knows nothing of the 429 that a click to pay has met."""
+    found: list[str] = []
+    double = InProcess()
+    (limited,) = documents_of(POST_TROUBLES["429"])
+    double.sandbox.faults.add(parse_fault(limited), double.sandbox.now)
+    service = Service(double, lambda _rule, text: found.append(text))
+    auth = basic_header(service.business_key, service.business_secret)
+
+    def post(path: str, key: str) -> int:
+        headers = {"Authorization": auth, "Idempotency-Key": key, "Content-Type": "application/json"}
+        return service.call("POST", f"/api/v1/pay-in/{path}", headers, b"{}").status
+
+    if is_other_call:
+        service.interruptions.append(Interruption(0, lambda: None))
+
+    with service.operation(5):
+        assert post("deposit-creation", "a") == 429
+        if not is_same_request:
+            post("payin_1/cancellation", "b")
+            service.sleep(5)
+        post("deposit-creation", "a")
+
+    assert found == (["asks again 0 s after a 429 that asked for 5 s"] if is_found else [])

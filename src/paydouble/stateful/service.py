@@ -82,10 +82,13 @@ class _Usage:
     """What one operation has used of its limits."""
 
     retry_after_seconds: float | None = None
+    acts: int = 0
+    """How many interruptions had acted when it began."""
     calls: int = 0
     most_calls: int = MOST_CALLS
     waited: float = 0.0
-    limited_at: float | None = None
+    limited: tuple[float, tuple[str, str, str | None]] | None = None
+    """When a POST met a 429, and its method, target and key; until the next one is sent."""
     last: tuple[float, str, str, str | None] | None = None
     at_once: int = 0
     attempts: int = 0
@@ -140,7 +143,7 @@ class Service:
 
         `more_calls` than `MOST_CALLS` are allowed.
         """
-        before, self._usage = self._usage, _Usage(retry_after_seconds, most_calls=MOST_CALLS + more_calls)
+        before, self._usage = self._usage, _Usage(retry_after_seconds, self.acts, most_calls=MOST_CALLS + more_calls)
         try:
             yield
         finally:
@@ -231,7 +234,7 @@ class Service:
                 self._usage.refusals[sent] = self._usage.refusals.get(sent, (0, 0))[0] + 1, reply.status
         if isinstance(outcome, Received):
             if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
-                self._usage.limited_at = self._moment()
+                self._usage.limited = self._moment(), (method, request.target, key)
             self._interruption_point()
         return reply, outcome
 
@@ -264,12 +267,22 @@ class Service:
         usage.last = same
         if usage.at_once >= _AT_ONCE:
             self._add_finding(Rule.RETRIES, f"sends {method} {target} {_AT_ONCE} times without a pause between them")
-        if usage.limited_at is not None and usage.retry_after_seconds is not None:
-            pause, usage.limited_at = now - usage.limited_at, None
-            # The reset is a whole second, and may have been rounded down.
-            if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
-                asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
-                self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
+        self._check_limit(now, (method, target, key))
+
+    def _check_limit(self, now: float, sent: tuple[str, str, str | None]) -> None:
+        usage = self._usage
+        if usage.limited is None or usage.retry_after_seconds is None:
+            return
+        limited_at, refused = usage.limited
+        # Another call that came in between, such as a cancellation, need not know of a 429 that this one has met.
+        if sent != refused and self.acts != usage.acts:
+            return
+        usage.limited = None
+        pause = now - limited_at
+        # The reset is a whole second, and may have been rounded down.
+        if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
+            asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
+            self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))
