@@ -12,6 +12,8 @@ from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
+from paydouble.stateful.steps import CataloguePlay
+from paydouble.stateful.troubles import LOSES_NOTES
 
 
 class GivesBack(TakesUpAgain):
@@ -29,10 +31,14 @@ class GivesBack(TakesUpAgain):
             for each in self.of(order_id, "payin", "created", "pending"):
                 self.ask_for(order_id, f"/pay-in/{each['id']}/cancellation", "{}")
             for each in self.of(order_id, "payin", "succeeded"):
-                is_hopeless = len(self.of(order_id, "refund", "failed")) >= self.most_failures
-                if not (is_hopeless or self.of(order_id, "refund", "created", "processing", "succeeded")):
-                    body = f'{{"payin_id": "{each["id"]}", "amount": {self.part(each["amount"])}}}'
-                    self.ask_for(order_id, "/refund/refund-creation", body)
+                self.give_back(order_id, each)
+
+    def give_back(self, order_id: str, pay_in: dict[str, Any]) -> None:
+        """Ask for a refund of a payment, unless there is one or too many have failed."""
+        is_hopeless = len(self.of(order_id, "refund", "failed")) >= self.most_failures
+        if not (is_hopeless or self.of(order_id, "refund", "created", "processing", "succeeded")):
+            body = f'{{"payin_id": "{pay_in["id"]}", "amount": {self.part(pay_in["amount"])}}}'
+            self.ask_for(order_id, "/refund/refund-creation", body)
 
     def part(self, amount: Decimal) -> Decimal:
         """Return how much is given back."""
@@ -81,6 +87,34 @@ class StaysCancelled(GivesBack):
 
     def order_status(self, order_id: str) -> str:
         return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
+
+
+class CancelsWhatIsPaid(StaysCancelled):
+    """Cancels also an order that is paid; its job gives the money back."""
+
+    def cancel(self, order_id: str) -> None:
+        self.service.checkpoint()
+        self.cancelled.add(order_id)
+        self.service.checkpoint()
+
+
+class GivesBackAtOnce(CancelsWhatIsPaid):
+    """Gives back in the call what is paid when an order is cancelled, and in its job only what comes later."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.at_once: set[str] = set()
+
+    def cancel(self, order_id: str) -> None:
+        paid = self.of(order_id, "payin", "succeeded")
+        self.at_once.update(each["id"] for each in paid)
+        super().cancel(order_id)
+        for each in paid:
+            super().give_back(order_id, each)
+
+    def give_back(self, order_id: str, pay_in: dict[str, Any]) -> None:
+        if pay_in["id"] not in self.at_once:
+            super().give_back(order_id, pay_in)
 
 
 class GivesNothingBack(StaysCancelled):
@@ -134,6 +168,25 @@ LOST = "The merchant called order-1 paid and now calls it cancelled, though its 
 def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
     """The order may not be just cancelled while its money, or a part of it, is there."""
     assert verdict in found_by(merchant)
+
+
+def interrupted(merchant: type[Merchant]) -> set[str]:
+    """Return what is found by the plays in which a cancellation is interrupted and nothing else happens."""
+
+    def is_wanted(play: CataloguePlay) -> bool:
+        commands = {step.command for step in play.steps}
+        is_interrupted = any(
+            step.command == "cancel" and dict(step.options).get("meanwhile") in LOSES_NOTES for step in play.steps
+        )
+        return is_interrupted and commands <= {"order", "pay", "cancel", "wait"}
+
+    return set(verdicts_of(merchant, is_wanted))
+
+
+def test_the_refund_of_a_cancelled_order_is_not_forgotten() -> None:
+    """The database may fail between the note that the order is cancelled and its refund."""
+    assert interrupted(CancelsWhatIsPaid) == set()
+    assert interrupted(GivesBackAtOnce) == {KEPT}
 
 
 @pytest.mark.parametrize("decision", ["dispute lost", ""])

@@ -42,6 +42,7 @@ from paydouble.stateful.troubles import (
     DURATIONS,
     INJECTED,
     JOB_INTERRUPTIONS,
+    LOSES_NOTES,
     MEANWHILE,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
@@ -90,8 +91,6 @@ _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
 # After a refund of the whole a job has nothing more to send; after one of a part it has.
 _WHOLE_OR_PART: Final = frozenset({"all", "half"})
-# What can keep a merchant from writing down that it has sent a request.
-_LOSES_NOTES: Final = ("dies", "database down")
 
 
 @cache
@@ -409,7 +408,7 @@ def _similar_refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         before_jobs = (_ORDER, _PAY, step("pass_time", "10s"), step("refund", 1, share), _SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")
-        for what in _LOSES_NOTES if share in _WHOLE_OR_PART else ():
+        for what in LOSES_NOTES if share in _WHOLE_OR_PART else ():
             for at in _JOB_POINTS[::2]:
                 begun = (_ORDER, _PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
                 yield CataloguePlay((*begun, step("refund", 1, share), _SETTLE), "the job has done a part of its work")
@@ -425,8 +424,8 @@ def _cancellations() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, cancel, cancel, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _SETTLE, step("provider", "refund fails late"), _SETTLE))
-    for before in _EVENTS:
-        first = (_ORDER, _PAY) if before is None else (_ORDER, _PAY, step("pass_time", before))
+    times = [() if before is None else (step("pass_time", before),) for before in _EVENTS]
+    for first in (*((_ORDER, _PAY, *time) for time in times), _PAID):
         yield CataloguePlay((*first, cancel, _SETTLE))
         for what in CANCEL_MEANWHILE:
             for at in POINTS if what in AT_POINTS else ():
@@ -445,7 +444,7 @@ def _cancellations() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, own, cancel, _SETTLE, _SETTLE))
         second = (_ORDER, step("pay", 2), _SETTLE, own, step("cancel", 2), _SETTLE, _SETTLE)
         yield CataloguePlay((*_PAID, cancel, _SETTLE, *second), "what is left of a cancelled order goes back")
-    for what in _LOSES_NOTES:
+    for what in LOSES_NOTES:
         for at in POINTS:
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), _SETTLE)
             yield CataloguePlay((_ORDER, _PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
@@ -574,7 +573,7 @@ def _paid_twice() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*soon, own, step("provider", "late money", 1), _SETTLE, _SETTLE))
         yield CataloguePlay((*first, *second, own, late, _SETTLE, _SETTLE), why)
         yield CataloguePlay((*first_soon, *second_soon, own, late, _SETTLE, _SETTLE), why)
-    for what in _LOSES_NOTES:
+    for what in LOSES_NOTES:
         for at in POINTS:
             yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, _SETTLE), why)
             yield CataloguePlay((*first, *second, late, step("interrupt_jobs", what, at), _SETTLE), why)
@@ -813,7 +812,7 @@ def _two_troubles() -> Iterator[CataloguePlay]:
 def _lost_notes() -> Iterator[CataloguePlay]:
     # The request was carried out, and the merchant's note of it is lost: alone, or before an answer that tells nothing.
     silent, again = step("webhooks", "drop all"), step("refund_again")
-    for what in _LOSES_NOTES:
+    for what in LOSES_NOTES:
         # A request that is left to a job has many points before it.
         for at in _JOB_POINTS[:16]:
             lost = "the request was carried out, and its note is lost"
@@ -823,7 +822,7 @@ def _lost_notes() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*_PAID, silent, refund, _SETTLE, _SETTLE), lost)
     why = "the request was carried out, its note is lost, and the next answer says nothing about it"
     for then in AFTERWARDS[1:]:
-        for what in _LOSES_NOTES:
+        for what in LOSES_NOTES:
             for at in POINTS:
                 click = step("pay", 1, meanwhile=what, at=at)
                 yield CataloguePlay((_ORDER, silent, click, step("retry", 1, then), _RETRY, _SETTLE), why)

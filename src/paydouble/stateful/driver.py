@@ -279,7 +279,7 @@ class Driver:
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
         start = self.double.sandbox.tick()
-        points, acts = self.service.points, self.service.acts
+        points, acts, answers_took = self.service.points, self.service.acts, self.service.answers_took
         try:
             status = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
@@ -292,7 +292,7 @@ class Driver:
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
         excused = self.failures > failures
-        took = (self.double.sandbox.tick() - start) / 1000
+        took = (self.double.sandbox.tick() - start) / 1000 - (self.service.answers_took - answers_took)
         is_its_own = interruption is None and acts == self.service.acts
         if took > _LONGEST_ANSWER_SECONDS and not excused and is_its_own:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"

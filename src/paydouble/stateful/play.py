@@ -47,6 +47,7 @@ from paydouble.stateful.troubles import (
     DURATIONS,
     INJECTED,
     JOB_INTERRUPTIONS,
+    LOSES_NOTES,
     MEANWHILE,
     OF_ROTATION,
     OWN_REFUND_TROUBLES,
@@ -339,9 +340,12 @@ class Play:
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             self._take_a_moment()
-            points = self._driver.service.points
+            points, acted = self._driver.service.points, len(self.trials)
+            was_cancelled = target.was_cancelled_paid
             self._interrupt(meanwhile, at, target, lambda: None)
             self._cancel(target)
+            if meanwhile in LOSES_NOTES and len(self.trials) > acted:
+                target.was_cancelled_paid = was_cancelled  # nobody told the customer that it is cancelled
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
 
@@ -858,7 +862,7 @@ class Play:
     def _gets_through(disturbed: _Disturbance, target: Order) -> bool:
         """Return whether a click leads to a deposit in spite of what disturbs it."""
         trouble, meanwhile, _, lasts, then = disturbed
-        may_be_forgotten = meanwhile in {"dies", "database down"} or target.key_has_stored_error
+        may_be_forgotten = meanwhile in LOSES_NOTES or target.key_has_stored_error
         met = POST_TROUBLES[trouble].gets_through or trouble == "none"
         return met and lasts in _SHORT and _gets_through(then) and not may_be_forgotten
 

@@ -121,6 +121,8 @@ class Service:
         """How many points the merchant's code has passed at which an interruption can act."""
         self.acts = 0
         """How many interruptions have acted; the time that one takes is not the merchant's."""
+        self.answers_took = 0.0
+        """How many seconds passed until the answers that arrived whole; this time is not the merchant's."""
         self.lost: set[int] = set()
         """Numbers of the journal's requests whose answer did not arrive whole; an error that follows is excused."""
         self.database_failures = 0
@@ -323,6 +325,8 @@ class Service:
             raise Runaway(f"waits {_duration(took)} for one answer, as it sets no timeout")
         if took:
             self._double.advance(by=int(took * 1000))
+        if isinstance(outcome, Received):
+            self.answers_took += took
         return outcome
 
     def _own(self, error: OSError) -> OSError:
