@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from bugzoo.unusual_shops import AnswersFirst
 from small_shop import SmallShop
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Play, Refused, ServiceLike, Webhook
+from paydouble.stateful import MerchantBug, Play, Refused, ServiceLike, Webhook
 from paydouble.stateful.catalogue import CatalogueRun, catalogue
 from paydouble.stateful.equivalence import UNREACHED, Equivalence
 from paydouble.stateful.steps import CataloguePlay, step
@@ -78,6 +80,25 @@ def test_the_outermost_call_is_drained() -> None:
         asked(play)
         play.pay(2, meanwhile="webhook first")
         assert asked(play)[:3] == ["pay", "receive", "drain"]
+
+
+@pytest.mark.parametrize("takes_long", ["handle", "drain"])
+def test_work_after_the_answer_may_take_long(takes_long: str) -> None:
+    """The service waits ten seconds for the answer, and not for what goes on afterwards."""
+
+    class Slow(AnswersFirst):
+        def handle(self, order_id: str, event: dict[str, Any]) -> int:
+            self.service.sleep(15 if takes_long == "handle" else 0)
+            return super().handle(order_id, event)
+
+        def drain(self) -> None:
+            self.service.sleep(15 if takes_long == "drain" and self.inbox else 0)
+            super().drain()
+
+    late = pytest.raises(MerchantBug, match=r"takes 15 s to answer a pay-in\.pending; the service waits 10 s")
+    with late if takes_long == "handle" else nullcontext(), Play(Slow) as play:
+        play.pay()
+        play.wait("10s")
 
 
 def test_a_shop_without_points_is_killed_after_its_answer() -> None:

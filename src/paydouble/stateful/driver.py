@@ -61,6 +61,13 @@ class PlannedInterruption(NamedTuple):
     """Lets the customer of the webhook's order click."""
 
 
+class _Answer(NamedTuple):
+    status: int | None
+    """None when the merchant's process was killed before."""
+    seconds: float = 0.0
+    """How long the merchant took for it, without the time of answers to it, and of work that goes on afterwards."""
+
+
 class Driver:
     """The merchant, its service, and its receiver."""
 
@@ -278,10 +285,9 @@ class Driver:
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
-        start = self.double.sandbox.tick()
-        points, acts, answers_took = self.service.points, self.service.acts, self.service.answers_took
+        points, acts = self.service.points, self.service.acts
         try:
-            status = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
+            status, took = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
             # As of a receiver that answers too late: the service sends the webhook again.
             raise Unreachable("timeout", "the receiver waits for another call") from None
@@ -292,7 +298,6 @@ class Driver:
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
         excused = self.failures > failures
-        took = (self.double.sandbox.tick() - start) / 1000 - (self.service.answers_took - answers_took)
         is_its_own = interruption is None and acts == self.service.acts
         if took > _LONGEST_ANSWER_SECONDS and not excused and is_its_own:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
@@ -410,7 +415,7 @@ class Driver:
         return name
 
     def _deliver_again(self, webhook: Webhook) -> None:
-        status = self._answer(webhook)
+        status = self._answer(webhook).status
         if status is not None:
             self._judge(status, ACCEPT, "a webhook that comes twice at the same time", excused=False)
 
@@ -419,7 +424,7 @@ class Driver:
         others = [each for each in self.double.sandbox.journal.events.entries if each.object_id == event.object_id]
         earlier = [each for each in others if each.id != event.id and each.created_at <= event.created_at]
         if earlier:
-            status = self._answer(self._signed(webhook, earlier[-1].body, self.now() // 1000))
+            status = self._answer(self._signed(webhook, earlier[-1].body, self.now() // 1000)).status
             if status is not None:
                 self._judge(status, ACCEPT, f"a {earlier[-1].type} that comes at the same time", excused=False)
 
@@ -436,12 +441,13 @@ class Driver:
         headers = tuple((key, header if key == name else value) for key, value in webhook.headers)
         return replace(webhook, headers=headers, body=body)
 
-    def _answer(self, webhook: Webhook, *, dies: bool = False) -> int | None:
-        """Return the status of the merchant's answer, or None when its process was killed before.
+    def _answer(self, webhook: Webhook, *, dies: bool = False) -> _Answer:
+        """Return the merchant's answer.
 
         It `dies` after its answer, before it has done what is then under way.
         """
-        status: int | None = None
+        answer = _Answer(None)
+        start, answers_took = self.double.sandbox.tick(), self.service.answers_took
         self._activity += 1
         activity, failures = self._activity, self.failures
         self._entered += 1
@@ -449,23 +455,25 @@ class Driver:
         try:
             with self._operation(), self._watched():
                 status = self._receiver(webhook)
+                took = (self.double.sandbox.tick() - start) / 1000 - (self.service.answers_took - answers_took)
+                answer = _Answer(status, took)
                 self.service.killed |= dies
                 self._drain()
         except ProcessKilled:
             self.service.killed = True
-            return status
+            return answer
         except Runaway as runaway:
             self.add_finding(Rule.ENDLESS, f"{runaway} (receive)")
             self._stop_shop("receive")
-            return 500
+            return _Answer(500)
         except Hanging as hanging:
             self._hung("receive(webhook)", hanging)
             self._stop_shop("receive")
-            return 500
+            return _Answer(500)
         except Exception as error:  # noqa: BLE001 - whatever a merchant raises is an answer of 500
             if not self._excused(error, failures):
                 self._crashed(self._no_answer(error))
-            return 500
+            return _Answer(500)
         finally:
             self._depth -= 1
             if activity == self._activity:
@@ -474,8 +482,8 @@ class Driver:
                 self._restart()
         if status not in _STATUSES:  # None, a text, or a number that is no status
             self._crashed(f"The adapter's receive returned {status!r}; it must return an HTTP status")
-            return 500
-        return status
+            return _Answer(500)
+        return answer
 
     def _no_answer(self, error: Exception) -> str:
         if isinstance(error, Unreachable):
@@ -499,7 +507,7 @@ class Driver:
         """Return whether a webhook was refused for its time alone: signed by this machine's clock it is accepted."""
         if not 400 <= status < 500 or self._depth or abs(_wall() - self.now()) <= _TOLERANCE_MS:  # noqa: PLR2004 - HTTP
             return False
-        answer = self._answer(self._signed(webhook, webhook.body, _wall() // 1000))
+        answer = self._answer(self._signed(webhook, webhook.body, _wall() // 1000)).status
         return answer is not None and 200 <= answer < 300  # noqa: PLR2004 - HTTP
 
     def _signed(self, webhook: Webhook, body: bytes, at: int) -> Webhook:
