@@ -97,8 +97,9 @@ _WHOLE_OR_PART: Final = frozenset({"all", "half"})
 def catalogue() -> tuple[CataloguePlay, ...]:
     """Return all plays, none twice, in turns: in each what is played alone, then combinations.
 
-    The first turn has one of each shape, and every entry of the vocabulary and every price alone at each place: that is
-    what a shop that takes a second for a play comes to in a few minutes.
+    The first turn has one of each shape, every entry of the vocabulary and every price alone at each place, and every
+    interruption at each of the first points: that is what a shop that takes a second for a play comes to in a few
+    minutes.
     """
     sections = (
         _basics,
@@ -174,7 +175,9 @@ def _contents(play: CataloguePlay) -> set[Hashable]:
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
     prices = (each.arguments for each in play.steps if each.command == "order")
-    return {(place, content) for content in (*play.entries(), *prices)}
+    # A race shows at one point of the merchant's code, and nobody knows at which.
+    points = (each for each in play.steps if each.command.startswith("interrupt") and each.arguments[-1] in POINTS)
+    return {(place, content) for content in (*play.entries(), *prices)} | {(None, point) for point in points}
 
 
 def _basics() -> Iterator[CataloguePlay]:
