@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
-from bugzoo.unusual_shops import UNUSUAL_SHOPS, LeavesTheUnknown, NeverRetries, WorksLater, play_a_part
+from bugzoo.unusual_shops import UNUSUAL_SHOPS, LeavesTheUnknown, NeverRetries, Rereads, WorksLater, play_a_part
 from small_shop import Wish
 
 from paydouble.stateful import Merchant, MerchantBug, Play, explore
@@ -30,6 +30,16 @@ def test_a_trouble_that_lasts_also_meets_the_next_order() -> None:
         play.order()
         play.pay(2, scenario="abandoned")
         play.wait("25h")
+
+
+def test_who_may_not_read_may_ask_for_the_event_again() -> None:
+    """A shop that believes only what it reads answers 503 while its reads are refused with 429."""
+    with Play(Rereads) as play:
+        play.reads("429")
+        play.order()
+        play.pay()
+        play.wait("1h")
+        assert play.status() == "paid"
 
 
 def test_an_event_that_comes_before_the_identifier_may_wait_for_a_job() -> None:

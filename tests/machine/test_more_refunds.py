@@ -144,6 +144,46 @@ def test_a_seat_that_is_taken_from_a_paid_customer_is_told_as_that() -> None:
         play.wait("10s")
 
 
+class GivesTheSeatFree(SmallShop):
+    """Gives a seat free when all of its money is asked back, before the service has said anything."""
+
+    declines = False
+    """Whether it tells its customer that the service has refused the refund."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        super().refund(order_id, refund_id, amount)
+        if self.declines and self.orders[order_id].refunds[refund_id].state == "refused":
+            raise Refused
+
+    def shipments(self, order_id: str) -> int:
+        order = self.orders[order_id]
+        return 0 if order.refunds and order.shipped else super().shipments(order_id)
+
+
+class DeclinesAndKeepsTheSeat(GivesTheSeatFree):
+    """Tells the customer no, and does not give the seat back."""
+
+    declines = True
+
+
+@pytest.mark.parametrize("trouble", ["unknown code", "stored 500"])
+def test_who_asks_all_money_back_wants_no_goods(trouble: str) -> None:
+    """Also as long as the refund is open, and when the service has refused it and a person has to see to it."""
+    with Play(GivesTheSeatFree) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(trouble=trouble)
+        play.wait("10s")
+
+
+def test_who_is_told_no_keeps_the_goods() -> None:
+    """The catalogue has the play."""
+    kept = "The merchant no longer fulfils order-1, which is paid"
+    assert kept in set(
+        verdicts_of(DeclinesAndKeepsTheSeat, lambda play: step("refund", 1, "all", "unknown code") in play.steps)
+    )
+
+
 class ReturnsBoth(ReturnsTheSecond):
     """Gives back all of it."""
 

@@ -91,3 +91,27 @@ def test_a_text_of_the_shop_does_not_reach_the_terminal_raw() -> None:
         Play(shop).order()
 
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_rule_about_the_payment_says_more() -> None:
+    """The shop's own rule is told beside it, also when it was broken first."""
+
+    class KeepsItsBooks(SmallShop):
+        """Books no refund, and notices that its points do not fit."""
+
+        def balance(self, order_id: str) -> Decimal:
+            return self.orders[order_id].amount if self.of(order_id, "payin", "succeeded") else Decimal(0)
+
+        def broken_rules(self) -> Collection[str]:
+            return (
+                ["the points do not fit"] if any(self.of(each, "refund", "succeeded") for each in self.orders) else []
+            )
+
+    with pytest.raises(MerchantBug) as caught, Play(KeepsItsBooks) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.wait("10s")
+
+    assert "has a balance of 49.90 EUR for order-1; it should be 0.00" in caught.value.verdict
+    assert "breaks a rule of its own: the points do not fit" in str(caught.value)

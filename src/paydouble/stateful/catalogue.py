@@ -355,6 +355,8 @@ def _refunds() -> Iterator[CataloguePlay]:
     for trouble in REFUND_TROUBLES:
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), _SETTLE))
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), step("refund_again"), _SETTLE))
+        whole = step("refund", 1, "all", trouble)
+        yield CataloguePlay((*_PAID, whole, _SETTLE), "a refund of all undoes what the payment did")
     for what in REFUND_MEANWHILE:
         for at in POINTS if what != "none" else (0,):
             yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what, at=at), _SETTLE))

@@ -285,7 +285,7 @@ class Driver:
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
-        points, acts = self.service.points, self.service.acts
+        points, acts, limited = self.service.points, self.service.acts, self.service.limited
         try:
             status, took = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
@@ -297,7 +297,7 @@ class Driver:
         self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
-        excused = self.failures > failures
+        excused = self.failures > failures or self.service.limited > limited
         is_its_own = interruption is None and acts == self.service.acts
         if took > _LONGEST_ANSWER_SECONDS and not excused and is_its_own:
             limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"

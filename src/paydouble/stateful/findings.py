@@ -44,13 +44,15 @@ class Rule(IntEnum):
     LOST = auto()
     """It acknowledged an event and did not do what the event asks for."""
     EFFECTS = auto()
-    """It did twice what may be done once, or broke a rule of its own."""
+    """It did twice what may be done once."""
     VIEW = auto()
     """It shows what the ledger contradicts."""
     RETRIES = auto()
     """It retries too early or too often."""
     END = auto()
     """In the end its status, balance or fulfilment does not match the ledger."""
+    OWN = auto()
+    """It broke a rule of its own, which says least about the payment."""
 
 
 class Finding(NamedTuple):

@@ -268,7 +268,7 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
     """Yield the merchant's own rules that do not hold."""
     for text in merchant.broken_rules():
-        yield Rule.EFFECTS, f"breaks a rule of its own: {printable(text)}"
+        yield Rule.OWN, f"breaks a rule of its own: {printable(text)}"
 
 
 def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[Found]:
@@ -351,8 +351,9 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
 
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
     # A part may have gone back, as for an item that is not sent. A customer who asked for all of it wants no goods any
-    # more, even when that refund has failed since.
-    if not state.paid or expected.is_asked_back(state):
+    # more, even when that refund has failed since, or is still to be made.
+    accepted = sum(order.refunds_requested[refund_id] for refund_id in order.refunds_accepted)
+    if expected.is_asked_back(state) or accepted >= sum(each.amount for each in state.paid):
         return False
     return not (any(each.status != "won" for each in state.disputes) or order.paid_late or order.is_cancelled)
 

@@ -323,7 +323,8 @@ class Play:
         refund_id = self._next_refund(target, int(target.amount * _named(SHARES, share, "share")))
         options = _options(share=share, trouble=trouble, meanwhile=meanwhile, at=at, lasts=lasts, then=then)
         call = f"play.refund({number}{options})"
-        self._refund(target, refund_id, _Disturbance(trouble, meanwhile, at, lasts, then), call, f"{share} of it")
+        disturbed = _possible_at_once(_Disturbance(trouble, meanwhile, at, lasts, then))
+        self._refund(target, refund_id, disturbed, call, f"{share} of it")
 
     def refund_again(self, order: int = 1, trouble: str = "none") -> None:
         """The last refund of an order is requested again, under the same refund id."""
@@ -867,16 +868,12 @@ class Play:
         return met and lasts in _SHORT and _gets_through(then) and not may_be_forgotten
 
     def _possible(self, disturbed: _Disturbance, target: Order) -> _Disturbance:
-        """Return what disturbs a click, without a refusal of what the service carries out: it never does that.
-
-        Of two requests under one key that come at the same time the refusal would meet the first, and not the other.
-        """
-        met = _named(POST_TROUBLES, disturbed.trouble, "trouble")
-        if met.refuses and disturbed.meanwhile in {"second click", "jobs run"}:
-            return disturbed._replace(trouble="none", lasts=0)
+        """Return what disturbs a click, without a refusal of what the service carries out: it never does that."""
+        disturbed = _possible_at_once(disturbed)
         pay_ins = expected.expected_state(self._box, target).pay_ins
         was_made = any(each.status not in UNSUCCESSFUL for each in pay_ins)
-        return disturbed._replace(trouble="none", lasts=0) if met.refuses and was_made else disturbed
+        refuses = POST_TROUBLES[disturbed.trouble].refuses
+        return disturbed._replace(trouble="none", lasts=0) if refuses and was_made else disturbed
 
     def _note_unmade(self, target: Order, disturbed: _Disturbance, *, first: bool, limited: bool) -> None:
         """Note what can be asked of a click that has met one trouble and nothing else.
@@ -979,12 +976,10 @@ class Play:
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             if meanwhile == "none":
                 self._compare_declined(target, before)
-            # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
-            gets_through = met.gets_through or met.retry_after_seconds is not None
-            by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
-            by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
-            by_itself &= refund_id not in target.refunds_given_up
+            by_itself = self._is_made_by_itself(target, refund_id, disturbed)
             was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
+            if was_taken:
+                target.refunds_accepted.add(refund_id)
             if may_refund and was_taken:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
@@ -1004,6 +999,16 @@ class Play:
             self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
             target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
             target.refunds_asked[refund_id] += 1
+
+    def _is_made_by_itself(self, target: Order, refund_id: str, disturbed: _Disturbance) -> bool:
+        """Return whether a refund that was taken has to be made in spite of what disturbs it."""
+        trouble, _, _, lasts, then = disturbed
+        met = POST_TROUBLES[trouble]
+        # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
+        gets_through = met.gets_through or met.retry_after_seconds is not None
+        by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
+        by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
+        return by_itself and refund_id not in target.refunds_given_up
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
@@ -1288,6 +1293,13 @@ def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, 
 
 def _sentence(words: str) -> str:
     return words[0].upper() + words[1:]
+
+
+def _possible_at_once(disturbed: _Disturbance) -> _Disturbance:
+    """Return what disturbs a request, without a refusal that would meet only one of two under the same key."""
+    refuses = _named(POST_TROUBLES, disturbed.trouble, "trouble").refuses
+    sends_two = disturbed.meanwhile in {"second click", "another refund", "jobs run"}
+    return disturbed._replace(trouble="none", lasts=0) if refuses and sends_two else disturbed
 
 
 def _named(table: Mapping[Any, Any], name: int | str, what: str) -> Any:  # noqa: ANN401 - as the table

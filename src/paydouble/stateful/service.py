@@ -125,6 +125,8 @@ class Service:
         """How many seconds passed until the answers that arrived whole; this time is not the merchant's."""
         self.lost: set[int] = set()
         """Numbers of the journal's requests whose answer did not arrive whole; an error that follows is excused."""
+        self.limited = 0
+        """How many requests were refused with 429; a webhook that needs their answer may be asked for again."""
         self.database_failures = 0
         """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
@@ -235,8 +237,10 @@ class Service:
             if not has_failed and is_final(reply.status):
                 self._usage.refusals[sent] = self._usage.refusals.get(sent, (0, 0))[0] + 1, reply.status
         if isinstance(outcome, Received):
-            if reply.status == 429 and self._usage.retry_after_seconds is not None:  # noqa: PLR2004 - HTTP
-                self._usage.limited = self._moment(), (method, request.target, key)
+            if reply.status == 429:  # noqa: PLR2004 - HTTP
+                self.limited += 1
+                if self._usage.retry_after_seconds is not None:
+                    self._usage.limited = self._moment(), (method, request.target, key)
             self._interruption_point()
         return reply, outcome
 

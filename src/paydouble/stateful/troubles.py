@@ -361,6 +361,7 @@ REFUND_TROUBLES: Final = (
     "409",
     "429",
     "401",
+    "unknown code",
 )
 OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
