@@ -36,6 +36,7 @@ from reference_conformance import clauses_page, merchant_file_page
 from reference_errors import errors_page
 from reference_faults import faults_page
 from reference_llms import llms_text
+from reference_plays import plays_page
 from reference_scenarios import scenarios_page
 
 # Heading -> component; the members of nested components are in the same table.
@@ -410,6 +411,7 @@ def main() -> int:
         PAGES / "api.md": operations_page(),
         PAGES / "control-api.md": control_page(),
         PAGES / "faults.md": faults_page(attribute_docs),
+        PAGES / "plays.md": plays_page(),
         PAGES / "scenarios.md": scenarios_page(),
         MERCHANT_SCHEMA: written(build_merchant()),
         SCHEMA: written(build()),
