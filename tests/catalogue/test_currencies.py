@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -75,6 +76,22 @@ def test_a_shop_of_one_currency_is_tried_with_several_amounts() -> None:
     """49.90 survives what 19.99 does not."""
     with pytest.raises(MerchantBug, match=r"balance of 19\.98 EUR"):
         explore(type("Shop", (RoundsDown,), {"currencies": ("EUR",), "seen": set()}), phases=("catalogue",))
+
+
+@pytest.mark.parametrize(
+    ("shown", "written"),
+    [("49.8", "49.80"), ("0", "0.00"), ("49.901", "49.901"), ("NaN", "NaN"), ("1E+999999", "1E+999999")],
+)
+def test_a_balance_has_the_digits_of_its_currency(shown: str, written: str) -> None:
+    """However the adapter writes it; the ledger's amount beside it has them too."""
+
+    class Miscounts(SmallShop):
+        def balance(self, order_id: str) -> Decimal:
+            return Decimal(shown)
+
+    with pytest.raises(MerchantBug, match=re.escape(f"a balance of {written} EUR")), Play(Miscounts) as play:
+        play.pay()
+        play.wait("10s")
 
 
 def test_a_currency_that_does_not_exist_is_named() -> None:

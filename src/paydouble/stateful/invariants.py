@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 from paydouble.core.durations import UNITS_MS
-from paydouble.core.money import write_amount
+from paydouble.core.money import MINOR_DIGITS, write_amount
 from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
@@ -30,6 +31,8 @@ _MOST_FAILED_REFUNDS = 10
 # The same request. A merchant may be killed before it has noted a refusal, and a customer may click again.
 _MOST_REFUSALS = 3
 _REASON_SHOWN = 60
+# Of a balance that is written out.
+_MOST_DIGITS = 30
 # With jitter no two pauses are the same, and the contract recommends five attempts at most.
 _MOST_EQUAL_PAUSES = 5
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
@@ -400,7 +403,17 @@ def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Itera
     held, due = merchant.balance(order.id), expected.allowed_balances(order, state)
     if held is not None and held not in due:
         amounts = " or ".join(map(str, sorted(due)))
-        yield f"has a balance of {held} {order.currency} for {order.id}; it should be {amounts}"
+        shown = f"{_written(held, order.currency)} {order.currency}"
+        yield f"has a balance of {shown} for {order.id}; it should be {amounts}"
+
+
+def _written(amount: Decimal | int, currency: str) -> str:
+    """Return an amount of the merchant's with at least the digits of its currency, as the ledger's are written."""
+    exact = Decimal(amount)
+    exponent = exact.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > _MOST_DIGITS:
+        return str(exact)
+    return f"{exact:.{max(MINOR_DIGITS[currency], -exponent)}f}"
 
 
 def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
