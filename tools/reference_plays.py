@@ -42,7 +42,7 @@ def plays_page() -> str:
     """Return the page."""
     return f"""# Plays
 
-What a test with [the machine](hypothesis.md) can write by itself, as its reports do:
+A test can write plays of its own, as the reports of [the machine](hypothesis.md) do. For example:
 
 ```python
 from paydouble.stateful import Play
@@ -57,6 +57,8 @@ Orders are counted from 1. A time is a text such as `90s`, `10m` or `3d`. What t
 at the latest where its block ends.
 
 ## Methods
+
+Names in capitals, such as `READ_TROUBLES`, are the tables below.
 
 {_methods()}
 

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ from bugzoo.client import Client, Declined
 from bugzoo.receiver import BadSignature, Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import Row
+from bugzoo.unusual_shops import Rereads
 from small_shop import SmallShop, Wish
 
 from paydouble.core.errors import UsageError
@@ -807,3 +808,14 @@ def test_another_call_need_not_wait(*, is_other_call: bool, is_same_request: boo
         post("deposit-creation", "a")
 
     assert found == (["asks again 0 s after a 429 that asked for 5 s"] if is_found else [])
+
+
+@pytest.mark.parametrize(("seconds", "is_found"), [(4, False), (12, True)])
+def test_a_receiver_needs_a_shorter_timeout_than_the_service(seconds: int, *, is_found: bool) -> None:
+    """Reads of four seconds are the service's; one that may take twelve is the merchant's own patience."""
+    late = pytest.raises(MerchantBug, match=r"takes (12|24|36) s to answer a pay-in\.\w+; the service waits 10 s")
+    with late if is_found else nullcontext(), Play(Rereads) as play:
+        play.pay()
+        slow = {"effect": {"type": "latency", "fixed": f"{seconds}s"}, "match": {"method": "GET"}}
+        play.sandbox.faults.add(parse_fault({"on": "api", **slow}), play.sandbox.now)
+        play.pass_time("10s")

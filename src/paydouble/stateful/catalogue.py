@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.acknowledged import Shows, ShowsEach
-from paydouble.stateful.coverage import Coverage, Tried
+from paydouble.stateful.coverage import COMMANDS, Coverage, Tried
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
@@ -73,6 +73,9 @@ _WITHIN_THE_SECOND: Final = step("pass_time", "3400ms")
 # In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
 _TURNS: Final = 12
 
+_INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
+# A place in a payment's life, and what is played there; the place is None where it does not matter.
+_Content = tuple[Hashable, Hashable]
 _ORDER: Final = step("order")
 _PAY: Final = step("pay")
 _RETRY: Final = step("retry")
@@ -145,8 +148,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     for section in sections:
         for play in section():
             plays.setdefault((play.dialect, play.steps), play)
-    shapes: dict[Hashable, list[CataloguePlay]] = {}
-    known: set[Hashable] = set()
+    shapes: dict[tuple[Hashable, frozenset[_Content]], list[CataloguePlay]] = {}
+    known: set[_Content] = set()
     for play in plays.values():
         # A play with something new is in the first turn, as a shape of its own.
         new = _contents(play) - known
@@ -155,7 +158,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     return tuple(
         play
         for turn in range(_TURNS)
-        for alike in sorted(shapes.values(), key=lambda plays: bool(plays[0].reason))
+        for _, alike in sorted(shapes.items(), key=lambda item: _rank(*item))
         for play in alike[_share(turn, alike) : _share(turn + 1, alike)]
     )
 
@@ -171,12 +174,18 @@ def _shape(play: CataloguePlay) -> Hashable:
     return play.reason, play.dialect == "plain", tuple((each.command, *dict(each.options)) for each in play.steps)
 
 
-def _contents(play: CataloguePlay) -> set[Hashable]:
+def _rank(shape: tuple[Hashable, frozenset[_Content]], alike: Sequence[CataloguePlay]) -> int:
+    # What is new by its point alone comes after all that is new by an entry.
+    is_point = any(isinstance(content, Step) for _, content in shape[1]) and len(shape[1]) == 1
+    return 2 if alike[0].reason else int(is_point)
+
+
+def _contents(play: CataloguePlay) -> set[_Content]:
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
     prices = (each.arguments for each in play.steps if each.command == "order")
     # A race shows at one point of the merchant's code, and nobody knows at which.
-    points = (each for each in play.steps if each.command.startswith("interrupt") and each.arguments[-1] in POINTS)
+    points = (each for each in play.steps if each.command in _INTERRUPTIONS and each.arguments[-1] in POINTS)
     return {(place, content) for content in (*play.entries(), *prices)} | {(None, point) for point in points}
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
 # Contract section 6, delivery rule 2.
-_LONGEST_ANSWER_SECONDS: Final = 10
 _CALLS_FOR_EACH: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
@@ -285,7 +284,7 @@ class Driver:
         before = self._view() if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
-        points, acts, limited = self.service.points, self.service.acts, self.service.limited
+        points, acts, limited = self.service.points, self.service.acts, self.service.limits_met
         try:
             status, took = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
         except Blocked:
@@ -297,10 +296,10 @@ class Driver:
         self.service.interruptions.clear()
         if status is None:
             raise Unreachable("reset", "the merchant's process died")
-        excused = self.failures > failures or self.service.limited > limited
+        excused = self.failures > failures or self.service.limits_met > limited
         is_its_own = interruption is None and acts == self.service.acts
-        if took > _LONGEST_ANSWER_SECONDS and not excused and is_its_own:
-            limit = f"the service waits {_LONGEST_ANSWER_SECONDS} s"
+        if took > self.service.webhook_seconds and not excused and is_its_own:
+            limit = f"the service waits {self.service.webhook_seconds:g} s"
             self.add_finding(Rule.ANSWER, f"takes {took:g} s to answer {words}; {limit}")
         if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
             self._crashed(_WALL_CLOCK + (_FOLLOW if self.shop is None else _ASK))

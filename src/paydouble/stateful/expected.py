@@ -68,8 +68,8 @@ class Order:
     refunds_taken: list[tuple[int, int]] = field(default_factory=list)
     """What could be refunded when the merchant took a refund, and the refund's amount, both in minor units."""
     refusals: list[Refusal] = field(default_factory=list)
-    refunds_accepted: set[str] = field(default_factory=set)
-    """Ids of the refunds that the merchant was asked for and has not declined, whatever became of them."""
+    refund_ids_taken: set[str] = field(default_factory=set)
+    """Ids of the refunds that the merchant took, whatever became of them."""
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_given_up: set[str] = field(default_factory=set)

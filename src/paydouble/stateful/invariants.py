@@ -355,8 +355,8 @@ def _is_only_paid(order: Order, state: ExpectedState) -> bool:
 def _has_its_money(order: Order, state: ExpectedState) -> bool:
     # A part may have gone back, as for an item that is not sent. A customer who asked for all of it wants no goods any
     # more, even when that refund has failed since, or is still to be made.
-    accepted = sum(order.refunds_requested[refund_id] for refund_id in order.refunds_accepted)
-    if expected.is_asked_back(state) or accepted >= sum(each.amount for each in state.paid):
+    taken = sum(order.refunds_requested[refund_id] for refund_id in order.refund_ids_taken)
+    if expected.is_asked_back(state) or taken >= sum(each.amount for each in state.paid):
         return False
     return not (any(each.status != "won" for each in state.disputes) or order.paid_late or order.is_cancelled)
 

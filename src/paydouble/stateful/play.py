@@ -341,11 +341,11 @@ class Play:
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             self._take_a_moment()
-            points, acted = self._driver.service.points, len(self.trials)
+            points, acts = self._driver.service.points, self._driver.service.acts
             was_cancelled = target.was_cancelled_paid
             self._interrupt(meanwhile, at, target, lambda: None)
             self._cancel(target)
-            if meanwhile in LOSES_NOTES and len(self.trials) > acted:
+            if meanwhile in LOSES_NOTES and self._driver.service.acts > acts:
                 target.was_cancelled_paid = was_cancelled  # nobody told the customer that it is cancelled
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
@@ -979,7 +979,7 @@ class Play:
             by_itself = self._is_made_by_itself(target, refund_id, disturbed)
             was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
             if was_taken:
-                target.refunds_accepted.add(refund_id)
+                target.refund_ids_taken.add(refund_id)
             if may_refund and was_taken:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
@@ -1296,7 +1296,7 @@ def _sentence(words: str) -> str:
 
 
 def _possible_at_once(disturbed: _Disturbance) -> _Disturbance:
-    """Return what disturbs a request, without a refusal that would meet only one of two under the same key."""
+    """Return what disturbs a request, without a refusal that would meet only one of two that come at once."""
     refuses = _named(POST_TROUBLES, disturbed.trouble, "trouble").refuses
     sends_two = disturbed.meanwhile in {"second click", "another refund", "jobs run"}
     return disturbed._replace(trouble="none", lasts=0) if refuses and sends_two else disturbed

@@ -122,10 +122,13 @@ class Service:
         self.acts = 0
         """How many interruptions have acted; the time that one takes is not the merchant's."""
         self.answers_took = 0.0
-        """How many seconds passed until the answers that arrived whole; this time is not the merchant's."""
+        """How many seconds passed until the answers that arrived whole; this time is not the merchant's.
+
+        One that takes longer than a webhook may is not counted: a receiver needs a shorter timeout.
+        """
         self.lost: set[int] = set()
         """Numbers of the journal's requests whose answer did not arrive whole; an error that follows is excused."""
-        self.limited = 0
+        self.limits_met = 0
         """How many requests were refused with 429; a webhook that needs their answer may be asked for again."""
         self.database_failures = 0
         """How often the merchant's database has failed; what it answers then is excused."""
@@ -140,6 +143,11 @@ class Service:
         self._usage = _Usage()
         self._real_pauses = 0.0
         self._raised: list[BaseException] = []
+
+    @property
+    def webhook_seconds(self) -> float:
+        """Return how long the service waits for the answer to a webhook."""
+        return self._double.sandbox.settings.webhooks.timeout / 1000
 
     @contextmanager
     def operation(self, retry_after_seconds: float | None = None, *, more_calls: int = 0) -> Iterator[None]:
@@ -238,7 +246,7 @@ class Service:
                 self._usage.refusals[sent] = self._usage.refusals.get(sent, (0, 0))[0] + 1, reply.status
         if isinstance(outcome, Received):
             if reply.status == 429:  # noqa: PLR2004 - HTTP
-                self.limited += 1
+                self.limits_met += 1
                 if self._usage.retry_after_seconds is not None:
                     self._usage.limited = self._moment(), (method, request.target, key)
             self._interruption_point()
@@ -329,7 +337,7 @@ class Service:
             raise Runaway(f"waits {_duration(took)} for one answer, as it sets no timeout")
         if took:
             self._double.advance(by=int(took * 1000))
-        if isinstance(outcome, Received):
+        if isinstance(outcome, Received) and took <= self.webhook_seconds:
             self.answers_took += took
         return outcome
 
