@@ -18,6 +18,7 @@ from paydouble.api.operations import OPERATIONS, PREFIX
 from paydouble.conformance.merchant_file import SCHEMA as MERCHANT_SCHEMA
 from paydouble.conformance.merchant_file import build as build_merchant
 from paydouble.core.json_schema import REF, Schema
+from paydouble.openapi.components import page_name
 from paydouble.openapi.document import document
 from paydouble.payments.events import EVENT_TYPES
 from paydouble.payments.lifecycle import TABLES
@@ -150,6 +151,13 @@ def operations_page() -> str:
     )
     read = [components[row.answer.__name__] for row in OPERATIONS if row.method == "GET" and not row.listed]
     objects = "\n\n".join(_fields(each["properties"]["object"]["const"], each, components) for each in read)
+    lists = [row for row in OPERATIONS if row.listed]
+    page = _fields("A page", components[page_name(lists[0].answer.__name__)], components)
+    queries = "\n".join(
+        f"| {row.name} | `{query.name}` | {_values_of(query.schema)} | {query.description} |"
+        for row in lists
+        for query in row.queries
+    )
     return f"""# API
 
 The OpenAPI document (`paydouble openapi`, `/_paydouble/openapi.json`) has every field; a running server shows it at
@@ -179,6 +187,18 @@ Answers have them under `data`, events under `data.object`; a pay-in in an event
 
 {objects}
 
+## Lists
+
+A list answers a page of these objects under `data`, and takes these members in its query string.
+
+{page}
+
+### Query strings
+
+| operation | member | value | meaning |
+|---|---|---|---|
+{queries}
+
 ## Lifecycles
 
 Drawn from the double's own tables; a state without an outgoing arrow is final.
@@ -196,6 +216,15 @@ def _fields(heading: str, component: Schema, components: Mapping[str, Schema]) -
         for member, schema, required in _members_of(component, components)
     )
     return f"### {heading}\n\n| member | value | | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def _values_of(schema: Mapping[str, Any]) -> str:
+    """Return the values that a member of a query string takes, in words."""
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if "minimum" in schema:
+        return f"{schema['minimum']} to {schema['maximum']}, {schema['default']} when absent"
+    return "text"
 
 
 def _chart(kind: str) -> str:

@@ -211,6 +211,26 @@ def test_a_catalogue_can_have_a_time() -> None:
     assert {each.reason for each in coverage.untried()} == {"there was no time for its plays"}
 
 
+class _WithoutRefunds(ZooMerchant):
+    refund = Merchant.refund
+
+
+def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> None:
+    """The progress counts the plays that the adapter allows, and so does what there was no time for."""
+    allowed = [play for play in catalogue.catalogue() if play.missing(_WithoutRefunds) is None]
+    notes: list[str] = []
+    coverage = Coverage()
+
+    CatalogueRun(_WithoutRefunds, progress=notes.append).all(coverage, 0.0)
+
+    reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
+    assert notes[0] == f"0 of {len(allowed)} plays of the catalogue"
+    assert coverage.left_out == len(allowed) < len(catalogue.catalogue())
+    assert "refund" in reasons["refund", "reply lost"]
+    assert reasons["POST", "reply lost"] == "there was no time for its plays"
+    assert f"; webhooks (all {len(VOCABULARY['webhooks'])}); " in coverage.summary()
+
+
 def test_each_kind_of_play_comes_early() -> None:
     """What is played alone begins, and one of each combination comes in the first quarter: a shop may be slow."""
     plays = catalogue.catalogue()

@@ -146,9 +146,7 @@ def test_the_summary_says_what_was_left_out() -> None:
     """With the reasons."""
     _, coverage = runs(ZooMerchant, pays(lasts=6), pays(lasts=7))
 
-    assert (
-        f"1 plays were left out as the same as earlier ones: 1 because {equivalence.NO_LONGER}." in coverage.summary()
-    )
+    assert f"Plays left out as the same as earlier ones: 1 because {equivalence.NO_LONGER}." in coverage.summary()
 
 
 @pytest.mark.parametrize("options", [{"meanwhile": "none", "at": 0}, {"scenario": "happy-path"}], ids=str)

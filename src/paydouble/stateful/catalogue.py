@@ -998,17 +998,20 @@ class CatalogueRun(NamedTuple):
         `MerchantBug` with the report of the first failure, shortened. After so many `seconds` of real time the rest is
         left out, and counted.
         """
-        plays, known = catalogue(), Equivalence()
+        plays, known = [], Equivalence()
         until = None if seconds is None else monotonic() + seconds
-        for number, play in enumerate(plays):
-            self.progress(_done(number))
-            if until is not None and monotonic() >= until:
-                coverage.left_out = len(plays) - number
-                break
+        for play in catalogue():
             missing = play.missing(self.merchant)
-            if missing is not None:
+            if missing is None:
+                plays.append(play)
+            else:
                 coverage.skip(play.entries(), missing)
-                continue
+        for number, play in enumerate(plays):
+            self.progress(_done(number, len(plays)))
+            if until is not None and monotonic() >= until:
+                for left in plays[number:]:
+                    coverage.leave_out(left.entries())
+                break
             try:
                 same = known.reason(play)
                 if same is not None:
@@ -1019,7 +1022,7 @@ class CatalogueRun(NamedTuple):
             except MerchantBug as bug:
                 raise self.shortest(play, bug) from None
             coverage.plays += 1
-        self.progress(_done(len(plays)))
+        self.progress(_done(len(plays), len(plays)))
 
     def one(self, play: CataloguePlay, known: Equivalence | None = None) -> Tried:
         """Run one play; returns what it has tried. `MerchantBug` when a rule was broken.
@@ -1067,8 +1070,8 @@ def shortening(tried: int) -> str:
     return f"found a failure, and tried {tried} other plays to shorten it"
 
 
-def _done(number: int) -> str:
-    return f"{number} of {len(catalogue())} plays of the catalogue"
+def _done(number: int, of: int) -> str:
+    return f"{number} of {of} plays of the catalogue"
 
 
 def _gist(bug: MerchantBug) -> str:

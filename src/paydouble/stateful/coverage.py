@@ -80,7 +80,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "refund": "no refund request met it",
         "own refund": "the merchant made no refund that nobody had asked for",
         "meanwhile": "no call reached the point",
-        "reads": "no read met it",
+        "reads": "the merchant asked about no payment or refund that it applies to",
         "webhooks": "no event met it",
         "webhook ahead": "no event met it",
         "payer": "no payment waited for its payer",
@@ -89,6 +89,13 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _NO_TIME: Final = "there was no time for its plays"
+
+
+def _named(table: str, names: list[str]) -> str:
+    """Return entries of a table in words; all of them are only counted."""
+    if 1 < len(names) == len(VOCABULARY[table]):
+        return f"(all {len(names)})"
+    return ", ".join(map(repr, names))
 
 
 class Trial(NamedTuple):
@@ -140,6 +147,8 @@ class Coverage:
         """Why a play was not run, since it would have been the same as an earlier one → how many."""
         self.left_out = 0
         """Plays of the catalogue for which there was no time."""
+        self._without_time: set[tuple[str, str]] = set()
+        """Tables and entries of these plays."""
         self.examples = 0
         self.examples_left_out = 0
         """Examples of the hunt for which there was no time."""
@@ -154,6 +163,11 @@ class Coverage:
         """Note why a play with these entries, each with its table, was left out."""
         for entry in entries:
             self.skipped.setdefault(entry, reason)
+
+    def leave_out(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Note that there was no time for a play with these entries, each with its table."""
+        self.left_out += 1
+        self._without_time.update(entries)
 
     def was_cut(self) -> str:
         """Return for what there was no time, in words; empty when everything was played."""
@@ -180,7 +194,9 @@ class Coverage:
         met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
         if (table, name) in self.played:
             return met_by_nothing
-        return self.skipped.get((table, name), _NO_TIME if self.left_out else met_by_nothing)
+        if (table, name) in self._without_time:
+            return _NO_TIME
+        return self.skipped.get((table, name), met_by_nothing)
 
     def summary(self) -> str:
         """Return a few lines: how much was tried, and what was not."""
@@ -192,11 +208,13 @@ class Coverage:
             lines.append(f"There was no time for {cut}.")
         if self.same:
             reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
-            lines.append(f"{self.same.total()} plays were left out as the same as earlier ones: {reasons_why}.")
-        reasons: dict[str, list[str]] = {}
+            lines.append(f"Plays left out as the same as earlier ones: {reasons_why}.")
+        reasons: dict[str, dict[str, list[str]]] = {}
         for each in self.untried():
-            reasons.setdefault(each.reason, []).append(f"{each.table} {each.name!r}")
-        lines += [f"Never tried ({reason}): {', '.join(names)}." for reason, names in reasons.items()]
+            reasons.setdefault(each.reason, {}).setdefault(each.table, []).append(each.name)
+        for reason, tables in reasons.items():
+            names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
+            lines.append(f"Never tried ({reason}): {names}.")
         for pattern, why in self._accepts.items():
             times = self.accepted[pattern]
             met = f"{times} times" if times else "and not met"
