@@ -7,6 +7,7 @@ interrupted.
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.verdicts import MerchantBug
 
@@ -67,6 +69,7 @@ def explore(
     adapter = adapter_of(read_merchant(path), path.resolve().parent)
     phases = ("catalogue", "hunt") if examples else ("catalogue",)
     members = {"merchant": adapter, "seed": seed, "phases": phases, "seconds": _seconds(limit)}
+    began = time.monotonic()
     machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     try:
         coverage = _run(machine, examples)
@@ -90,6 +93,7 @@ def explore(
     except KeyboardInterrupt:
         terminal.say()
         _sum_up(terminal, machine.coverage, "Interrupted. Nothing was found so far.")
+        _tell_starts(terminal, adapter.process, began)
         sys.exit(130)
     finally:
         if adapter.process is not None:
@@ -97,6 +101,7 @@ def explore(
     whole = terminal.green(f"{terminal.good} Nothing was found.")
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played."
     _sum_up(terminal, coverage, cut if coverage.was_cut() else whole)
+    _tell_starts(terminal, adapter.process, began)
 
 
 def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:
@@ -151,3 +156,10 @@ def _sum_up(terminal: Terminal, coverage: Coverage, headline: str) -> None:
     terminal.say(headline)
     for line in coverage.summary().splitlines():
         terminal.say_prose(line)
+
+
+def _tell_starts(terminal: Terminal, process: ShopProcess | None, began: float) -> None:
+    """Say what the starts of the shop cost, which is much of a run where a program starts slowly."""
+    if process is not None:
+        took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - began:.0f} s"
+        terminal.say_prose(f"Starts of the shop: {process.starts:,}, which took {took}.")

@@ -47,6 +47,10 @@ class ShopProcess:
         self._guard: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._filled: tuple[list[str], dict[str, str]] | None = None
+        self.starts = 0
+        """How often it was started."""
+        self.start_seconds = 0.0
+        """The real time of all starts, with the ends of the processes before them."""
 
     @property
     def running(self) -> bool:
@@ -65,6 +69,7 @@ class ShopProcess:
 
         `CallFailed` when it cannot be started, ends, or is not ready in time; then nothing is left running.
         """
+        began = time.monotonic()
         self.kill()
         self._refuse_another()
         self._filled = command, environment = self._fill(values)
@@ -95,6 +100,8 @@ class ShopProcess:
         except BaseException:
             self.kill()
             raise
+        self.starts += 1
+        self.start_seconds += time.monotonic() - began
 
     def kill(self) -> None:
         """Kill the process group with SIGKILL, and wait for its end; nothing happens when none runs."""
