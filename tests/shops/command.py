@@ -268,9 +268,10 @@ def summary(results: list[Result], options: Options) -> str:
 
 def alarm(shops: list[str], options: Options) -> None:
     """Print what the machine says of the shops without mistakes."""
-    for shop in shops:
-        for seed in range(1, options.seeds + 1):
-            outcome = hunt_apart(shop, "", seed, options, options.phases)
+    runs = [(shop, seed) for shop in shops for seed in range(1, options.seeds + 1)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = pool.map(lambda run: hunt_apart(run[0], "", run[1], options, options.phases), runs)
+        for (shop, seed), outcome in zip(runs, outcomes, strict=True):
             print(f"{shop}, seed {seed}: {options.examples} examples, {outcome['seconds']:.1f} s", end=": ")
             print(outcome["told"] or outcome.get("note", "no alarm"), flush=True)
 
@@ -310,7 +311,7 @@ def main() -> None:
                 print(f"{shop:8} {mistake:30} {sentence}")
     elif arguments.correct is not None:
         stall = max(arguments.stall, arguments.correct * 6.0)
-        alarm(shops, Options(arguments.seeds, arguments.correct, stall, phases, 1, kept))
+        alarm(shops, Options(arguments.seeds, arguments.correct, stall, phases, arguments.jobs, kept))
     else:
         options = Options(arguments.seeds, arguments.examples, arguments.stall, phases, arguments.jobs, kept)
         measure(shops, arguments.only, options, arguments.write)
