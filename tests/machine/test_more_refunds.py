@@ -49,6 +49,30 @@ class TakesItForItsOwn(SmallShop):
             super().refund(order_id, refund_id, amount)
 
 
+class TriesToReturnItOnce(ReturnsTheSecond):
+    """Tries only once to give back what was paid twice."""
+
+    demands = ("double payment",)
+
+    def tick(self) -> None:
+        """Leave a refund that has no answer alone."""
+        super().tick()
+        for order in self.orders.values():
+            for wish in order.refunds.values():
+                wish.state = "given up" if wish.state == "open" else wish.state
+
+
+class GivesUp(SmallShop):
+    """Tries a refund for some seconds, and again only when somebody asks for it again."""
+
+    def tick(self) -> None:
+        """Leave refunds that have no answer alone."""
+        for order in self.orders.values():
+            for wish in order.refunds.values():
+                wish.state = "given up" if wish.state == "open" else wish.state
+        super().tick()
+
+
 class RepeatsFailedRefunds(SmallShop):
     """Asks again by itself for a refund that has failed, and refuses another one until then."""
 
@@ -413,3 +437,31 @@ def test_a_refund_that_fails_late_is_told_as_what_the_contract_does_not_say() ->
     assert _fail_late(Never) == "partly_refunded"
     assert step("provider", "refund fails late").missing(Never) == "refunds_can_fail_late = False"
     assert step("provider", "refund fails").missing(Never) is None
+
+
+@pytest.mark.parametrize("lasts", [6, "end"])
+def test_a_trouble_that_waits_for_any_refund_is_met_by_one_that_was_asked_for(lasts: int | str) -> None:
+    """So that one was disturbed, also one of an order that was placed later."""
+    for placed_before in (True, False):
+        with Play(GivesUp) as play:
+            if placed_before:
+                play.order()
+            play.own_refunds("503", lasts=lasts)
+            if not placed_before:
+                play.order()
+            play.pay()
+            play.wait("10s")
+            play.refund()
+
+
+def test_a_trouble_of_refunds_to_the_end_is_met_by_the_orders_that_follow() -> None:
+    """None of their refunds can succeed, so the money stays."""
+    with Play(TriesToReturnItOnce) as play:
+        play.own_refunds("503", lasts="end")
+        play.order()
+        play.pay(1, scenario="abandoned")
+        play.wait("25h")
+        play.retry()
+        play.wait("10s")
+        play.provider("late money")
+        play.wait("10s")

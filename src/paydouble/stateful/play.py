@@ -157,6 +157,7 @@ class Play:
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
+        self._own_refunds_disturbed = self._own_refunds_disturbed_to_the_end = False
         self._refunds_taken: dict[Hashable, str] = {}
         """For each case of a refund after a won dispute, the order of which the merchant took it."""
         self._left_to_jobs = False
@@ -474,6 +475,9 @@ class Play:
         clauses = [sentence, _named(DURATIONS, lasts, "duration")]
         call = f"play.own_refunds({trouble!r}{_options(lasts=lasts)})"
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
+            # It waits for any refund, also for one that is asked for, and of an order that is placed later.
+            self._own_refunds_disturbed = True
+            self._own_refunds_disturbed_to_the_end |= lasts == TO_THE_END
             for order in self.orders:
                 order.refunds_disturbed_to_the_end |= lasts == TO_THE_END
                 # One that was asked for and is left to a job may meet it.
@@ -661,7 +665,13 @@ class Play:
     def _new_order(self, amount: str, currency: str) -> Order:
         number = len(self.orders) + 1
         order_of = self._order_named if self._driver.names_deposits else str
-        return Order(f"order-{number}", parse_amount(amount, currency), currency, order_of)
+        return Order(
+            f"order-{number}",
+            parse_amount(amount, currency),
+            currency,
+            order_of,
+            refunds_disturbed_to_the_end=self._own_refunds_disturbed_to_the_end,
+        )
 
     def _its_deposits(self, order: Order) -> dict[str, str]:
         """Return what the requests for deposits of an order are matched by."""
@@ -964,14 +974,16 @@ class Play:
             case = self._case_of_refund(target, requested)
             rest = expected.refundable(expected.expected_state(self._box, target))
             knows_rest = self._knows_rest(target, refund_id)
-            target.disturbed |= disturbed != _Disturbance()
+            target.disturbed |= disturbed != _Disturbance() or self._own_refunds_disturbed
             second = self._arm_documents(following)
             armed = self._arm(met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-            # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause.
-            pause = None if target.refunds_disturbed_to_the_end else _pause_seconds(met, then)
+            # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause. So does one
+            # that waits for any refund.
+            met_before = target.refunds_disturbed_to_the_end or self._own_refunds_disturbed
+            pause = None if met_before else _pause_seconds(met, then)
             before = expected.expected_state(self._box, target)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             if meanwhile == "none":
@@ -984,7 +996,7 @@ class Play:
                 target.refunds_taken.append((rest, requested))
             elif may_refund and was_declined and not target.disturbed:
                 target.refusals += invariants.of_refused_refund(target, before, requested, rest)
-            if trouble == meanwhile == "none":
+            if trouble == meanwhile == "none" and not self._own_refunds_disturbed:
                 self._compare_refund(target, requested, case, rest if knows_rest else None)
             if may_refund and by_itself and meanwhile == "none" and was_taken:
                 target.refunds_due[refund_id] = _outcome(target, met.description)
@@ -1008,7 +1020,7 @@ class Play:
         gets_through = met.gets_through or met.retry_after_seconds is not None
         by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
         by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
-        return by_itself and refund_id not in target.refunds_given_up
+        return by_itself and refund_id not in target.refunds_given_up and not self._own_refunds_disturbed
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
