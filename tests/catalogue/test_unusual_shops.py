@@ -8,7 +8,7 @@ import pytest
 from bugzoo.unusual_shops import UNUSUAL_SHOPS, LeavesTheUnknown, NeverRetries, Rereads, WorksLater, play_a_part
 from small_shop import Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play, explore
+from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike, explore
 
 # All shops together play a ninth of the catalogue; `python tests/zoo --correct 1` plays all of it with each.
 _PARTS = 9 * len(UNUSUAL_SHOPS)
@@ -114,6 +114,33 @@ def test_late_money_stays_news_when_the_job_has_failed() -> None:
         play.order()
         play.pay(2, meanwhile="database down", at=1)
         play.pay(1)
+
+
+class WaitsAfterAFailure(WorksLater):
+    """Leaves its stored events alone for a minute after its work on them has failed."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.waits_until = 0.0
+
+    def tick(self) -> None:
+        if self.service.now() < self.waits_until:
+            return
+        self.waits_until = self.service.now() + 60
+        super().tick()
+        self.waits_until = 0.0
+
+
+def test_late_money_stays_news_while_a_job_waits_after_a_failure() -> None:
+    """A job that has failed may do nothing for a while, so that the next ones learn nothing."""
+    with Play(WaitsAfterAFailure, shows="after jobs") as play:
+        play.order()
+        play.pay(scenario="abandoned")
+        play.wait("25h")
+        play.provider("late money")
+        play.interrupt_jobs("database down")
+        play.wait("10s")
+        play.pay()
 
 
 class ForgetsLateMoney(WorksLater):

@@ -157,6 +157,7 @@ class Play:
         self._seen = 0
         self._ended = self._collecting = False
         self._reads_disturbed = False
+        self._job_failed_at: int | None = None
         self._own_refunds_disturbed = self._own_refunds_disturbed_to_the_end = False
         self._refunds_taken: dict[Hashable, str] = {}
         """For each case of a refund after a won dispute, the order of which the merchant took it."""
@@ -395,7 +396,7 @@ class Play:
         ):
             armed = self._arm(_MUTE)
             self._acknowledged.begin_jobs()
-            self._driver.call("tick")
+            self._tick()
             self._disarm(armed)
             self._left_to_jobs = False
             self._check_view()
@@ -531,7 +532,7 @@ class Play:
                 in_database, enters = what == "database down", what.endswith("meanwhile")
                 service.interruptions.append(Interruption(at, act, in_database=in_database, enters=enters))
             points = service.points
-            self._driver.call("tick")
+            self._tick()
             service.interruptions.clear()
             self.reached = service.points.since(points)
 
@@ -946,11 +947,17 @@ class Play:
         return any(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
 
     def _run_jobs(self, retry_after_seconds: float | None = None) -> None:
-        failures = self._driver.failures
-        self._driver.call("tick", retry_after_seconds=retry_after_seconds)
-        if self._driver.failures == failures:  # otherwise the job may not have come to what it had to learn
+        self._tick(retry_after_seconds)
+        # A job that has failed may not have come to what it had to learn, and may do nothing for a while.
+        if self._job_failed_at is None or self._box.now - self._job_failed_at >= _HOUR:
             for order in self.orders:
                 order.late_money_is_news = False
+
+    def _tick(self, retry_after_seconds: float | None = None) -> None:
+        failures = self._driver.failures
+        self._driver.call("tick", retry_after_seconds=retry_after_seconds)
+        if self._driver.failures > failures:
+            self._job_failed_at = self._box.now
 
     @staticmethod
     def _next_refund(target: Order, amount: int) -> str:
