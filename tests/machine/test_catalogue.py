@@ -238,6 +238,10 @@ def test_each_kind_of_play_comes_early() -> None:
 
     assert {play.reason for play in plays} == {play.reason for play in early}
     assert not any(play.reason for play in early[:100])
+    # As the guides say.
+    assert {entry for play in plays for entry in play.entries()} == {
+        entry for play in plays[:550] for entry in play.entries()
+    }
 
 
 def test_each_act_comes_before_any_trouble() -> None:
