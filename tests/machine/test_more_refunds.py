@@ -49,6 +49,13 @@ class TakesItForItsOwn(SmallShop):
             super().refund(order_id, refund_id, amount)
 
 
+def _give_up(shop: SmallShop) -> None:
+    """Leave the refunds that have no answer alone from now on."""
+    for order in shop.orders.values():
+        for wish in order.refunds.values():
+            wish.state = "given up" if wish.state == "open" else wish.state
+
+
 class TriesToReturnItOnce(ReturnsTheSecond):
     """Tries only once to give back what was paid twice."""
 
@@ -57,9 +64,7 @@ class TriesToReturnItOnce(ReturnsTheSecond):
     def tick(self) -> None:
         """Leave a refund that has no answer alone."""
         super().tick()
-        for order in self.orders.values():
-            for wish in order.refunds.values():
-                wish.state = "given up" if wish.state == "open" else wish.state
+        _give_up(self)
 
 
 class GivesUp(SmallShop):
@@ -67,9 +72,7 @@ class GivesUp(SmallShop):
 
     def tick(self) -> None:
         """Leave refunds that have no answer alone."""
-        for order in self.orders.values():
-            for wish in order.refunds.values():
-                wish.state = "given up" if wish.state == "open" else wish.state
+        _give_up(self)
         super().tick()
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
-# Contract section 6, delivery rule 2.
 _CALLS_FOR_EACH: Final = 10
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (

@@ -158,6 +158,7 @@ class Play:
         self._ended = self._collecting = False
         self._reads_disturbed = False
         self._job_failed_at: int | None = None
+        """When background jobs last met a failure; None as long as they have not."""
         self._own_refunds_disturbed = self._own_refunds_disturbed_to_the_end = False
         self._refunds_taken: dict[Hashable, str] = {}
         """For each case of a refund after a won dispute, the order of which the merchant took it."""

@@ -146,7 +146,7 @@ class Service:
 
     @property
     def webhook_seconds(self) -> float:
-        """Return how long the service waits for the answer to a webhook."""
+        """Return how long the service waits for the answer to a webhook (contract section 6, delivery rule 2)."""
         return self._double.sandbox.settings.webhooks.timeout / 1000
 
     @contextmanager
