@@ -130,6 +130,11 @@ class Acknowledged:
         }
         return all(newest[each.id] in self._answers for each in resources if each.id in newest)
 
+    def heard_of(self, state: ExpectedState) -> frozenset[tuple[str, int]]:
+        """Return the objects of an order and their latest changes; none unless the newest event of each is known."""
+        heard = self.has_heard_of(state.resources)
+        return frozenset((each.id, each.updated_at) for each in state.resources) if heard else frozenset()
+
     def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change that came after a final state which it knew.
 
@@ -185,8 +190,7 @@ class Acknowledged:
             return False
         if invariants.met_a_fault(self._box, order, state):
             return False
-        resources: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
-        return all(self._knows_newest(each.id) for each in resources)
+        return all(self._knows_newest(each.id) for each in state.resources)
 
     def _knows_newest(self, object_id: str) -> bool:
         *earlier, newest = [each for each in self._box.journal.events.entries if each.object_id == object_id]

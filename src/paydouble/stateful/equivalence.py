@@ -115,8 +115,8 @@ class PlaySeen:
                     each.table in {"meanwhile", "interrupted job"} and each.name != "none"
                     for each in play.trials[self._tried :]
                 ),
-                fired=play.fired,
-                followed=play.followed,
+                fired=play.noted.fired,
+                followed=play.noted.followed,
                 reached=play.reached,
                 refused=bool(answers)
                 and not (requests or passed.all)
@@ -165,7 +165,7 @@ class Equivalence:
         # Of a play that would be alike it is not yet known what would act in it.
         before, _ = self._reduced(play)
         place = _Place(play.dialect)
-        armed = iter(seen.play.armed_fired)
+        armed = iter(seen.play.noted.armed_fired)
         for number, (step, found) in enumerate(zip(play.steps, seen.steps, strict=False)):
             rest = play.steps[number + 1 :]
             if step.command in _ARMED:

@@ -125,6 +125,11 @@ class ExpectedState:
         """Return the pay-ins that brought money."""
         return [each for each in self.pay_ins if each.status == PAID]
 
+    @property
+    def resources(self) -> list[PayIn | Refund | Dispute]:
+        """Return all of them."""
+        return [*self.pay_ins, *self.refunds, *self.disputes]
+
 
 def expected_state(box: Sandbox, order: Order) -> ExpectedState:
     """Return the resources of an order."""

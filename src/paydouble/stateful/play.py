@@ -6,23 +6,22 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from paydouble.api.handlers import LARGEST_PAGE
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.operations import OPERATIONS
 from paydouble.api.schemas import DepositRequest, DisputeView
 from paydouble.config import Settings, load_settings
-from paydouble.core.durations import parse_duration
+from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
-from paydouble.payments.lifecycle import PAY_IN, UNSUCCESSFUL, unfinished
-from paydouble.payments.resources import Dispute, PayIn, Refund
+from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.payments.resources import PayIn
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
@@ -30,6 +29,8 @@ from paydouble.stateful import expected, invariants
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
+from paydouble.stateful.debts import Debts
+from paydouble.stateful.disturbance import Disturbance
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
@@ -37,10 +38,11 @@ from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import CANCELLED_ORDER, DOUBLE_PAYMENT, REFUND_LIMIT
 from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
+from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
-    AFTERWARDS,
     AT_POINTS,
     CANCEL_MEANWHILE,
     DIALECTS,
@@ -64,6 +66,7 @@ from paydouble.stateful.troubles import (
     Trouble,
     documents_of,
     faults_of,
+    named,
     next_request,
     parsed_faults,
 )
@@ -72,16 +75,13 @@ from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
 _ROUNDS: Final = 6
 _A_SECOND: Final = 1000
 _MOMENT_MS: Final = 100
-_HOUR: Final = 3_600_000
+_HOUR: Final = UNITS_MS["h"]
 _DAY: Final = 24 * _HOUR
 _MOST_TIMERS: Final = 10_000
 _MOST_PAY_INS: Final = 20
 _TIMERS_AT_ONCE: Final = 25
 # More orders than a play otherwise has.
 _CROWD: Final = 4
-# A client that tries five times (contract section 7) outlasts these.
-_SHORT: Final = (0, 1, 2)
-_TOO_MANY: Final = 429
 _NEVER_ASKED: Final = (
     "; no event told it, and it asked the service nothing (for a shop that never asks: reconciles = False)"
 )
@@ -92,23 +92,6 @@ _DID_NOT_ASK: Final = (
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
 _settings: dict[str, Settings] = {}
-
-
-class _Disturbance(NamedTuple):
-    # What disturbs a refund.
-    trouble: str = "none"
-    meanwhile: str = "none"
-    at: int = 0
-    lasts: int | str = 0
-    then: str = "none"
-
-
-class _Pending(NamedTuple):
-    # A trouble whose faults are armed; whether it acts is known when they are removed.
-    table: str
-    name: str
-    state: str
-    fault_ids: list[str]
 
 
 class Play:
@@ -132,40 +115,32 @@ class Play:
         `UsageError` for an unknown dialect, `AdapterMisfit` for an adapter that cannot be used.
         """
         if dialect not in _settings:
-            _settings[dialect] = load_settings(_named(DIALECTS, dialect, "dialect"))
+            _settings[dialect] = load_settings(named(DIALECTS, dialect, "dialect"))
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
         self._shows = shows
-        self.trials = [Trial("dialect", dialect, "none", "none")]
-        """What has acted so far."""
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
         self._driver.on_received = self._check_webhook
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._acknowledged = Acknowledged(self._box, shows)
-        self.fired = 0
-        """How often the faults of the latest click fired."""
-        self.followed = False
-        """Whether the latest click sent a request that met its `then`."""
-        self.armed_fired: list[int] = []
-        """At the end, how often those of each disturbance of reads or webhooks fired."""
+        self._left = LeftToJobs(self.story.calls)
+        alone = self._driver.merchant.retries_by_itself
+        self._debts = Debts(self._box, self.orders, self._left, retries_by_itself=alone)
+        self._refunds = RequestedRefunds(self._box, self._acknowledged, self._debts)
+        self.noted = Trials(self._box, self.orders, dialect)
+        """What has acted so far, and how often its faults fired."""
         self.reported: MerchantBug | None = None
         """What the play was ended with, once a rule was broken."""
         self.reached = Points()
         """How many points the merchant's code passed in the latest click or refund."""
         self._seen = 0
         self._ended = self._collecting = False
-        self._reads_disturbed = False
         self._job_failed_at: int | None = None
         """When background jobs last met a failure; None as long as they have not."""
-        self._own_refunds_disturbed = self._own_refunds_disturbed_to_the_end = False
-        self._refunds_taken: dict[Hashable, str] = {}
-        """For each case of a refund after a won dispute, the order of which the merchant took it."""
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
-        self._pending: list[_Pending] = []
-        self._left = LeftToJobs(self.story.calls)
         self._orders_named: dict[str, str] = {}
         """By the external identifier of a deposit, the order's id, once it is known."""
 
@@ -190,6 +165,11 @@ class Play:
     def failed(self) -> bool:
         """Whether a rule was broken."""
         return bool(self._driver.findings)
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """Return what has acted so far."""
+        return self.noted.acted
 
     @property
     def tried(self) -> Tried:
@@ -271,12 +251,12 @@ class Play:
         A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number. The request
         after the first one meets `then`, one of `AFTERWARDS`.
         """
-        disturbed = _Disturbance(trouble, meanwhile, at if meanwhile in AT_POINTS else 0, lasts, then)
+        disturbed = Disturbance(trouble, meanwhile, at if meanwhile in AT_POINTS else 0, lasts, then)
         self._click("pay", order, disturbed, scenario)
 
     def retry(self, order: int = 1, trouble: str = "none", *, lasts: int | str = 0) -> None:
         """The customer presses the button again."""
-        self._click("retry", order, _Disturbance(trouble, lasts=lasts), SCENARIOS[0])
+        self._click("retry", order, Disturbance(trouble, lasts=lasts), SCENARIOS[0])
 
     def crowd(self, orders: int = 25) -> None:
         """So many orders are placed and paid, more than a page of a list holds."""
@@ -286,7 +266,7 @@ class Play:
                 order = self._new_order(amount, currency)
                 self.orders.append(order)
                 self._driver.call("place_order", order.id, order.money, currency)
-                self._note_click(order)
+                self._debts.allow_deposit(order)
                 self._create_deposit("pay", order)
 
     def other_system(self, payments: int = LARGEST_PAGE + 1) -> None:
@@ -323,10 +303,10 @@ class Play:
         `meanwhile`, `at`, `lasts` and `then` are as for `pay`.
         """
         target, number = self._order(order)
-        refund_id = self._next_refund(target, int(target.amount * _named(SHARES, share, "share")))
+        refund_id = self._next_refund(target, int(target.amount * named(SHARES, share, "share")))
         options = _options(share=share, trouble=trouble, meanwhile=meanwhile, at=at, lasts=lasts, then=then)
         call = f"play.refund({number}{options})"
-        disturbed = _possible_at_once(_Disturbance(trouble, meanwhile, at, lasts, then))
+        disturbed = Disturbance(trouble, meanwhile, at, lasts, then).possible_at_once()
         self._refund(target, refund_id, disturbed, call, f"{share} of it")
 
     def refund_again(self, order: int = 1, trouble: str = "none") -> None:
@@ -335,12 +315,12 @@ class Play:
         if target.refunds_requested:
             refund_id = next(reversed(target.refunds_requested))
             call = f"play.refund_again({number}{_options(trouble=trouble)})"
-            self._refund(target, refund_id, _Disturbance(trouble), call, "the same once more")
+            self._refund(target, refund_id, Disturbance(trouble), call, "the same once more")
 
     def cancel(self, order: int = 1, *, meanwhile: str = "none", at: int = 0) -> None:
         """The customer cancels an order. `meanwhile` and `at` are as for `pay`; the names are in `CANCEL_MEANWHILE`."""
         target, number = self._order(order)
-        words = _named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
+        words = named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             self._take_a_moment()
@@ -370,8 +350,8 @@ class Play:
             )
         often = f", and background jobs run every {jobs_every}" if jobs_every else ""
         with self._step(f"{time} pass{often}", f"play.wait({time!r}{_options(jobs_every=jobs_every)})"):
-            self._neglect(time)
-            heard = [self._heard_of(order) for order in self.orders]
+            self._debts.neglect(parse_duration(time))
+            heard = [self._acknowledged.heard_of(expected.expected_state(self._box, order)) for order in self.orders]
             runs = [self._box.journal.requests.total]
             for passed in range(0, whole, pause):
                 self._double.advance(by=min(pause, whole - passed))
@@ -387,7 +367,7 @@ class Play:
         if not self._driver.lives_through_days and is_a_day(time):
             return
         with self._step(f"{time} pass, and no background job runs", f"play.pass_time({time!r})"):
-            self._neglect(time)
+            self._debts.neglect(parse_duration(time))
             self._double.advance(by=parse_duration(time))
 
     def work_off(self) -> None:
@@ -409,7 +389,7 @@ class Play:
             return
         with self._step(f"The merchant's receiver is down for {time}", f"play.outage({time!r})"):
             self._driver.down = True
-            self._neglect(time)
+            self._debts.neglect(parse_duration(time))
             self._double.advance(by=parse_duration(time))
             self._driver.down = False
             self._run_jobs()
@@ -428,22 +408,22 @@ class Play:
         between = "the merchant is restarted meanwhile; " if restarted else ""
         sentence = f"{target.id} is paid for, and no reply and no webhook comes through for {time}; {between}"
         call = f"play.dead_line({number}, {time!r}{_options(restarted=restarted, lasts=lasts)})"
-        clauses = [f"{sentence}then a second click", _named(DURATIONS, lasts, "duration")]
+        clauses = [f"{sentence}then a second click", named(DURATIONS, lasts, "duration")]
         with self._step("; ".join(filter(None, clauses)), call, documents_of(_DEAD), in_scenario=False):
-            self._note_click(target)
+            self._debts.allow_deposit(target)
             target.disturbed = True
             armed = self._arm(_DEAD)
             self._driver.down = True
             self._create_deposit("pay", target)
             self._double.advance(by=parse_duration(time))
-            self._neglect(time)
+            self._debts.neglect(parse_duration(time))
             self._disarm(armed)
             if lasts:
                 self._arm(_STILL_DEAD, lasts)
                 target.disturbed_to_the_end |= lasts == TO_THE_END
             if restarted:
                 self._driver.call("restart")
-            self._note_click(target)
+            self._debts.allow_deposit(target)
             self._create_deposit("retry", target)
             self._driver.down = lasts == TO_THE_END
             self._driver.call("tick")
@@ -458,12 +438,12 @@ class Play:
 
         It `lasts` for so many answers, or to the `end` of the play; for 0 it has its own number.
         """
-        found = _named(READ_TROUBLES, trouble, "trouble")
-        clauses = [_sentence(found.description), _named(DURATIONS, lasts, "duration")]
+        found = named(READ_TROUBLES, trouble, "trouble")
+        clauses = [_sentence(found.description), named(DURATIONS, lasts, "duration")]
         call = f"play.reads({trouble!r}{_options(lasts=lasts)})"
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, method="GET")):
-            self._reads_disturbed = True
-            self._pending.append(_Pending("reads", trouble, self._state(), self._arm(found, lasts, method="GET")))
+            self._debts.reads_disturbed = True
+            self.noted.await_faults("reads", trouble, self._arm(found, lasts, method="GET"))
 
     def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
@@ -471,44 +451,40 @@ class Play:
         Such as of money that came for an order that was cancelled, or paid already. The trouble `lasts` for so many
         replies, or to the `end` of the play; for 0 it has its own number.
         """
-        found = _named(OWN_REFUND_TROUBLES, trouble, "trouble")
+        found = named(OWN_REFUND_TROUBLES, trouble, "trouble")
         match = {"operation": "refund-creation"}
         sentence = f"At the next refund that the merchant makes, {found.description}"
-        clauses = [sentence, _named(DURATIONS, lasts, "duration")]
+        clauses = [sentence, named(DURATIONS, lasts, "duration")]
         call = f"play.own_refunds({trouble!r}{_options(lasts=lasts)})"
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
-            # It waits for any refund, also for one that is asked for, and of an order that is placed later.
-            self._own_refunds_disturbed = True
-            self._own_refunds_disturbed_to_the_end |= lasts == TO_THE_END
-            for order in self.orders:
-                order.refunds_disturbed_to_the_end |= lasts == TO_THE_END
-                # One that was asked for and is left to a job may meet it.
-                order.refunds_due.clear()
-                order.refunds_given_up.update(order.refunds_requested)
-            self._pending.append(_Pending("own refund", trouble, self._state(), self._arm(found, lasts, **match)))
+            self._debts.disturb_own_refunds(lasts)
+            self.noted.await_faults("own refund", trouble, self._arm(found, lasts, **match))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
-        found = _named(WEBHOOK_TROUBLES, trouble, "trouble")
+        found = named(WEBHOOK_TROUBLES, trouble, "trouble")
         if self._is_of_rotation(trouble):
             return
         with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", documents_of(found)):
-            self._pending.append(_Pending("webhooks", trouble, self._state(), self._arm(found)))
+            self.noted.await_faults("webhooks", trouble, self._arm(found))
 
     def interrupt_webhook(self, what: str, at: int = 0) -> None:
         """The merchant's work on the next webhook is interrupted `at` a point of its code."""
-        words = _named(WEBHOOK_INTERRUPTIONS, what, "interruption")
+        words = named(WEBHOOK_INTERRUPTIONS, what, "interruption")
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
-            state = self._state()
-            acted = Trial("interrupted webhook", what, state, "accept")
+            state = self.noted.state()
             self._left_to_jobs = True
             self._driver.interruption = PlannedInterruption(
-                what, at, lambda: self.trials.append(acted), self._payer_returns, self._customer_clicks
+                what,
+                at,
+                lambda: self.noted.note("interrupted webhook", what, state, "accept"),
+                self._payer_returns,
+                self._customer_clicks,
             )
 
     def interrupt_jobs(self, what: str, at: int = 0) -> None:
         """The merchant's background jobs run, and are interrupted `at` a point of their code."""
-        words = _named(JOB_INTERRUPTIONS, what, "interruption")
+        words = named(JOB_INTERRUPTIONS, what, "interruption")
         with self._step(f"Background jobs run, and {words}", f"play.interrupt_jobs({what!r}{_options(at=at)})"):
             order = self.orders[-1] if self.orders else None
             acts: dict[str, Callable[[], Any]] = {
@@ -519,10 +495,10 @@ class Play:
                 "payer returns meanwhile": lambda: self._come_back(order),
                 "events meanwhile": lambda: self._double.advance(by=_UNTIL_PAID_MS),
             }
-            acted = Trial("interrupted job", what, self._state(), "none")
+            state = self.noted.state()
 
             def act() -> None:
-                self.trials.append(acted)
+                self.noted.note("interrupted job", what, state)
                 acts[what]()
 
             for each in self.orders:
@@ -539,15 +515,15 @@ class Play:
 
     def webhook_ahead(self, how: str) -> None:
         """Something comes just ahead of the next webhook, which must still have its effect: one of `AHEAD`."""
-        found = _named(AHEAD, how, "webhook")
+        found = named(AHEAD, how, "webhook")
         if self._is_of_rotation(how):
             return
         sentence = f"Just ahead of the next webhook comes {found.description}"
         with self._step(sentence, f"play.webhook_ahead({how!r})"):
-            state = self._state()
+            state = self.noted.state()
 
             def make(webhook: Webhook) -> Webhook:
-                self.trials.append(Trial("webhook ahead", how, state, "none"))
+                self.noted.note("webhook ahead", how, state)
                 secret, now = self._driver.service.webhook_secret, self._driver.now() // 1000
                 return self._driver.with_header(webhook, *found.make(webhook.body, secret, now))
 
@@ -555,7 +531,7 @@ class Play:
 
     def inject(self, how: str, which: int = 1) -> None:
         """An earlier webhook is sent again, as it was or changed: one of `INJECTED`; the newest is number 1."""
-        found = _named(INJECTED, how, "webhook")
+        found = named(INJECTED, how, "webhook")
         if self._is_of_rotation(how):
             return
         done = [each for each in self._box.outbox.deliveries.values() if each.status == "delivered" and not each.queue]
@@ -568,7 +544,7 @@ class Play:
         call = f"play.inject({how!r}, {place + 1})"
         documents = documents_of(found, **match) if isinstance(found, Trouble) else ()
         with self._step(about, call, documents, in_scenario=False):
-            state = self._state()
+            state = self.noted.state()
             if isinstance(found, Crafted):
                 secret, now = self._driver.service.webhook_secret, self._driver.now() // 1000
                 self._driver.hand_over(delivery, *found.make(delivery.event.body, secret, now))
@@ -577,11 +553,11 @@ class Play:
                 self._box.redeliver(delivery)
                 self._double.deliver()
                 self._disarm(armed)
-            self.trials.append(Trial("injected webhook", how, state, self._driver.expectation))
+            self.noted.note("injected webhook", how, state, self._driver.expectation)
 
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
-        act = _named(PROVIDER_ACTS, what, "act")
+        act = named(PROVIDER_ACTS, what, "act")
         if what in OF_REFUNDS and not self._driver.can_refund:
             return
         if what in OF_LATE_FAILURES and not self._driver.merchant.refunds_can_fail_late:
@@ -590,7 +566,7 @@ class Play:
 
     def payer(self, what: str, order: int = 1) -> None:
         """The payer acts, where the order's payment waits for that: one of `PAYER_ACTS`."""
-        self._act("payer", _named(PAYER_ACTS, what, "act of a payer"), what, order)
+        self._act("payer", named(PAYER_ACTS, what, "act of a payer"), what, order)
 
     # The end
 
@@ -599,7 +575,7 @@ class Play:
         self._ended = True
         asked_before = self._box.journal.requests.total
         with self._checked():
-            self._close_pending()
+            self.noted.end()
             self._box.reset(frozenset({"faults"}))
             self._driver.interruption = self._driver.ahead = None
             self._driver.down = False
@@ -624,7 +600,7 @@ class Play:
             found = expected.expected_state(self._box, order)
             merchant = self._driver.merchant
             alone, has_heard = merchant.retries_by_itself, self._acknowledged.has_heard_of
-            has_heard_all = has_heard([*found.pay_ins, *found.refunds, *found.disputes])
+            has_heard_all = has_heard(found.resources)
             with self._driver.looking():
                 shown = self._driver.shown
                 self._add_findings(invariants.of_refusals(order, found))
@@ -641,7 +617,7 @@ class Play:
                     self._add_findings(invariants.of_cancelled_order(order, status, found), CANCELLED_ORDER)
         if self._driver.merchant.retries_by_itself:
             self._add_findings(invariants.of_kept_money(known))
-        if not self._reads_disturbed:  # which an earlier order may not have met
+        if not self._debts.reads_disturbed:  # which an earlier order may not have met
             self._add_findings(self._left.at_end(self._box, self.orders))
         self._report()
 
@@ -651,13 +627,13 @@ class Play:
         self, table: str, act: Callable[[Sandbox, Order, ExpectedState], str | None], what: str, order: int
     ) -> None:
         target, number = self._order(order)
-        state = self._state()
+        state = self.noted.state()
         try:
             words = act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):
             words = None
         if words is not None:
-            self.trials.append(Trial(table, what, state, "none"))
+            self.noted.note(table, what, state)
             with self._step(f"{target.id}: {words}", f"play.{table}({what!r}, {number})"):
                 target.late_money_is_news |= what == "late money"
                 self._double.deliver()
@@ -667,13 +643,9 @@ class Play:
     def _new_order(self, amount: str, currency: str) -> Order:
         number = len(self.orders) + 1
         order_of = self._order_named if self._driver.names_deposits else str
-        return Order(
-            f"order-{number}",
-            parse_amount(amount, currency),
-            currency,
-            order_of,
-            refunds_disturbed_to_the_end=self._own_refunds_disturbed_to_the_end,
-        )
+        order = Order(f"order-{number}", parse_amount(amount, currency), currency, order_of)
+        self._debts.placed(order)
+        return order
 
     def _its_deposits(self, order: Order) -> dict[str, str]:
         """Return what the requests for deposits of an order are matched by."""
@@ -762,7 +734,7 @@ class Play:
 
     def _check_acknowledged(self, *, jobs_ran: bool) -> None:
         # One that wanted to ask the service before it acted could not, while reads were disturbed.
-        if not self._reads_disturbed:
+        if not self._debts.reads_disturbed:
             with self._driver.looking():
                 merchant = self._driver.shown
                 self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
@@ -804,103 +776,62 @@ class Play:
             self.end()
             self._collecting = False
 
-    def _click(self, how: str, order: int, disturbed: _Disturbance, scenario: str) -> None:
+    def _click(self, how: str, order: int, disturbed: Disturbance, scenario: str) -> None:
         target, number = self._order(order)
         if target.is_cancelled:  # it has no button any more
             return
         disturbed = self._possible(disturbed, target)
         trouble, meanwhile, at, lasts, then = disturbed
-        met = POST_TROUBLES[trouble]
-        clauses = [f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"]
-        clauses += [met.description, _named(DURATIONS, lasts, "duration"), _named(MEANWHILE, meanwhile, "meanwhile")]
-        clauses.append(_afterwards(then))
-        if scenario != SCENARIOS[0]:
-            clauses.append(f"its scenario will be {scenario}")
+        pressed = f"{target.id} is paid for" if how == "pay" else f"The customer clicks again to pay {target.id}"
+        course = f"its scenario will be {scenario}" if scenario != SCENARIOS[0] else ""
+        clauses = [pressed, *disturbed.clauses(MEANWHILE), course]
         match = self._its_deposits(target)
         options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts, then=then)
         following = next_request(documents_of(POST_TROUBLES[then], **match))
-        documents = [*following, *documents_of(met, lasts, **match)]
+        documents = [*following, *documents_of(disturbed.met, lasts, **match)]
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._take_a_moment()
-            self._note_click(target)
-            was_disturbed, was_clicked = target.disturbed, target.was_clicked
-            was_refused = invariants.was_refused(self._box, target)
-            target.disturbed |= not trouble == meanwhile == then == "none"
-            # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
-            pause = None if target.disturbed_to_the_end else _pause_seconds(met, then)
+            self._debts.allow_deposit(target)
+            click = self._debts.begin_click(target, disturbed, is_usual=scenario == SCENARIOS[0])
             has_ended = target.status in {"failed", "cancelled"}
             self._box.activate_scenario(scenario)
-            state, pay_ins = self._state(), len(expected.expected_state(self._box, target).pay_ins)
+            state, pay_ins = self.noted.state(), len(expected.expected_state(self._box, target).pay_ins)
             second = self._arm_documents(following)
-            armed = self._arm(met, lasts, **match)
+            armed = self._arm(disturbed.met, lasts, **match)
             first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
             if first:
                 self.story.faults += documents_of(_FIRST)
                 self.story.scenario_faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
-            self._create_deposit(how, target, pause, clicked=meanwhile == "second click")
-            self._let_jobs_repeat(armed, second, pause)
-            self._note_requests("POST", trouble, state, armed, start)
-            self._note_following("POST", then, state, second, start)
-            self._note_requests("meanwhile", meanwhile, state, first, start)
+            self._create_deposit(how, target, click.pause_seconds, clicked=meanwhile == "second click")
+            self._let_jobs_repeat(armed, second, click.pause_seconds)
+            self.noted.note_requests("POST", trouble, state, armed, start)
+            self.noted.note_following("POST", then, state, second, start)
+            self.noted.note_requests("meanwhile", meanwhile, state, first, start)
             self._note_scenario(target, scenario, state, pay_ins)
-            if has_ended and trouble == meanwhile == then == "none":
+            if has_ended and disturbed.is_none:
                 self._add_findings(invariants.of_new_wish(self._box, target, start))
-            self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
-            self._disarm([*first, *second, *([] if lasts == TO_THE_END else armed)])
-            target.disturbed_to_the_end |= lasts == TO_THE_END
-            target.key_has_stored_error |= trouble == "stored 500"
-            may_be_closed = target.given_up or was_refused or target.disturbed_to_the_end or self._reads_disturbed
-            if not (may_be_closed or target.is_cancelled) and self._gets_through(disturbed, target):
-                target.deposit_due = f"the customer has pressed the button and {_outcome(target, met.description)}"
-            self._note_unmade(
-                target,
-                disturbed,
-                first=not was_clicked and scenario == SCENARIOS[0],
-                limited=not (may_be_closed or was_disturbed),
-            )
+            self.noted.note_fired(armed)
+            self._disarm([*first, *second, *([] if disturbed.lasts_to_the_end else armed)])
+            self._debts.end_click(click)
 
     def _note_scenario(self, target: Order, scenario: str, state: str, pay_ins: int) -> None:
         made = expected.expected_state(self._box, target).pay_ins
         if len(made) > pay_ins:
             is_slow = scenario in SLOW_SCENARIOS
             table = "slow scenario" if is_slow or scenario == SLOW_REFUND else "scenario"
-            self.trials.append(Trial(table, scenario, state, "new"))
+            self.noted.note(table, scenario, state, "new")
             if is_slow:
                 # Its money comes after days, when a merchant may have sold the goods to somebody else.
                 target.paid_late.update(each.id for each in made)
 
-    @staticmethod
-    def _gets_through(disturbed: _Disturbance, target: Order) -> bool:
-        """Return whether a click leads to a deposit in spite of what disturbs it."""
-        trouble, meanwhile, _, lasts, then = disturbed
-        may_be_forgotten = meanwhile in LOSES_NOTES or target.key_has_stored_error
-        met = POST_TROUBLES[trouble].gets_through or trouble == "none"
-        return met and lasts in _SHORT and _gets_through(then) and not may_be_forgotten
-
-    def _possible(self, disturbed: _Disturbance, target: Order) -> _Disturbance:
+    def _possible(self, disturbed: Disturbance, target: Order) -> Disturbance:
         """Return what disturbs a click, without a refusal of what the service carries out: it never does that."""
-        disturbed = _possible_at_once(disturbed)
+        disturbed = disturbed.possible_at_once()
         pay_ins = expected.expected_state(self._box, target).pay_ins
         was_made = any(each.status not in UNSUCCESSFUL for each in pay_ins)
-        refuses = POST_TROUBLES[disturbed.trouble].refuses
-        return disturbed._replace(trouble="none", lasts=0) if refuses and was_made else disturbed
-
-    def _note_unmade(self, target: Order, disturbed: _Disturbance, *, first: bool, limited: bool) -> None:
-        """Note what can be asked of a click that has met one trouble and nothing else.
-
-        `first` is whether it is the order's first, `limited` whether only a 429 can keep its deposit from being made.
-        """
-        trouble, meanwhile, _, lasts, then = disturbed
-        met = POST_TROUBLES[trouble]
-        was_plain = meanwhile == then == "none" and lasts != TO_THE_END
-        if was_plain and trouble != "none" and first:
-            self._left.add(self._box, target, (trouble, lasts))
-        is_limited = limited and was_plain and met.retry_after_seconds is not None
-        target.limited = met.description if is_limited else None
-        # One that gives up after a few tries may wait until its key is no longer valid before it says so.
-        target.limited_until = 0 if lasts in _SHORT else self._box.now + _DAY
+        return disturbed.without_trouble() if disturbed.met.refuses and was_made else disturbed
 
     def _create_deposit(
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
@@ -940,12 +871,9 @@ class Play:
 
     def _let_jobs_repeat(self, met: list[str], following: list[str], retry_after_seconds: float | None) -> None:
         """Let a merchant that leaves its next request to a job send it while that request still meets its trouble."""
-        if following and self._has_fired(met) and not self._has_fired(following):
+        if following and self.noted.has_fired(met) and not self.noted.has_fired(following):
             self._double.advance(by=_NEXT_JOB_MS)
             self._run_jobs(retry_after_seconds)
-
-    def _has_fired(self, fault_ids: list[str]) -> bool:
-        return any(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
 
     def _run_jobs(self, retry_after_seconds: float | None = None) -> None:
         self._tick(retry_after_seconds)
@@ -966,69 +894,46 @@ class Play:
         target.refunds_requested[refund_id] = amount
         return refund_id
 
-    def _refund(self, target: Order, refund_id: str, disturbed: _Disturbance, call: str, what: str) -> None:
+    def _refund(self, target: Order, refund_id: str, disturbed: Disturbance, call: str, what: str) -> None:
         trouble, meanwhile, at, lasts, then = disturbed
-        met = _named(POST_TROUBLES, trouble, "trouble")
         requested = target.refunds_requested[refund_id]
         amount = Decimal(requested).scaleb(-MINOR_DIGITS[target.currency])
-        clauses = [f"{target.id} is refunded: {what}", met.description, _named(DURATIONS, lasts, "duration")]
-        clauses += [_named(REFUND_MEANWHILE, meanwhile, "meanwhile"), _afterwards(then)]
+        clauses = [f"{target.id} is refunded: {what}", *disturbed.clauses(REFUND_MEANWHILE)]
         following = next_request(documents_of(POST_TROUBLES[then], operation="refund-creation"))
-        documents = [*following, *documents_of(met, lasts, operation="refund-creation")]
+        documents = [*following, *documents_of(disturbed.met, lasts, operation="refund-creation")]
         with self._step("; ".join(filter(None, clauses)), call, documents):
             self._take_a_moment()
-            state, start = self._state(), self._box.journal.requests.total
-            may_refund = self._may_refund(target, refund_id)
-            case = self._case_of_refund(target, requested)
-            rest = expected.refundable(expected.expected_state(self._box, target))
-            knows_rest = self._knows_rest(target, refund_id)
-            target.disturbed |= disturbed != _Disturbance() or self._own_refunds_disturbed
+            state, start = self.noted.state(), self._box.journal.requests.total
+            asked = self._refunds.request(target, refund_id)
+            pause = self._debts.disturb_refund(target, disturbed)
             second = self._arm_documents(following)
-            armed = self._arm(met, lasts, operation="refund-creation")
+            armed = self._arm(disturbed.met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-            # A trouble of an earlier refund that lasts to the end comes first, and asks for another pause. So does one
-            # that waits for any refund.
-            met_before = target.refunds_disturbed_to_the_end or self._own_refunds_disturbed
-            pause = None if met_before else _pause_seconds(met, then)
-            before = expected.expected_state(self._box, target)
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             if meanwhile == "none":
-                self._compare_declined(target, before)
-            by_itself = self._is_made_by_itself(target, refund_id, disturbed)
-            was_taken, was_declined = self._driver.was_taken, self._driver.was_declined
-            if was_taken:
-                target.refund_ids_taken.add(refund_id)
-            if may_refund and was_taken:
-                target.refunds_taken.append((rest, requested))
-            elif may_refund and was_declined and not target.disturbed:
-                target.refusals += invariants.of_refused_refund(target, before, requested, rest)
-            if trouble == meanwhile == "none" and not self._own_refunds_disturbed:
-                self._compare_refund(target, requested, case, rest if knows_rest else None)
-            if may_refund and by_itself and meanwhile == "none" and was_taken:
-                target.refunds_due[refund_id] = _outcome(target, met.description)
+                self._compare_declined(target, asked.before)
+            self._judge_refund(asked, disturbed)
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, pause)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._let_jobs_repeat(armed, second, pause)
-            self._note_requests("refund", trouble, state, armed, start)
-            self._note_following("refund", then, state, second, start)
-            self.fired = sum(self._box.faults.get(fault_id).fired for fault_id in armed)
-            self._disarm([*second, *([] if lasts == TO_THE_END else armed)])
-            target.refunds_disturbed_to_the_end |= lasts == TO_THE_END
+            self.noted.note_requests("refund", trouble, state, armed, start)
+            self.noted.note_following("refund", then, state, second, start)
+            self.noted.note_fired(armed)
+            self._disarm([*second, *([] if disturbed.lasts_to_the_end else armed)])
+            target.refunds_disturbed_to_the_end |= disturbed.lasts_to_the_end
             target.refunds_asked[refund_id] += 1
 
-    def _is_made_by_itself(self, target: Order, refund_id: str, disturbed: _Disturbance) -> bool:
-        """Return whether a refund that was taken has to be made in spite of what disturbs it."""
-        trouble, _, _, lasts, then = disturbed
-        met = POST_TROUBLES[trouble]
-        # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
-        gets_through = met.gets_through or met.retry_after_seconds is not None
-        by_itself = trouble == "none" or (gets_through and self._driver.merchant.retries_by_itself)
-        by_itself &= lasts in _SHORT and _gets_through(then) and not target.refunds_disturbed_to_the_end
-        return by_itself and refund_id not in target.refunds_given_up and not self._own_refunds_disturbed
+    def _judge_refund(self, asked: RequestedRefund, disturbed: Disturbance) -> None:
+        if self._driver.was_taken:
+            self._refunds.take(asked, disturbed)
+            if self._refunds.is_too_much(asked, disturbed):
+                self._add_findings([invariants.of_refund_limit(asked.order, asked.amount, asked.rest)], REFUND_LIMIT)
+        elif self._driver.was_declined:
+            self._add_findings(self._refunds.refuse(asked, disturbed))
 
     def _compare_declined(self, target: Order, before: ExpectedState) -> None:
         if self._driver.was_declined:
@@ -1036,83 +941,11 @@ class Play:
             shows_no = self._is_unpaid(target)
             self._add_findings(invariants.of_declined_and_made(target, before, after, shows_no=shows_no))
 
-    def _heard_of(self, target: Order) -> frozenset[tuple[str, int]]:
-        """Return the objects of an order and their latest changes, when the merchant has heard of all."""
-        state = expected.expected_state(self._box, target)
-        resources: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
-        heard = self._acknowledged.has_heard_of(resources)
-        return frozenset((each.id, each.updated_at) for each in resources) if heard else frozenset()
-
-    def _case_of_refund(self, target: Order, requested: int) -> Hashable:
-        """Return what makes two refunds the same; None where the merchant may not know what has happened.
-
-        A policy may forbid a refund, so a merchant is compared with what it did in the same case: where nothing was
-        given back and nothing is disputed, or where all disputes are won.
-        """
-        state = expected.expected_state(self._box, target)
-        is_known = bool(state.paid) and self._heard_of(target) == target.worked_off and not self._reads_disturbed
-        is_usual = not (target.paid_late or target.is_cancelled or expected.amount_differs(state))
-        if not (is_known and is_usual and target.status in {"paid", "partly_refunded"}):
-            return None
-        price = target.amount, target.currency, requested
-        if state.disputes:
-            is_won = all(each.status == "won" for each in state.disputes)
-            numbers = len(state.pay_ins), len(state.refunds), len(state.disputes)
-            return (*price, *numbers) if is_won and not target.disturbed else None
-        return price if len(state.paid) == 1 and not (state.refunds or target.refund_calls) else None
-
-    def _compare_refund(self, target: Order, requested: int, case: Hashable, rest: int | None) -> None:
-        if rest is not None and self._driver.was_taken and requested > rest:
-            self._add_findings([invariants.of_refund_limit(target, requested, rest)], REFUND_LIMIT)
-        if case is not None and self._driver.was_taken:
-            self._refunds_taken.setdefault(case, target.id)
-        elif self._driver.was_declined and case in self._refunds_taken:
-            state = expected.expected_state(self._box, target)
-            self._add_findings([invariants.of_unequal_refusal(target, state, requested, self._refunds_taken[case])])
-
-    def _knows_rest(self, target: Order, refund_id: str) -> bool:
-        # Whether the merchant knows what is left, and this refund is a new one.
-        state = expected.expected_state(self._box, target)
-        objects: list[PayIn | Refund | Dispute] = [*state.pay_ins, *state.refunds, *state.disputes]
-        is_new = refund_id not in target.refunds_asked
-        return is_new and not target.disturbed and self._acknowledged.has_heard_of(objects)
-
-    def _may_refund(self, target: Order, refund_id: str) -> bool:
-        # Whether a refund can be made, as far as the ledger says and the merchant shows.
-        state = expected.expected_state(self._box, target)
-        wanted = Counter(target.refunds_requested[each] for each in {refund_id, *target.refunds_due})
-        # Of those that were taken, one that has failed takes no money any more.
-        taken = Counter(each.amount for each in state.refunds if each.status != "failed")
-        taken += wanted - Counter(each.amount for each in expected.own_refunds(target, state))
-        return (
-            len(state.paid) == 1
-            and not (state.disputes or target.paid_late or target.is_cancelled or expected.amount_differs(state))
-            and not self._reads_disturbed
-            and target.status in {"paid", "partly_refunded"}
-            and sum(taken.elements()) <= target.amount
-        )
-
-    def _neglect(self, time: str) -> None:
-        # After hours without a job an attempt whose outcome was unknown may be given up, and a key be too old.
-        if parse_duration(time) >= _HOUR:
-            # A limit is the whole business's, so the requests of other orders wait as well.
-            was_limited = any(entry.status == _TOO_MANY for entry in self._box.journal.requests.entries)
-            for order in self.orders:
-                may_wait = was_limited and not expected.expected_state(self._box, order).pay_ins
-                order.given_up |= order.disturbed or may_wait
-                order.limited = None
-                if order.given_up:
-                    order.deposit_due = None
-                    order.refunds_due.clear()
-                    order.refunds_given_up.update(order.refunds_requested)
-
     def _cancel(self, target: Order) -> None:
         before = target.is_cancelled
         paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
-        target.is_cancelled = target.disturbed = True
-        target.deposit_due = target.limited = None
-        self._left.discard(target)
+        self._debts.cancel(target)
         self._driver.call("cancel", target.id)
         if self._driver.was_declined:
             target.is_cancelled = before
@@ -1120,11 +953,11 @@ class Play:
             target.was_cancelled_paid = True
 
     def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:
-        acted = Trial("meanwhile", meanwhile, self._state(), "none")
+        state = self.noted.state()
 
         def act(what: Callable[[], Any]) -> Callable[[], None]:
             def note_and_act() -> None:
-                self.trials.append(acted)
+                self.noted.note("meanwhile", meanwhile, state)
                 what()
 
             return note_and_act
@@ -1161,19 +994,9 @@ class Play:
 
     def _click_again(self, order: Order | None) -> None:
         if order is not None and not order.is_cancelled:
-            self._note_click(order)
+            self._debts.allow_deposit(order)
             order.disturbed = order.was_clicked_again = True
             self._driver.call("retry", order.id)
-
-    def _note_click(self, order: Order) -> None:
-        self._left.discard(order)
-        order.declined_after = None
-        # A click on an order that is paid, or being paid, allows no further deposit. Of money that has just come for a
-        # payment that had ended, a merchant that works on events in a job may not know yet.
-        pay_ins = expected.expected_state(self._box, order).pay_ins
-        is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
-        if all(each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) for each in pay_ins):
-            order.clicks = len(pay_ins) + 1
 
     def _order(self, number: int) -> tuple[Order, int]:
         if not self.orders:
@@ -1190,43 +1013,6 @@ class Play:
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
             self._box.remove_fault(fault_id)
-
-    # What was tried
-
-    def _state(self) -> str:
-        if not self.orders:
-            return "none"
-        state = expected.expected_state(self._box, self.orders[-1])
-        if state.disputes:
-            return "disputed"
-        if state.refunds:
-            return "refunded"
-        if state.paid:
-            return "paid"
-        if not state.pay_ins:
-            return "none"
-        return "open" if any(each.status in unfinished(PAY_IN) for each in state.pay_ins) else "ended"
-
-    def _note_requests(self, table: str, name: str, state: str, fault_ids: list[str], start: int) -> None:
-        log = self._box.journal.requests
-        sent = [entry for entry in list(log.entries)[start - log.evicted :] if entry.method == "POST"]
-        met = [entry for entry in sent if set(fault_ids) & set(entry.faults)] if fault_ids else sent
-        fired = any(self._box.faults.get(fault_id).fired for fault_id in fault_ids) or not fault_ids
-        if fired and sent and (fault_ids or name == "none"):
-            self.trials.append(Trial(table, name, state, (met or sent)[0].verdict))
-
-    def _note_following(self, table: str, name: str, state: str, fault_ids: list[str], start: int) -> None:
-        self.followed = self._has_fired(fault_ids)
-        if self.followed:
-            self._note_requests(table, name, state, fault_ids, start)
-
-    def _close_pending(self) -> None:
-        for table, name, state, fault_ids in self._pending:
-            fired = sum(self._box.faults.get(fault_id).fired for fault_id in fault_ids)
-            self.armed_fired.append(fired)
-            if fired:
-                self.trials.append(Trial(table, name, state, "none"))
-        self._pending.clear()
 
 
 def _payment_elsewhere(number: int) -> DepositRequest:
@@ -1245,11 +1031,6 @@ def _payment_elsewhere(number: int) -> DepositRequest:
 _NEXT_JOB_MS: Final = 10_000
 # A plain payment has succeeded by then.
 _UNTIL_PAID_MS: Final = 10_000
-
-
-def _outcome(target: Order, met: str) -> str:
-    """Return what became of a request, for a sentence; an earlier request may have met a trouble."""
-    return met or ("this request got through" if target.disturbed else "nothing went wrong")
 
 
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
@@ -1292,37 +1073,9 @@ def _options(**given: object) -> str:
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
 
 
-def _afterwards(then: str) -> str:
-    met: Trouble = _named({name: POST_TROUBLES[name] for name in AFTERWARDS}, then, "trouble of the next request")
-    return met.description and f"at the next request {met.description}"
-
-
-def _pause_seconds(met: Trouble, then: str) -> float | None:
-    # The least of both, since either can come first.
-    asked = [each for each in (met.retry_after_seconds, POST_TROUBLES[then].retry_after_seconds) if each is not None]
-    return min(asked, default=None)
-
-
-def _gets_through(then: str) -> bool:
-    return then == "none" or POST_TROUBLES[then].gets_through
-
-
 def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, str]]:
     return ((rule, text + hint) for rule, text in found)
 
 
 def _sentence(words: str) -> str:
     return words[0].upper() + words[1:]
-
-
-def _possible_at_once(disturbed: _Disturbance) -> _Disturbance:
-    """Return what disturbs a request, without a refusal that would meet only one of two that come at once."""
-    refuses = _named(POST_TROUBLES, disturbed.trouble, "trouble").refuses
-    sends_two = disturbed.meanwhile in {"second click", "another refund", "jobs run"}
-    return disturbed._replace(trouble="none", lasts=0) if refuses and sends_two else disturbed
-
-
-def _named(table: Mapping[Any, Any], name: int | str, what: str) -> Any:  # noqa: ANN401 - as the table
-    if name not in table:
-        raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(map(str, table))}")
-    return table[name]

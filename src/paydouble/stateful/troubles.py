@@ -13,6 +13,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from paydouble.core.errors import UsageError
 from paydouble.faults.model import Fault, parse_fault
 from paydouble.stateful.crafted import CRAFTED, Crafted
 
@@ -389,6 +390,13 @@ SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
     {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3), "third": Fraction(1, 3)}
 )
 """How much of an order is refunded."""
+
+
+def named(table: Mapping[Any, Any], name: int | str, what: str) -> Any:  # noqa: ANN401 - as the table
+    """Return an entry of a table; `UsageError` with all names when it has none of this name. `what` says what it is."""
+    if name not in table:
+        raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(map(str, table))}")
+    return table[name]
 
 
 def next_request(documents: Sequence[Document]) -> list[Document]:

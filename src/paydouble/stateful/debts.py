@@ -1,0 +1,177 @@
+"""What a merchant owes in the end of a play, and what excuses it.
+
+A click owes a deposit, and a refund that the merchant took owes a refund, when what disturbed the request was short
+enough to be outlasted by a client that tries as often as the contract recommends (section 7). Each debt carries its
+reason, for the report. It is asked for in the end (`invariants.at_end`).
+
+Nothing is owed where a correct merchant may have stopped: the trouble lasts to the end, the service has refused the
+request for good, a stored error answers each retry, reads met a trouble, the customer has cancelled the order, or no
+job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that such a thing meets is
+dropped.
+
+An order is *disturbed* once a request about it has met a trouble: the merchant may not know which payment or refund
+belongs to it, and is not held to what it cannot know.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from paydouble.core.durations import UNITS_MS
+from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.sandbox import Sandbox
+from paydouble.stateful import expected, invariants
+from paydouble.stateful.disturbance import Disturbance
+from paydouble.stateful.expected import Order
+from paydouble.stateful.left_to_jobs import LeftToJobs
+from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
+
+_HOUR: Final = UNITS_MS["h"]
+_DAY: Final = 24 * _HOUR
+_TOO_MANY: Final = 429
+
+
+class Click(NamedTuple):
+    """A click that is going on."""
+
+    order: Order
+    disturbance: Disturbance
+    is_first: bool
+    """Whether it is the order's first, and its payment will not take another course."""
+    was_disturbed: bool
+    was_refused: bool
+    pause_seconds: float | None
+    """The least pause before the merchant may ask again; None when it is not known, or there is none."""
+
+
+class Debts:
+    """What a merchant owes for the orders of one play."""
+
+    def __init__(self, box: Sandbox, orders: list[Order], left: LeftToJobs, *, retries_by_itself: bool) -> None:
+        """Start with nothing owed; `orders` are those of the play, which grow."""
+        self._box = box
+        self._orders = orders
+        self._left = left
+        self._retries_by_itself = retries_by_itself
+        self.reads_disturbed = False
+        """Whether a read has met a trouble, so that the merchant may not have learnt what it asked for."""
+        self.own_refunds_disturbed = False
+        """Whether a trouble waits for any refund, also for one that is asked for."""
+        self._own_refunds_disturbed_to_the_end = False
+
+    def placed(self, order: Order) -> None:
+        """Note a new order: a trouble that waits for any refund may meet its refunds too."""
+        order.refunds_disturbed_to_the_end |= self._own_refunds_disturbed_to_the_end
+
+    # Deposits
+
+    def allow_deposit(self, order: Order) -> None:
+        """Note that the customer clicks: where nothing is paid or under way, one more deposit is allowed."""
+        self._left.discard(order)
+        order.declined_after = None
+        # Of money that has just come for a payment that had ended, a merchant that works on events in a job may not
+        # know yet.
+        pay_ins = expected.expected_state(self._box, order).pay_ins
+        is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
+        if all(each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) for each in pay_ins):
+            order.clicks = len(pay_ins) + 1
+
+    def begin_click(self, order: Order, disturbance: Disturbance, *, is_usual: bool) -> Click:
+        """Note that a click begins; `is_usual` is whether its payment takes the first scenario."""
+        click = Click(
+            order,
+            disturbance,
+            is_first=not order.was_clicked and is_usual,
+            was_disturbed=order.disturbed,
+            was_refused=invariants.was_refused(self._box, order),
+            # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
+            pause_seconds=None if order.disturbed_to_the_end else disturbance.pause_seconds,
+        )
+        order.disturbed |= not disturbance.is_none
+        return click
+
+    def end_click(self, click: Click) -> None:
+        """Note what a click owes, when its calls are over."""
+        order, disturbance = click.order, click.disturbance
+        met = disturbance.met
+        order.disturbed_to_the_end |= disturbance.lasts_to_the_end
+        order.key_has_stored_error |= disturbance.trouble == "stored 500"
+        may_be_closed = order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
+        if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
+            order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
+        met_one = disturbance.meanwhile == disturbance.then == "none" and not disturbance.lasts_to_the_end
+        if met_one and disturbance.trouble != "none" and click.is_first:
+            self._left.add(self._box, order, (disturbance.trouble, disturbance.lasts))
+        is_alone = met_one and not (may_be_closed or click.was_disturbed)
+        order.limited = met.description if is_alone and met.retry_after_seconds is not None else None
+        # One that gives up after a few tries may wait until its key is no longer valid before it says so.
+        order.limited_until = 0 if disturbance.is_short else self._box.now + _DAY
+
+    # Refunds
+
+    def disturb_own_refunds(self, lasts: int | str) -> None:
+        """Note that a trouble waits for any refund: also for one that is asked for, and of an order placed later."""
+        self.own_refunds_disturbed = True
+        self._own_refunds_disturbed_to_the_end |= lasts == TO_THE_END
+        for order in self._orders:
+            self.placed(order)
+            # One that was asked for and is left to a job may meet it.
+            order.refunds_due.clear()
+            order.refunds_given_up.update(order.refunds_requested)
+
+    def disturb_refund(self, order: Order, disturbance: Disturbance) -> float | None:
+        """Note that a refund is requested; return the least pause before the merchant may ask the service again.
+
+        A trouble of an earlier refund that lasts to the end comes first, and asks for another pause. So does one that
+        waits for any refund. None when the pause is not known, or there is none.
+        """
+        order.disturbed |= disturbance != Disturbance() or self.own_refunds_disturbed
+        is_met_before = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
+        return None if is_met_before else disturbance.pause_seconds
+
+    def owe_refund(self, order: Order, refund_id: str, disturbance: Disturbance) -> None:
+        """Note that the merchant took a refund that can be made: it has to be, unless its trouble excuses it."""
+        # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
+        met = disturbance.met
+        gets_through = met.gets_through or met.retry_after_seconds is not None
+        by_itself = disturbance.trouble == "none" or (gets_through and self._retries_by_itself)
+        is_lost = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
+        if by_itself and disturbance.is_short and not is_lost and refund_id not in order.refunds_given_up:
+            order.refunds_due[refund_id] = _outcome(order, disturbance)
+
+    # What excuses a merchant
+
+    def cancel(self, order: Order) -> None:
+        """Note that the customer cancels an order."""
+        order.is_cancelled = order.disturbed = True
+        order.deposit_due = order.limited = None
+        self._left.discard(order)
+
+    def neglect(self, milliseconds: int) -> None:
+        """Note that no job runs for a time."""
+        # After hours without a job an attempt whose outcome was unknown may be given up, and a key be too old.
+        if milliseconds < _HOUR:
+            return
+        # A limit is the whole business's, so the requests of other orders wait as well.
+        was_limited = any(entry.status == _TOO_MANY for entry in self._box.journal.requests.entries)
+        for order in self._orders:
+            may_wait = was_limited and not expected.expected_state(self._box, order).pay_ins
+            order.given_up |= order.disturbed or may_wait
+            order.limited = None
+            if order.given_up:
+                order.deposit_due = None
+                order.refunds_due.clear()
+                order.refunds_given_up.update(order.refunds_requested)
+
+
+def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:
+    may_be_forgotten = disturbance.meanwhile in LOSES_NOTES or order.key_has_stored_error
+    gets_through = disturbance.trouble == "none" or disturbance.met.gets_through
+    return gets_through and disturbance.is_short and not may_be_forgotten
+
+
+def _outcome(order: Order, disturbance: Disturbance) -> str:
+    """Return what became of a request, for a sentence; an earlier request may have met a trouble."""
+    if disturbance.met.description:
+        return disturbance.met.description
+    return "this request got through" if order.disturbed else "nothing went wrong"

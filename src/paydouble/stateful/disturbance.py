@@ -1,0 +1,79 @@
+"""What disturbs one request for a deposit or for a refund."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Self
+
+from paydouble.stateful.troubles import AFTERWARDS, DURATIONS, POST_TROUBLES, TO_THE_END, Trouble, named
+
+# A client that tries five times (contract section 7) outlasts these.
+_SHORT: Final = (0, 1, 2)
+_SEND_TWO: Final = frozenset({"second click", "another refund", "jobs run"})
+
+
+class Disturbance(NamedTuple):
+    """A trouble that a request meets, what happens meanwhile, and what the request after it meets."""
+
+    trouble: str = "none"
+    """One of `POST_TROUBLES`."""
+    meanwhile: str = "none"
+    at: int = 0
+    """The point of the merchant's code at which something happens meanwhile, counted from 0."""
+    lasts: int | str = 0
+    """One of `DURATIONS`."""
+    then: str = "none"
+    """One of `AFTERWARDS`."""
+
+    @property
+    def met(self) -> Trouble:
+        """Return the trouble; `UsageError` when there is none of this name."""
+        found: Trouble = named(POST_TROUBLES, self.trouble, "trouble")
+        return found
+
+    @property
+    def is_none(self) -> bool:
+        """Return whether nothing disturbs the request."""
+        return self.trouble == self.meanwhile == self.then == "none"
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether a client that tries as often as the contract recommends outlasts it."""
+        return self.lasts in _SHORT and (self.then == "none" or POST_TROUBLES[self.then].gets_through)
+
+    @property
+    def lasts_to_the_end(self) -> bool:
+        """Return whether it lasts to the end of the play."""
+        return self.lasts == TO_THE_END
+
+    @property
+    def pause_seconds(self) -> float | None:
+        """Return the least pause that it asks for; None when it asks for none.
+
+        The trouble and what the next request meets can each come first, so it is the shorter pause of both.
+        """
+        pauses = (self.met.retry_after_seconds, POST_TROUBLES[self.then].retry_after_seconds)
+        return min((each for each in pauses if each is not None), default=None)
+
+    def clauses(self, meanwhile: Mapping[str, str]) -> list[str]:
+        """Return its parts in words, empty where there is none. `meanwhile` describes what can happen meanwhile.
+
+        `UsageError` for a name that is in no table.
+        """
+        following: Trouble = named(
+            {name: POST_TROUBLES[name] for name in AFTERWARDS}, self.then, "trouble of the next request"
+        )
+        return [
+            self.met.description,
+            named(DURATIONS, self.lasts, "duration"),
+            named(meanwhile, self.meanwhile, "meanwhile"),
+            following.description and f"at the next request {following.description}",
+        ]
+
+    def without_trouble(self) -> Self:
+        """Return it without its trouble."""
+        return self._replace(trouble="none", lasts=0)
+
+    def possible_at_once(self) -> Self:
+        """Return it without a refusal that would meet only one of two requests that come at once."""
+        return self.without_trouble() if self.met.refuses and self.meanwhile in _SEND_TWO else self
