@@ -457,6 +457,35 @@ def test_a_trouble_that_waits_for_any_refund_is_met_by_one_that_was_asked_for(la
             play.refund()
 
 
+class ForgetsTheRefundOfTheSecond(SmallShop):
+    """Takes it, and does nothing."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Make those of other orders."""
+        if order_id != "order-2":
+            super().refund(order_id, refund_id, amount)
+
+
+def test_a_trouble_that_has_met_its_refund_excuses_no_other_one() -> None:
+    """It is used up by the refund of the first order, so the next one has to be made."""
+    with pytest.raises(MerchantBug, match=r"never refunded 49\.90 EUR of order-2"):
+        _refund_both(ForgetsTheRefundOfTheSecond)
+
+    _refund_both(SmallShop)
+
+
+def _refund_both(merchant: type[Merchant]) -> None:
+    with Play(merchant) as play:
+        for number in (1, 2):
+            play.order()
+            play.pay(number)
+        play.wait("10s")
+        play.own_refunds("503")
+        for number in (1, 2):
+            play.refund(number)
+            play.wait("10s")
+
+
 def test_a_trouble_of_refunds_to_the_end_is_met_by_the_orders_that_follow() -> None:
     """None of their refunds can succeed, so the money stays."""
     with Play(TriesToReturnItOnce) as play:

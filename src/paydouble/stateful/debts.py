@@ -15,9 +15,11 @@ belongs to it, and is not held to what it cannot know.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from paydouble.core.durations import UNITS_MS
+from paydouble.faults.armed import Armed
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
@@ -55,9 +57,14 @@ class Debts:
         self._retries_by_itself = retries_by_itself
         self.reads_disturbed = False
         """Whether a read has met a trouble, so that the merchant may not have learnt what it asked for."""
-        self.own_refunds_disturbed = False
-        """Whether a trouble waits for any refund, also for one that is asked for."""
+        self._waiting_for_refunds: list[Armed] = []
+        """The faults that wait for any refund, also for one that is asked for."""
         self._own_refunds_disturbed_to_the_end = False
+
+    @property
+    def own_refunds_disturbed(self) -> bool:
+        """Return whether a trouble waits for any refund, also for one that is asked for."""
+        return any(each.is_active(self._box.now) for each in self._waiting_for_refunds)
 
     def placed(self, order: Order) -> None:
         """Note a new order: a trouble that waits for any refund may meet its refunds too."""
@@ -109,9 +116,9 @@ class Debts:
 
     # Refunds
 
-    def disturb_own_refunds(self, lasts: int | str) -> None:
-        """Note that a trouble waits for any refund: also for one that is asked for, and of an order placed later."""
-        self.own_refunds_disturbed = True
+    def disturb_own_refunds(self, armed: Iterable[Armed], lasts: int | str) -> None:
+        """Note faults that wait for any refund: also for one that is asked for, and of an order placed later."""
+        self._waiting_for_refunds += armed
         self._own_refunds_disturbed_to_the_end |= lasts == TO_THE_END
         for order in self._orders:
             self.placed(order)

@@ -457,8 +457,9 @@ class Play:
         clauses = [sentence, named(DURATIONS, lasts, "duration")]
         call = f"play.own_refunds({trouble!r}{_options(lasts=lasts)})"
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
-            self._debts.disturb_own_refunds(lasts)
-            self.noted.await_faults("own refund", trouble, self._arm(found, lasts, **match))
+            armed = self._arm(found, lasts, **match)
+            self._debts.disturb_own_refunds(map(self._box.faults.get, armed), lasts)
+            self.noted.await_faults("own refund", trouble, armed)
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
