@@ -52,6 +52,16 @@ class ForgetsRefundsThatAreLimited(GivesRestBack):
             raise
 
 
+class LeavesWonDisputesToAPerson(SmallShop):
+    """Takes the goods back when a payment is disputed, and a person has to send them again."""
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        return "review" if self.of(order.id, "dispute", "won") else super().status_of_paid(order)
+
+    def shipments(self, order_id: str) -> int:
+        return 0 if self.of(order_id, "dispute") else super().shipments(order_id)
+
+
 class LeavesLimitsToTheService(SmallShop):
     """Says yes to any refund, as one does that only notes what is wanted."""
 
@@ -87,6 +97,13 @@ def _refunded_too_much(play: Play) -> None:
     play.refund()
 
 
+def _dispute_is_won(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.provider("dispute")
+    play.provider("dispute won")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -98,6 +115,11 @@ _CASES = {
         LeavesLimitsToTheService,
         _refunded_too_much,
         "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is left",
+    ),
+    "won dispute": (
+        LeavesWonDisputesToAPerson,
+        _dispute_is_won,
+        "leaves order-1 in review in the end, though its dispute was won and its money is there",
     ),
 }
 

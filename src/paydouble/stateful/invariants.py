@@ -518,6 +518,17 @@ def of_cancelled_order(order: Order, status: str, state: ExpectedState) -> Itera
         yield Rule.END, f"{_rest_kept(order, state)}; it neither goes back in the end nor is the order in review"
 
 
+def of_won_dispute(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield an order that is still in review when nothing more will happen, though its disputes were won.
+
+    Only one whose goods were not sent, or were taken back: with them sent there is nothing left to decide.
+    """
+    is_won = bool(state.disputes) and all(each.status == "won" for each in state.disputes)
+    is_held = status == "review" and merchant.shipments(order.id) == 0
+    if is_won and is_held and not state.refunds and _has_its_money(order, state) and not expected.amount_differs(state):
+        yield Rule.END, f"leaves {order.id} in review in the end, though its dispute was won and its money is there"
+
+
 def _twice_kept(order: Order, state: ExpectedState) -> str:
     surplus = sum(each.amount for each in state.paid) - order.amount
     return f"keeps {write_amount(surplus, order.currency)} {order.currency} of {order.id}, which was paid twice"

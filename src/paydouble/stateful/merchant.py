@@ -139,8 +139,9 @@ class Merchant:
     """Policies that the merchant promises where the contract is silent, so that a run finds where it breaks them.
 
     `double payment`: what was paid twice goes back, or the order is in `review`. `cancelled order`: so does all that is
-    left of an order that is cancelled after its payment. `refund limit`: a refund of more than is left is declined. The
-    summary of a run says which of the others were met.
+    left of an order that is cancelled after its payment. `refund limit`: a refund of more than is left is declined.
+    `won dispute`: an order is no longer in `review` when its dispute was won. The summary of a run says which of the
+    others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

@@ -35,7 +35,7 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.policies import CANCELLED_ORDER, DOUBLE_PAYMENT, REFUND_LIMIT
+from paydouble.stateful.policies import CANCELLED_ORDER, DOUBLE_PAYMENT, REFUND_LIMIT, WON_DISPUTE
 from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
@@ -613,6 +613,7 @@ class Play:
                     self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
                 ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)
                 self._add_findings(_with(hint, ended))
+                self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
                 if alone:
                     self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
                     self._add_findings(invariants.of_cancelled_order(order, status, found), CANCELLED_ORDER)

@@ -15,11 +15,13 @@ from paydouble.core.errors import UsageError
 DOUBLE_PAYMENT: Final = "double payment"
 CANCELLED_ORDER: Final = "cancelled order"
 REFUND_LIMIT: Final = "refund limit"
+WON_DISPUTE: Final = "won dispute"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
         CANCELLED_ORDER: "money is kept of an order that was cancelled after its payment, and is not in review",
         REFUND_LIMIT: "a refund of more than is left is taken, and the service refuses it",
+        WON_DISPUTE: "an order whose goods were not sent stays in review after its dispute was won",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""
