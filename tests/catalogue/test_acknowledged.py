@@ -15,7 +15,8 @@ from verdicts_of import verdicts_of
 
 from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 
 
 def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo's merchant

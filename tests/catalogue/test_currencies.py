@@ -10,7 +10,8 @@ from small_shop import SmallShop
 
 from paydouble.core.errors import UsageError
 from paydouble.stateful import MerchantBug, Play, explore
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 
 
 class SellsInAll(SmallShop):

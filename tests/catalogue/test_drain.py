@@ -12,7 +12,8 @@ from small_shop import SmallShop
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import MerchantBug, Play, Refused, ServiceLike, Webhook
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.equivalence import UNREACHED, Equivalence
 from paydouble.stateful.steps import CataloguePlay, step
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bugzoo.adapter import ZooMerchant
 
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY
 
 # It reads no refunds that it has not made, and makes none without a request.

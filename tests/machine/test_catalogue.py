@@ -16,8 +16,8 @@ from bugzoo.steady import steady
 from bugzoo.table import VARIANTS
 from hypothesis import settings
 
-from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, explore
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, catalogue_run, explore
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, Tried
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
@@ -124,7 +124,7 @@ def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.Mon
     """The result names what was never tried for that reason."""
     needy = (step("refund", 1, "half", "reply lost"), step("restart"), step("returns"), step("refund_again"))
     plays = tuple(CataloguePlay((each,)) for each in (*needy, step("pay", 1, meanwhile="second click")))
-    monkeypatch.setattr(catalogue, "catalogue", lambda: plays)
+    monkeypatch.setattr(catalogue_run, "catalogue", lambda: plays)
 
     class NoRefunds(ZooMerchant):
         refund = Merchant.refund

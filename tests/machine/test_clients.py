@@ -18,7 +18,7 @@ from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import Answer, MerchantBug, Play
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.requests_adapter import RequestsAdapter
 from paydouble.stateful.service import Response, Service
 from paydouble.stateful.steps import CataloguePlay, step

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from bugzoo.adapter import ZooMerchant
 
-from paydouble.stateful import Merchant, catalogue, equivalence
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful import Merchant, catalogue_run, equivalence
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.steps import CataloguePlay, Step, step
 
@@ -25,7 +25,7 @@ def runs(merchant: type[Merchant], *plays: CataloguePlay) -> tuple[list[Catalogu
             return super().one(play, *known)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalogue, "catalogue", lambda: plays)
+        patch.setattr(catalogue_run, "catalogue", lambda: plays)
         Run(merchant).all(coverage)
     return done, coverage
 

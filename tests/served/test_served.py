@@ -38,7 +38,8 @@ from paydouble.stateful import (
     Webhook,
     explore,
 )
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.play_server import PlayServer, serving
 from paydouble.stateful.service import Response
 from paydouble.stateful.steps import CataloguePlay, Step, step

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.steps import CataloguePlay
 
 

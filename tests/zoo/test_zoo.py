@@ -20,7 +20,8 @@ from paydouble.faults.model import parse_fault
 from paydouble.scenarios.reading import parse_text
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 
 BY_MACHINE = [each for each in VARIANTS if each.test is None]
 BY_STORY = [each for each in VARIANTS if each.test is not None]

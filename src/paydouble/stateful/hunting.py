@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from paydouble.stateful.catalogue import shortening
+from paydouble.stateful.progress import shortening
 from paydouble.stateful.verdicts import MerchantBug
 
 

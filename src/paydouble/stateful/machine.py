@@ -54,7 +54,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp

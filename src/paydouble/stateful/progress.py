@@ -85,3 +85,8 @@ def _writer(stream: Any) -> Callable[[str], None]:  # noqa: ANN401 - a text stre
         stream.flush()
 
     return write
+
+
+def shortening(tried: int) -> str:
+    """Return how far the search for a shorter play is."""
+    return f"found a failure, and tried {tried} other plays to shorten it"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Never
 from bugzoo.registry import Variant
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.steps import CataloguePlay, Step, parsed
 

@@ -14,7 +14,7 @@ from bugzoo.steady import steady
 from bugzoo.stories import play_story
 from paydouble.stateful import MerchantBug, MerchantMachine
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 
 STEPS = 12

@@ -21,7 +21,7 @@ from paydouble.runfile.files import Run, write_run
 from paydouble.runfile.redaction import redacted
 from paydouble.stateful import MerchantBug, MerchantMachine, Play
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.run_files import shrunk, story_of, tell
 
 EXAMPLES = 60

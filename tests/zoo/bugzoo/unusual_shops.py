@@ -8,7 +8,8 @@ from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.stateful import Merchant, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import CatalogueRun, catalogue
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import CatalogueRun
 
 
 class Rereads(SmallShop):
