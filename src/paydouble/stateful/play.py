@@ -443,7 +443,7 @@ class Play:
         call = f"play.reads({trouble!r}{_options(lasts=lasts)})"
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, method="GET")):
             self._debts.reads_disturbed = True
-            self.noted.await_faults("reads", trouble, self._arm(found, lasts, method="GET"))
+            self.noted.note_armed("reads", trouble, self._arm(found, lasts, method="GET"))
 
     def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
@@ -459,7 +459,7 @@ class Play:
         with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
             armed = self._arm(found, lasts, **match)
             self._debts.disturb_own_refunds(map(self._box.faults.get, armed), lasts)
-            self.noted.await_faults("own refund", trouble, armed)
+            self.noted.note_armed("own refund", trouble, armed)
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
@@ -467,7 +467,7 @@ class Play:
         if self._is_of_rotation(trouble):
             return
         with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", documents_of(found)):
-            self.noted.await_faults("webhooks", trouble, self._arm(found))
+            self.noted.note_armed("webhooks", trouble, self._arm(found))
 
     def interrupt_webhook(self, what: str, at: int = 0) -> None:
         """The merchant's work on the next webhook is interrupted `at` a point of its code."""

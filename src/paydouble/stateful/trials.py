@@ -56,7 +56,7 @@ class Trials:
         """Note that an entry has acted."""
         self.acted.append(Trial(table, name, state, verdict))
 
-    def await_faults(self, table: str, name: str, fault_ids: Sequence[str]) -> None:
+    def note_armed(self, table: str, name: str, fault_ids: Sequence[str]) -> None:
         """Note that the faults of an entry are armed to the end of the play."""
         self._pending.append(_Pending(table, name, self.state(), fault_ids))
 
