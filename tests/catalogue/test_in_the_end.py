@@ -571,3 +571,27 @@ def test_a_shop_that_asks_too_rarely_is_told_how_often_its_jobs_ran() -> None:
         " times, an hour apart, and asked the service nothing (a shop that does it less often needs a shorter interval"
         " in the test)"
     )
+
+
+class TriesAgainAfterAMinute(SmallShop):
+    """Tries a request once, and again in a job when a minute has passed; gives it up when its key is no longer valid."""
+
+    pauses = ()
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.tried: dict[str, float] = {}
+
+    def send(self, wish: Wish, path: str) -> None:
+        now = self.service.now()
+        if now - self.tried.get(wish.key, 0) >= 60:
+            self.tried[wish.key] = now
+            super().send(wish, path)
+
+
+@pytest.mark.parametrize("disturbed", ["refund(2, trouble='503')", "pay(3, trouble='503')"])
+def test_jobs_have_their_turn_before_days_pass(disturbed: str) -> None:
+    """A dispute that is decided in a week does not keep them from trying again while a key is valid."""
+    bought = ("pay(1)", "order()", "pay(2)", "order()", "wait('10s')")
+
+    assert verdict(TriesAgainAfterAMinute, *bought, "provider('dispute', 1)", disturbed) is None
