@@ -574,7 +574,7 @@ def test_a_shop_that_asks_too_rarely_is_told_how_often_its_jobs_ran() -> None:
 
 
 class TriesAgainAfterAMinute(SmallShop):
-    """Tries a request once, and again in a job when a minute has passed; gives it up when its key is no longer valid."""
+    """Tries a request once, and again in a job after a minute; gives it up when its key is no longer valid."""
 
     pauses = ()
 
