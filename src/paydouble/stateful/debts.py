@@ -29,7 +29,7 @@ from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
 
 _HOUR: Final = UNITS_MS["h"]
-_DAY: Final = 24 * _HOUR
+_DAY: Final = UNITS_MS["d"]
 _TOO_MANY: Final = 429
 
 

@@ -28,8 +28,7 @@ class Disturbance(NamedTuple):
     @property
     def met(self) -> Trouble:
         """Return the trouble; `UsageError` when there is none of this name."""
-        found: Trouble = named(POST_TROUBLES, self.trouble, "trouble")
-        return found
+        return named(POST_TROUBLES, self.trouble, "trouble")
 
     @property
     def is_none(self) -> bool:
@@ -60,9 +59,8 @@ class Disturbance(NamedTuple):
 
         `UsageError` for a name that is in no table.
         """
-        following: Trouble = named(
-            {name: POST_TROUBLES[name] for name in AFTERWARDS}, self.then, "trouble of the next request"
-        )
+        afterwards = {name: POST_TROUBLES[name] for name in AFTERWARDS}
+        following = named(afterwards, self.then, "trouble of the next request")
         return [
             self.met.description,
             named(DURATIONS, self.lasts, "duration"),

@@ -523,9 +523,9 @@ def of_won_dispute(merchant: Merchant, order: Order, status: str, state: Expecte
 
     Only one whose goods were not sent, or were taken back: with them sent there is nothing left to decide.
     """
-    is_won = bool(state.disputes) and all(each.status == "won" for each in state.disputes)
     is_held = status == "review" and merchant.shipments(order.id) == 0
-    if is_won and is_held and not state.refunds and _has_its_money(order, state) and not expected.amount_differs(state):
+    is_won = bool(state.disputes) and _has_its_money(order, state)
+    if is_won and is_held and not state.refunds and not expected.amount_differs(state):
         yield Rule.END, f"leaves {order.id} in review in the end, though its dispute was won and its money is there"
 
 

@@ -37,8 +37,8 @@ a webhook that overtakes the reply) or while a webhook is handled; what the prov
 - `acknowledged.py`: what it shows after an event that it has acknowledged against what it shows without any trouble.
 - `requested_refunds.py`, `left_to_jobs.py`: what it does for one order against what it did for another one.
 
-What a correct merchant need not do after a trouble is in one place (`debts.py`): a rule that asks for a deposit or a
-refund asks there whether it is owed.
+What a merchant owes after a trouble, and what excuses it, is noted on each order (`debts.py`); the rules of the end ask
+for what is owed.
 
 **It is deterministic**: one thread, one sandbox with a fixed seed, and a clock that only steps and sleeps move. The
 same choices give the same requests, ids, bodies and order; a merchant that draws nothing of its own repeats exactly.

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import Fault, parse_fault
 from paydouble.stateful.crafted import CRAFTED, Crafted
 
 Document = dict[str, Any]
+Entry = TypeVar("Entry")
 
 
 class Trouble(NamedTuple):
@@ -392,7 +393,7 @@ SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
 """How much of an order is refunded."""
 
 
-def named(table: Mapping[Any, Any], name: int | str, what: str) -> Any:  # noqa: ANN401 - as the table
+def named(table: Mapping[Any, Entry], name: int | str, what: str) -> Entry:
     """Return an entry of a table; `UsageError` with all names when it has none of this name. `what` says what it is."""
     if name not in table:
         raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(map(str, table))}")
