@@ -56,6 +56,10 @@ def test_a_refund_that_was_taken_is_made(merchant: type[Merchant]) -> None:
     assert verdict(merchant, *bought, "refund(1, 'half')", "restart()") == (
         lost if merchant is ForgetsRefunds else None
     )
+    # A duration of no trouble disturbs nothing.
+    assert verdict(merchant, *bought, "refund(1, 'half', lasts=2)", "restart()") == (
+        lost if merchant is ForgetsRefunds else None
+    )
     if merchant is not ForgetsRefunds:
         for refunds in (("all", "half"), ("half", "half", "half"), ("most", "most")):
             assert verdict(merchant, *bought, *(f"refund(1, {share!r})" for share in refunds)) is None

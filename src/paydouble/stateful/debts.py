@@ -132,7 +132,7 @@ class Debts:
         A trouble of an earlier refund that lasts to the end comes first, and asks for another pause. So does one that
         waits for any refund. None when the pause is not known, or there is none.
         """
-        order.disturbed |= disturbance != Disturbance() or self.own_refunds_disturbed
+        order.disturbed |= not disturbance.is_none or self.own_refunds_disturbed
         is_met_before = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
         return None if is_met_before else disturbance.pause_seconds
 
