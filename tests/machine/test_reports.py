@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import unittest
 from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +27,7 @@ from paydouble.stateful import MerchantBug, MerchantMachine, Play, ServiceLike, 
 from paydouble.testing import ReplyLost
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
+ZOO = Path(__file__).parents[1] / "zoo"
 DEPOSIT = {
     "amount": 49.90,
     "currency": "EUR",
@@ -178,3 +183,36 @@ def test_a_machine_collects_as_a_test() -> None:
 
     assert Phase.explain not in case.settings.phases
     assert "The merchant answers 403 to a pay-in.created." in result.failures[0][1]
+
+
+_BROKEN = """
+from bugzoo.table import VARIANTS
+from hypothesis import settings
+from paydouble.stateful import MerchantMachine
+
+class Broken(MerchantMachine):
+    merchant = next(each.merchant for each in VARIANTS if each.name == "{name}")
+    phases = ("{phase}",)
+
+TestShop = Broken.TestCase
+TestShop.settings = settings(max_examples=30, stateful_step_count=8, deadline=None, derandomize=True, database=None)
+"""
+
+
+@pytest.mark.parametrize("phase", ["catalogue", "hunt"])
+def test_pytest_shows_the_report_without_code_of_the_machine(tmp_path: Path, phase: str) -> None:
+    """At pytest's own settings, a developer reads what the merchant did, and no line of paydouble."""
+    (tmp_path / "test_shop.py").write_text(_BROKEN.format(name="WantsACookie", phase=phase))
+    paths = [str(ZOO), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "test_shop.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = ran.stdout.splitlines()
+
+    assert "The merchant answers 403 to a pay-in.created." in ran.stdout
+    assert [each for each in lines if each.startswith(">") or "stateful/" in each] == []

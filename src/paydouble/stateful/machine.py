@@ -177,7 +177,12 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.hunting = Hunting(str, None, None)
 
         def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
-            cls.run(self.settings)
+            __tracebackhide__ = True
+            try:
+                cls.run(self.settings)
+            except MerchantBug as bug:
+                # All of its frames are the machine's; where the merchant's code raised, the text says so.
+                raise bug.with_traceback(None) from None
 
         test: Any = cls.TestCase
         run_test.is_hypothesis_test = True  # type: ignore[attr-defined]  # what Hypothesis's pytest plugin looks for
