@@ -211,7 +211,7 @@ def _fields(heading: str, component: Schema, components: Mapping[str, Schema]) -
     if not component["properties"]:
         return f"### {heading}\n\nIt has no members."
     rows = "\n".join(
-        f"| `{member}{'' if required else '?'}` | {_kind_of(schema, components)} | {schema['x-provenance']} "
+        f"| `{member}{'' if required else '?'}` | {_value_of(schema, components)} | {schema['x-provenance']} "
         f"| {_meaning(schema)} |"
         for member, schema, required in _members_of(component, components)
     )
@@ -386,6 +386,30 @@ def _referred(schema: Schema) -> str:
     return next((each["$ref"].removeprefix(REF) for each in options if "$ref" in each), "")
 
 
+def _value_of(schema: Schema, components: Mapping[str, Schema]) -> str:
+    """Return what a member of the API can be, with its limits."""
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    example = f"such as `{schema['examples'][0]}`" if "pattern" in schema and "examples" in schema else ""
+    limits = (
+        example,
+        _span("{} characters", schema, "minLength", "maxLength"),
+        _span("{}", schema, "minimum", "maximum"),
+        _span("{} members", schema, "minProperties", "maxProperties"),
+        _span("values of {} characters", schema.get("additionalProperties") or {}, "minLength", "maxLength"),
+        f"more than {schema['exclusiveMinimum']}" if "exclusiveMinimum" in schema else "",
+        f"pattern `{schema['pattern']}`" if "pattern" in schema else "",
+    )
+    return ", ".join([_kind_of(schema, components), *filter(None, limits)]).replace("|", "\\|")
+
+
+def _span(words: str, schema: Schema, least: str, most: str) -> str:
+    if most not in schema:
+        return ""
+    span = f"{schema[least]:,} to {schema[most]:,}" if least in schema else f"at most {schema[most]:,}"
+    return words.format(span)
+
+
 def _kind_of(schema: Schema, components: Mapping[str, Schema]) -> str:
     if "anyOf" in schema:
         return " or ".join(_kind_of(each, components) for each in schema["anyOf"])
@@ -397,12 +421,17 @@ def _kind_of(schema: Schema, components: Mapping[str, Schema]) -> str:
     return " or ".join(_kind_named(kind, schema, components) for kind in kinds)
 
 
+_TEXTS = {"date-time": "time", "uri": "URL"}
+
+
 def _kind_named(kind: str, schema: Schema, components: Mapping[str, Schema]) -> str:
     if kind == "array":
         inner = _kind_of(schema["items"], components)
         return "list of pairs" if schema["items"].get("maxItems") == 2 else f"list of {inner}s"  # noqa: PLR2004
     if kind == "string":
-        return "name" if "enum" in schema else "time" if schema.get("format") == "date-time" else "text"
+        return "name" if "enum" in schema else _TEXTS.get(schema.get("format", ""), "text")
+    if kind == "object" and schema.get("additionalProperties"):
+        return f"object of {_kind_of(schema['additionalProperties'], components)}s"
     return {"integer": "whole number", "boolean": "true, false"}.get(kind, kind)
 
 

@@ -599,3 +599,40 @@ def test_jobs_have_their_turn_before_days_pass(disturbed: str) -> None:
     bought = ("pay(1)", "order()", "pay(2)", "order()", "wait('10s')")
 
     assert verdict(TriesAgainAfterAMinute, *bought, "provider('dispute', 1)", disturbed) is None
+
+
+class SoldOut(SmallShop):
+    """Sells nothing from a certain order on, and says so before it asks for money."""
+
+    first = 2
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        if list(self.orders).index(order.id) + 1 >= self.first:
+            raise Refused("sold out")
+        return super().may_be_paid(order)
+
+
+class CallsALostRequestSoldOut(SmallShop):
+    """Tells the customer no when its only request is lost, and forgets the order."""
+
+    pauses = ()
+
+    def pay(self, order_id: str) -> None:
+        super().pay(order_id)
+        wish = self.orders[order_id].wish
+        if wish is not None and wish.state == "open":
+            wish.state = "refused"
+            raise Refused("sold out")
+
+
+def test_a_click_that_is_declined_for_another_order_owes_no_deposit() -> None:
+    """The other one may have taken what was left. Where there is none, nothing has been sold; so for a lost request."""
+    nothing_left = type("NothingLeft", (SoldOut,), {"first": 1})
+    never = "The merchant never made a deposit for {}, though the customer has pressed the button and {}"
+
+    assert verdict(SoldOut, "pay()", "order()", "pay(2)") is None
+    assert verdict(SoldOut, "order()", "pay(1, 'reply lost')", "pay(2, 'request lost')") is None
+    assert verdict(nothing_left, "pay()") == never.format("order-1", "nothing went wrong")
+    assert verdict(CallsALostRequestSoldOut, "order()", "pay(2, 'request lost')") == never.format(
+        "order-2", "the request is lost on its way"
+    )

@@ -7,7 +7,8 @@ reason, for the report. It is asked for in the end (`invariants.at_end`).
 Nothing is owed where a correct merchant may have stopped: the trouble lasts to the end, the service has refused the
 request for good, a stored error answers each retry, reads met a trouble, the customer has cancelled the order, or no
 job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that such a thing meets is
-dropped.
+dropped. Nor is a deposit owed where the merchant declines a click before it asks the service, and another order of the
+play may have taken what it sells.
 
 An order is *disturbed* once a request about it has met a trouble: the merchant may not know which payment or refund
 belongs to it, and is not held to what it cannot know.
@@ -97,17 +98,24 @@ class Debts:
         order.disturbed |= not disturbance.is_none
         return click
 
-    def end_click(self, click: Click) -> None:
-        """Note what a click owes, when its calls are over."""
+    def end_click(self, click: Click, *, was_declined: bool = False) -> None:
+        """Note what a click owes, when its calls are over.
+
+        `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
+        the play has another order, which may have what was left in stock.
+        """
         order, disturbance = click.order, click.disturbance
         met = disturbance.met
         order.disturbed_to_the_end |= disturbance.lasts_to_the_end
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
-        may_be_closed = order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
+        is_sold_out = was_declined and len(self._orders) > 1
+        may_be_closed = (
+            is_sold_out or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
+        )
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
         met_one = disturbance.meanwhile == disturbance.then == "none" and not disturbance.lasts_to_the_end
-        if met_one and disturbance.trouble != "none" and click.is_first:
+        if met_one and disturbance.trouble != "none" and click.is_first and not is_sold_out:
             self._left.add(self._box, order, (disturbance.trouble, disturbance.lasts))
         is_alone = met_one and not (may_be_closed or click.was_disturbed)
         order.limited = met.description if is_alone and met.retry_after_seconds is not None else None

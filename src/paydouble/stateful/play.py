@@ -810,7 +810,7 @@ class Play:
                 self.story.scenario_faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
-            self._create_deposit(how, target, click.pause_seconds, clicked=meanwhile == "second click")
+            declined = self._create_deposit(how, target, click.pause_seconds, clicked=meanwhile == "second click")
             self._let_jobs_repeat(armed, second, click.pause_seconds)
             self.noted.note_requests("POST", trouble, state, armed, start)
             self.noted.note_following("POST", then, state, second, start)
@@ -820,7 +820,7 @@ class Play:
                 self._add_findings(invariants.of_new_wish(self._box, target, start))
             self.noted.note_fired(armed)
             self._disarm([*first, *second, *([] if disturbed.lasts_to_the_end else armed)])
-            self._debts.end_click(click)
+            self._debts.end_click(click, was_declined=declined)
 
     def _note_scenario(self, target: Order, scenario: str, state: str, pay_ins: int) -> None:
         made = expected.expected_state(self._box, target).pay_ins
@@ -841,7 +841,8 @@ class Play:
 
     def _create_deposit(
         self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
-    ) -> None:
+    ) -> bool:
+        """Call the merchant; return whether it declined without a request for a deposit."""
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
         failures, before = self._driver.failures, expected.expected_state(self._box, target)
@@ -853,6 +854,7 @@ class Play:
             is_known = failures == self._driver.failures
             if is_known and invariants.is_refused_only(self._box, target, start) and self._is_unpaid(target):
                 target.declined_after = self._box.journal.requests.total
+        declined = self._driver.was_declined and not self._sent("deposit-creation", start)
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
         if over and not self._sent("deposit-creation", start):
             self._run_the_job(interrupted, retry_after_seconds)
@@ -862,6 +864,7 @@ class Play:
         clicked, target.was_clicked = clicked or target.was_clicked, True
         target.was_clicked_again |= clicked
         self._add_findings(invariants.of_keys(self._box, self.orders, start, clicked=clicked))
+        return declined
 
     def _is_unpaid(self, target: Order) -> bool:
         return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, ServiceLike
+from paydouble.stateful import Merchant, Refused, ServiceLike
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
@@ -149,6 +149,28 @@ class AnswersFirst(SmallShop):
             self.inbox.pop(0)
 
 
+class SellsOneSeat(SmallShop):
+    """Has one seat, which is held while a payment is under way: other orders are declined before it asks for money."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.holders: set[str] = set()
+
+    def pay(self, order_id: str) -> None:
+        self.hold(order_id)
+        super().pay(order_id)
+
+    def retry(self, order_id: str) -> None:
+        self.hold(order_id)
+        super().retry(order_id)
+
+    def hold(self, order_id: str) -> None:
+        over = {"unpaid", "failed", "cancelled"}
+        if any(self.order_status(other) not in over for other in self.holders - {order_id}):
+            raise Refused("sold out")
+        self.holders.add(order_id)
+
+
 UNUSUAL_SHOPS: Final = (
     NeverAsks,
     ClosesAfterARefusal,
@@ -162,6 +184,7 @@ UNUSUAL_SHOPS: Final = (
     LearnsRefundsByAsking,
     AnswersFirst,
     LeavesTheUnknown,
+    SellsOneSeat,
 )
 
 
