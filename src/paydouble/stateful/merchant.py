@@ -202,9 +202,10 @@ class Merchant:
         raise Refused("this merchant refunds nothing")
 
     def cancel(self, order_id: str) -> None:
-        """Cancel an order that is not paid, as the customer asks. Raise `Refused` where that is not possible.
+        """Cancel an order, as the customer asks. Raise `Refused` where that is not possible.
 
-        Its payment may succeed all the same. The shop may give that money back by itself, or take the order up again.
+        It may be paid already, or its payment may succeed all the same. The shop may give that money back by itself, or
+        take the order up again.
         """
         raise Refused("this merchant cancels nothing")
 
