@@ -21,6 +21,7 @@ from paydouble.conformance.clauses import ClauseTable
 from paydouble.conformance.levels import Level
 from paydouble.conformance.posting import PATIENCE_SECONDS, connect
 from paydouble.records import Event
+from paydouble.stateful.crafted import GUESSED_SECRETS
 from paydouble.webhooks.signing import DEFAULT_TOLERANCE_SECONDS
 
 WEBHOOK: Final = ClauseTable()
@@ -293,7 +294,10 @@ def other_secret(case: Case) -> None:
         case,
         [
             ("another secret", [(SIGNATURE, f"t={at},v1={digest(_OTHER_SECRET, payload)}")]),
-            ("an empty secret", [(SIGNATURE, f"t={at},v1={digest('', payload)}")]),
+            *(
+                (f"the {name}", [(SIGNATURE, f"t={at},v1={digest(guess, payload)}")])
+                for name, guess in GUESSED_SECRETS.items()
+            ),
             ("a hash without a secret", [(SIGNATURE, f"t={at},v1={plain_hash}")]),
             ("the HMAC of the body without t", [(SIGNATURE, f"t={at},v1={digest(own, body)}")]),
             ("the right digest in v0 alone", [(SIGNATURE, f"t={at},v0={digest(own, payload)}")]),

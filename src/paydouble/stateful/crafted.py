@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -54,6 +56,27 @@ def _cut_after(digits: int) -> Callable[[bytes, str, int], tuple[str, bytes]]:
 
 def _empty_digest(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
     return f"t={now},v1=", _changed(body, _forged_success)
+
+
+GUESSED_SECRETS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "empty secret": "",
+        "secret None": "None",
+        "secret null": "null",
+        "secret undefined": "undefined",
+    }
+)
+"""What a receiver may verify with when a secret of its own, such as the previous one, is not set."""
+
+
+def _under(guess: str) -> Callable[[bytes, str, int], tuple[str, bytes]]:
+    def make(body: bytes, _secret: str, now: int) -> tuple[str, bytes]:
+        forged = _changed(body, _forged_success)
+        # `sign` refuses an empty secret.
+        digest = hmac.new(guess.encode(), b"%d." % now + forged, sha256).hexdigest()
+        return f"t={now},v1={digest}", forged
+
+    return make
 
 
 def _in_v0(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
@@ -133,6 +156,12 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
                 f"a success is forged with a v1 that ends after its first {digits} digits", _cut_after(digits)
             )
             for digits in (32, 8, 1)
+        },
+        **{
+            name: Crafted(
+                f"a success is forged under {f'the secret {guess!r}' if guess else 'an empty secret'}", _under(guess)
+            )
+            for name, guess in GUESSED_SECRETS.items()
         },
         "known id": Crafted("a success is forged under the id of an earlier event and a wrong secret", _known_id),
         "digest in v0": Crafted("an earlier webhook comes with its digest in v0 instead of v1", _in_v0),
