@@ -97,6 +97,13 @@ def _refunded_too_much(play: Play) -> None:
     play.refund()
 
 
+def _refunded_while_disputed(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.provider("dispute half")
+    play.refund()
+
+
 def _dispute_is_won(play: Play) -> None:
     play.pay()
     play.wait("10s")
@@ -115,6 +122,11 @@ _CASES = {
         LeavesLimitsToTheService,
         _refunded_too_much,
         "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is left",
+    ),
+    "disputed refund": (
+        LeavesLimitsToTheService,
+        _refunded_while_disputed,
+        "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is disputed or was charged back",
     ),
     "won dispute": (
         LeavesWonDisputesToAPerson,

@@ -860,6 +860,8 @@ def _left_to_jobs() -> Iterator[CataloguePlay]:
     # The service gives no money back that is disputed.
     disputed = (*_PAID, step("provider", "dispute"), step("refund"))
     yield CataloguePlay((*disputed, *_DAY_OF_JOBS), "a refund is refused, and a day of jobs follows")
+    lost = (step("provider", "dispute"), step("provider", "dispute lost"), _SETTLE, step("refund"), _SETTLE)
+    yield CataloguePlay((*_PAID, *lost), "the money was charged back before")
 
 
 def _slow() -> Iterator[CataloguePlay]:

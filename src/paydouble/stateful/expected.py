@@ -150,6 +150,11 @@ def refundable(state: ExpectedState) -> int:
     return sum(each.amount for each in state.paid) - _refunded(state) - _refunds_under_way(state)
 
 
+def taken_by_disputes(state: ExpectedState) -> int:
+    """Return what is disputed, or was charged back, in minor units."""
+    return sum(each.amount for each in state.disputes if each.status != "won")
+
+
 def is_given_back(state: ExpectedState) -> bool:
     """Return whether all money of an order has gone back, or is on its way, as the merchant has asked."""
     return bool(state.paid) and refundable(state) <= 0
@@ -163,7 +168,7 @@ def is_asked_back(state: ExpectedState) -> bool:
 
 def _is_taken_back(state: ExpectedState) -> bool:
     """Return whether open and lost disputes take all that was not asked back."""
-    disputed = sum(each.amount for each in state.disputes if each.status != "won")
+    disputed = taken_by_disputes(state)
     asked = sum(each.amount for each in state.refunds)
     return bool(disputed) and disputed + asked >= sum(each.amount for each in state.paid)
 

@@ -558,6 +558,12 @@ def of_refund_limit(order: Order, amount: int, rest: int) -> Found:
     return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {left} is left"
 
 
+def of_disputed_refund(order: Order, amount: int, disputed: int) -> Found:
+    """Return what is wrong when a merchant takes a refund of money that is disputed, or was charged back."""
+    money, held = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, disputed))
+    return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {held} is disputed or was charged back"
+
+
 def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
     is_plain = not (order.refunds_requested or order.is_cancelled or order.refunds_disturbed_to_the_end)
     is_twice = sum(each.amount for each in state.paid) > order.amount

@@ -35,7 +35,7 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.policies import CANCELLED_ORDER, DOUBLE_PAYMENT, REFUND_LIMIT, WON_DISPUTE
+from paydouble.stateful.policies import CANCELLED_ORDER, DISPUTED_REFUND, DOUBLE_PAYMENT, REFUND_LIMIT, WON_DISPUTE
 from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
@@ -941,6 +941,9 @@ class Play:
             self._refunds.take(asked, disturbed)
             if self._refunds.is_too_much(asked, disturbed):
                 self._add_findings([invariants.of_refund_limit(asked.order, asked.amount, asked.rest)], REFUND_LIMIT)
+            if self._refunds.is_disputed(asked, disturbed):
+                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
+                self._add_findings([found], DISPUTED_REFUND)
         elif self._driver.was_declined:
             self._add_findings(self._refunds.refuse(asked, disturbed))
 
