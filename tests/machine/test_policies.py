@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -72,6 +73,17 @@ class LeavesLimitsToTheService(SmallShop):
             return
 
 
+class LeavesDisputesToTheService(SmallShop):
+    """Asks for any refund, and declines what the service refuses."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if self.of(order_id, "dispute"):
+            refund = {"payin_id": self.of(order_id, "payin")[0]["id"], "amount": float(amount)}
+            self.send(self.wish(order_id, json.dumps(refund)), "/refund/refund-creation")
+            raise Refused("the service says no")
+        super().refund(order_id, refund_id, amount)
+
+
 def _paid_twice(play: Play) -> None:
     play.pay(scenario="abandoned")
     play.wait("25h")
@@ -124,9 +136,9 @@ _CASES = {
         "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is left",
     ),
     "disputed refund": (
-        LeavesLimitsToTheService,
+        LeavesDisputesToTheService,
         _refunded_while_disputed,
-        "takes a refund of 49.90 EUR of order-1, of which 24.95 EUR is disputed or was charged back",
+        "tries to refund 49.90 EUR of order-1, of which 24.95 EUR is disputed or was charged back",
     ),
     "won dispute": (
         LeavesWonDisputesToAPerson,

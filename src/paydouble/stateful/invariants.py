@@ -559,9 +559,9 @@ def of_refund_limit(order: Order, amount: int, rest: int) -> Found:
 
 
 def of_disputed_refund(order: Order, amount: int, disputed: int) -> Found:
-    """Return what is wrong when a merchant takes a refund of money that is disputed, or was charged back."""
+    """Return what is wrong when a merchant wants to refund money that is disputed, or was charged back."""
     money, held = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, disputed))
-    return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {held} is disputed or was charged back"
+    return Rule.REFUNDS, f"tries to refund {money} of {order.id}, of which {held} is disputed or was charged back"
 
 
 def _is_paid_twice(order: Order, state: ExpectedState) -> bool:

@@ -140,8 +140,9 @@ class Merchant:
 
     `double payment`: what was paid twice goes back, or the order is in `review`. `cancelled order`: so does all that is
     left of an order that is cancelled after its payment. `refund limit`: a refund of more than is left is declined.
-    `disputed refund`: so is one of money that is disputed or was charged back. `won dispute`: an order is no longer in
-    `review` when its dispute was won. The summary of a run says which of the others were met.
+    `disputed refund`: so is one of money that is disputed or was charged back, before the service is asked.
+    `won dispute`: an order is no longer in `review` when its dispute was won. The summary of a run says which of the
+    others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

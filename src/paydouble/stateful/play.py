@@ -923,6 +923,10 @@ class Play:
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             if meanwhile == "none":
                 self._compare_declined(target, asked.before)
+            was_tried = self._driver.was_taken or self._sent("refund-creation", start)
+            if was_tried and self._refunds.is_disputed(asked, disturbed):
+                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
+                self._add_findings([found], DISPUTED_REFUND)
             self._judge_refund(asked, disturbed)
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, pause)
@@ -941,9 +945,6 @@ class Play:
             self._refunds.take(asked, disturbed)
             if self._refunds.is_too_much(asked, disturbed):
                 self._add_findings([invariants.of_refund_limit(asked.order, asked.amount, asked.rest)], REFUND_LIMIT)
-            if self._refunds.is_disputed(asked, disturbed):
-                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
-                self._add_findings([found], DISPUTED_REFUND)
         elif self._driver.was_declined:
             self._add_findings(self._refunds.refuse(asked, disturbed))
 

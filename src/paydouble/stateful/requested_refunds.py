@@ -83,7 +83,7 @@ class RequestedRefunds:
         return self._is_plain(disturbance) and asked.knows_rest and asked.amount > asked.rest
 
     def is_disputed(self, asked: RequestedRefund, disturbance: Disturbance) -> bool:
-        """Return whether the merchant, which took it, knew that a dispute holds or has taken some of this money."""
+        """Return whether the merchant knew that a dispute holds or has taken some of this money."""
         is_known = self._is_plain(disturbance) and asked.knows_rest
         return is_known and asked.rest >= asked.amount > asked.rest - asked.disputed
 
