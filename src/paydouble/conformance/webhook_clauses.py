@@ -70,7 +70,7 @@ def plain(case: Case) -> None:
 
 def _forgeries(
     case: Case,
-    forged: list[tuple[str, list[tuple[str, str | bytes]]]],
+    forged: Sequence[tuple[str, Sequence[tuple[str, str | bytes]]]],
     body: bytes,
     order: Order,
     recommended: frozenset[int],
