@@ -201,7 +201,9 @@ A list answers a page of these objects under `data`, and takes these members in 
 
 ## Lifecycles
 
-Drawn from the double's own tables; a state without an outgoing arrow is final.
+Drawn from the double's own tables; a state without an outgoing arrow is final. Beyond the tables, a scenario or a control call can
+`force` a change. [The machine](hypothesis.md#the-machine) plays two such: a refund that fails after its success, and a dispute that is
+opened again after it was won.
 
 {charts}
 """

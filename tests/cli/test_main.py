@@ -14,6 +14,16 @@ from click.testing import CliRunner
 from paydouble.cli import main
 from paydouble.cli.main import COMMANDS, cli, run
 
+_COLLECTS = """
+import gc
+import sys
+from paydouble.__main__ import main
+sys.argv = ["paydouble", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print("collects:", gc.isenabled())
+"""
 NOBODY = ["serve", "--port", "0", "--host", "nobody.invalid", "--insecure-control"]
 
 
@@ -179,3 +189,17 @@ def test_help_fits_in_80_columns(
     written = capsys.readouterr().out
     cut = [line for line in written.splitlines() if line.endswith("...") and not line.endswith("[ARGS]...")]
     assert [line for line in written.splitlines() if len(line) > 80] + cut == []
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["explore", "missing.yaml"]])
+def test_a_command_that_runs_for_long_frees_what_it_no_longer_needs(arguments: list[str]) -> None:
+    """Only the imports run without the collector, which is quicker."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _COLLECTS, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=AT_MOST_SECONDS,
+    )
+
+    assert ran.stdout.splitlines()[-1] == "collects: True", ran.stderr

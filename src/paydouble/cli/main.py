@@ -6,6 +6,7 @@ Exit statuses: 0 done, 1 the thing asked about does not hold, 2 unusable argumen
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from importlib import import_module
 from typing import Final
@@ -69,6 +70,9 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def cli() -> None:
     """Stand in for a payment service in tests: its API, its signed webhooks, and 72 hours of retries in a second."""
+    # `__main__` has switched the collector off for the imports. `serve` switches it on itself, as soon as it listens.
+    if click.get_current_context().invoked_subcommand != "serve":
+        gc.enable()
 
 
 def run(arguments: list[str] | None = None) -> int:
