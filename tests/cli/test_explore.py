@@ -41,6 +41,13 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(tmp_path: Path, capsys
     assert re.search(r"Starts of the shop: [1-9]\d*, which took \d+ of the run's \d+ s\.$", out)
 
 
+def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the time is over before: nothing could be said of the shop otherwise."""
+    assert run(["explore", _file(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
+
+    assert "1 plays of the catalogue and 0 examples of the hunt tried" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The report has the steps, and how the test finds the shop."""
     path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))

@@ -33,7 +33,7 @@ class CatalogueRun(NamedTuple):
         """Run each play that the adapter allows and that can show something new.
 
         `MerchantBug` with the report of the first failure, shortened. After so many `seconds` of real time the rest is
-        left out, and counted.
+        left out, and counted. The first play is always run, since a shop that no play has met is not shown to work.
         """
         plays, known = [], Equivalence()
         until = None if seconds is None else monotonic() + seconds
@@ -45,7 +45,7 @@ class CatalogueRun(NamedTuple):
                 coverage.skip(play.entries(), missing)
         for number, play in enumerate(plays):
             self.progress(_done(number, len(plays)))
-            if until is not None and monotonic() >= until:
+            if until is not None and coverage.plays and monotonic() >= until:
                 for left in plays[number:]:
                     coverage.leave_out(left.entries())
                 break
