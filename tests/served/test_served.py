@@ -447,6 +447,17 @@ def test_a_shop_that_never_calls_is_asked_for_its_base_url() -> None:
     assert verdict(Silent).startswith("The merchant has sent no request to http://127.0.0.1:")
 
 
+def test_a_shop_that_was_killed_before_it_called_is_not() -> None:
+    """It may have been about to call, and has forgotten it."""
+
+    class Forgets(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            self.service.checkpoint()
+
+    interrupted = (step("order"), step("pay", 1, meanwhile="dies"), step("retry"))
+    assert verdict(Forgets, *interrupted).startswith("The merchant never made a deposit for order-1")
+
+
 def test_a_shop_with_other_credentials_is_asked_for_them() -> None:
     """The first sentence names the key that was expected, and what was answered."""
 

@@ -86,6 +86,7 @@ class Driver:
         """Whether the latest call came back without a refusal or an exception."""
         self.was_declined = False
         """Whether the latest call was declined: the merchant raised `Refused`."""
+        self._was_killed = False
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
         self.ahead: Callable[[Webhook], Webhook] | None = None
@@ -343,9 +344,12 @@ class Driver:
         return made
 
     def never_reached(self) -> Iterator[tuple[Rule, str]]:
-        """Yield that a shop over sockets has not called the service, though a customer wanted to pay."""
+        """Yield that a shop over sockets has not called the service, though a customer wanted to pay.
+
+        One that was killed may have been about to.
+        """
         box = self.double.sandbox
-        if self.shop is None or box.journal.requests.total or not any(order.deposit_due for order in self.orders):
+        if self.shop is None or self._was_killed or box.journal.requests.total or not any(order.deposit_due for order in self.orders):
             return
         others = self.double.unclaimed.log.entries
         if others:
@@ -557,6 +561,7 @@ class Driver:
         self.findings.add(Finding(Rule.CRASH, sentence))
 
     def _restart(self) -> None:
+        self._was_killed = True
         self.service.killed = False
         self.service.interruptions.clear()
         self.call("restart")
