@@ -349,7 +349,12 @@ class Driver:
         One that was killed may have been about to.
         """
         box = self.double.sandbox
-        if self.shop is None or self._was_killed or box.journal.requests.total or not any(order.deposit_due for order in self.orders):
+        if (
+            self.shop is None
+            or self._was_killed
+            or box.journal.requests.total
+            or not any(order.deposit_due for order in self.orders)
+        ):
             return
         others = self.double.unclaimed.log.entries
         if others:
