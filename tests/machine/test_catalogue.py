@@ -286,7 +286,7 @@ def test_each_entry_and_each_price_comes_early_at_each_place() -> None:
 
 
 def test_each_race_comes_before_any_combination() -> None:
-    """The work on a webhook, and a job, interrupted at each of the first points of the merchant's code."""
+    """A click, a refund, a webhook and a job, each interrupted at each of the first points of the merchant's code."""
     alone = list(takewhile(lambda play: not play.reason, catalogue.catalogue()))
 
     def interruptions(of: Sequence[CataloguePlay]) -> set[object]:
@@ -294,8 +294,18 @@ def test_each_race_comes_before_any_combination() -> None:
         steps = {each for play in of for each in play.steps if each.command in commands}
         return {each for each in steps if each.arguments[-1] in catalogue.POINTS}
 
+    def kills(of: Sequence[CataloguePlay]) -> set[object]:
+        """Return those in a click, a refund or a cancellation, with the commands before and after it."""
+        return {
+            (tuple(step.command for step in play.steps), each.command, *each.options)
+            for play in of
+            for each in play.steps
+            if dict(each.options).get("meanwhile") == "dies" and not play.reason
+        }
+
     assert len(alone) < len(catalogue.catalogue()) / 5
     assert interruptions(alone) == interruptions(catalogue.catalogue())
+    assert kills(alone) == kills(catalogue.catalogue())
 
 
 def test_explore_takes_phases() -> None:

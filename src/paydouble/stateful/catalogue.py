@@ -177,9 +177,22 @@ def _contents(play: CataloguePlay) -> set[_Content]:
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
     prices = (each.arguments for each in play.steps if each.command == "order")
-    # A race shows at one point of the merchant's code, and nobody knows at which.
-    points = (each for each in play.steps if each.command in _INTERRUPTIONS and each.arguments[-1] in POINTS)
-    return {(place, content) for content in (*play.entries(), *prices)} | {(None, point) for point in points}
+    return {(place, content) for content in (*play.entries(), *prices)} | {(None, point) for point in _points(play)}
+
+
+def _points(play: CataloguePlay) -> Iterator[Step]:
+    """Yield the interruptions of a play, each with its point of the merchant's code.
+
+    A race shows at one point, and nobody knows at which. What a kill in a click or a refund has done shows in what
+    comes after it, so each such play counts by all of its commands.
+    """
+    commands = tuple(each.command for each in play.steps)
+    for each in play.steps:
+        meanwhile, at = (dict(each.options).get(name, 0) for name in ("meanwhile", "at"))
+        if each.command in _INTERRUPTIONS and each.arguments[-1] in POINTS:
+            yield each
+        elif meanwhile == "dies" and not play.reason:
+            yield Step(each.command, (meanwhile, at, commands))
 
 
 def _basics() -> Iterator[CataloguePlay]:
