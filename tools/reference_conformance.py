@@ -8,7 +8,17 @@ from pydantic import BaseModel
 
 from paydouble.conformance.clauses import Clause
 from paydouble.conformance.levels import FAMILIES, LEVELS, NEEDS
-from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, OrderCall, Service, Start, WebhookTarget
+from paydouble.conformance.merchant_file import (
+    AnyCall,
+    Driver,
+    MerchantFile,
+    OrderCall,
+    PayCall,
+    RulesCall,
+    Service,
+    Start,
+    WebhookTarget,
+)
 from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME
 from paydouble.conformance.run import CLAUSES
 from paydouble.yamlfile.schema import attribute_docs
@@ -20,7 +30,9 @@ _PARTS = (
     ("`service`", Service),
     ("`driver`", Driver),
     ("A call", AnyCall),
+    ("`driver.pay` and `driver.retry`", PayCall),
     ("`driver.order`", OrderCall),
+    ("`driver.broken_rules`", RulesCall),
 )
 _SIDES = {"W": "Webhooks: a consumer of events", "C": "Calls: a client of the API"}
 
@@ -105,7 +117,7 @@ A clause whose needs a file does not meet is not tested.
 def _keys(model: type[BaseModel]) -> str:
     docs = attribute_docs(model)
     own = {name: field for name, field in model.model_fields.items() if name in docs}
-    if issubclass(model, OrderCall) and model is OrderCall:
+    if model is not AnyCall and issubclass(model, AnyCall):
         own = {name: field for name, field in own.items() if name not in AnyCall.model_fields}
     rows = [f"| `{field.alias or name}` | {_default(field)} | {docs[name]} |" for name, field in own.items()]
     return "| key | | meaning |\n|---|---|---|\n" + "\n".join(rows)

@@ -205,7 +205,9 @@ class _Shop:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.at = f"http://127.0.0.1:{self.server.server_port}"
 
-    def adapter(self, *, drains: bool = True, broken_rules: dict[str, str] | None = None) -> Any:  # noqa: ANN401 - see `_adapter`
+    def adapter(
+        self, *, drains: bool = True, broken_rules: dict[str, str] | None = None, declined: tuple[int, ...] = ()
+    ) -> Any:  # noqa: ANN401 - see `_adapter`
         """Return an adapter that drives this shop."""
         calls = ("place_order", "pay", "retry", "refund", "cancel", "customer_returns", "tick", "restart")
         driver: dict[str, Any] = {name: {"POST": f"{self.at}/{name}"} for name in calls}
@@ -215,6 +217,7 @@ class _Shop:
             driver["drain"] = {"POST": f"{self.at}/drain"}
         if broken_rules is not None:
             driver["broken_rules"] = {"GET": f"{self.at}/rules", **broken_rules}
+        driver["pay"]["declined"] = list(declined)
         document = {"name": "shop", "webhook": {"url": f"{self.at}/webhooks"}, "driver": driver}
         service = SimpleNamespace(
             base_url="x", clock_url="x", business_key="x", business_secret="x", webhook_secret="x"
@@ -248,6 +251,19 @@ def test_a_shop_is_drained_by_its_own_call(answering: _Shop) -> None:
         shop.drain()
 
     assert answering.asked == ["/pay", "/cancel", "/drain", "/drain"]
+
+
+def test_a_click_is_declined_by_the_statuses_of_the_file(answering: _Shop) -> None:
+    """Any other answer is a page for the customer; a button of its own has statuses of its own."""
+    shop = answering.adapter(declined=(409, 410))
+
+    answering.answers["/pay"] = 404
+    shop.pay("order-1")
+    answering.answers["/pay"] = 410
+    with pytest.raises(Refused, match="410"):
+        shop.pay("order-1")
+    answering.answers["/retry"] = 410
+    shop.retry("order-1")
 
 
 def test_a_file_without_a_drain_has_none(answering: _Shop) -> None:

@@ -78,6 +78,8 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
         ("name: my-shop", "name: my-shop\naccepts: {'(': why}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\norder_of_deposit: order-.+", "this has no group for the order's id; write for example (.+)-[0-9]+"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{}", "it says neither a request nor a command; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
+        ('/test/orders/{order}/pay"', '/pay", declined: [500]', "the number 500 is too large; expected at most 499"),
+        ('{POST: "http://127.0.0.1:3000/test/orders/{order}/pay"}', "{command: [./pay], declined: [409]}", "declined belongs to a request, not to a command, which has no HTTP status"),  # noqa: E501 - one sentence
         ("[./manage, work]", "[]", "this is too short; expected at least 1 item"),
         ("[./manage, work]", "{command: [x], GET: 'http://x'}", "GET and command exclude each other; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{command: [x], headers: {a: b}}", "json, form and headers belong to a request, not to a command"),  # noqa: E501 - one sentence

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from paydouble.api.operations import PREFIX
 from paydouble.conformance.calling import CallFailed, Outcome, perform
-from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, RulesCall, read_merchant
+from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, PayCall, RulesCall, read_merchant
 from paydouble.conformance.process import ShopProcess
 from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
@@ -66,12 +66,12 @@ class HttpMerchant(Merchant):
         self._done(self.driver.place_order, order=order_id, **_money(amount, currency))
 
     def pay(self, order_id: str) -> None:
-        """Click the pay button; a shop that shows its customer an error has not failed."""
-        self._shown(self.driver.pay, order_id)
+        """Click the pay button; `Refused` for a status by which the shop declines."""
+        self._clicked(self.driver.pay, order_id)
 
     def retry(self, order_id: str) -> None:
-        """Click again."""
-        self._shown(self.driver.retry or self.driver.pay, order_id)
+        """Click again; `Refused` for a status by which the shop declines."""
+        self._clicked(self.driver.retry or self.driver.pay, order_id)
 
     def customer_returns(self, order_id: str) -> None:
         """Show the page after the payment."""
@@ -180,10 +180,17 @@ class HttpMerchant(Merchant):
             raise Refused(answer.answer)
         _check(answer)
 
-    def _shown(self, call: AnyCall, order_id: str) -> None:
+    def _clicked(self, call: PayCall, order_id: str) -> None:
+        answer = self._shown(call, order_id)
+        if answer.status in call.declined:
+            raise Refused(answer.answer)
+
+    def _shown(self, call: AnyCall, order_id: str) -> Outcome:
+        """Return the answer for a customer; a shop that shows an error has not failed, unless it is a 500."""
         answer = self._ask(call, order=order_id)
         if answer.status == _CRASH:
             _check(answer)
+        return answer
 
     def _ask(self, call: AnyCall, **values: object) -> Outcome:
         return perform(call, {**self._service_values(), **values}, self.folder)

@@ -147,6 +147,20 @@ class Call(AnyCall):
     """A call of the driver."""
 
 
+class PayCall(AnyCall):
+    """A click on the pay button."""
+
+    declined: list[Annotated[int, Field(ge=400, le=499)]] = Field(default_factory=list, examples=[[409]])
+    """The HTTP statuses by which the shop declines, so that nothing was done and nothing will be: `[409]` when all is
+    sold. Any other one is a page for the customer."""
+
+    @model_validator(mode="after")
+    def _has_a_status(self) -> Self:
+        if self.declined and self.command is not None:
+            raise ValueError("declined belongs to a request, not to a command, which has no HTTP status")
+        return self
+
+
 class OrderCall(AnyCall):
     """The call that reads an order from the shop's books, and where its answer says what."""
 
@@ -172,6 +186,7 @@ class RulesCall(AnyCall):
 
 
 DriverCall = Annotated[Call, BeforeValidator(_as_mapping)]
+Click = Annotated[PayCall, BeforeValidator(_as_mapping)]
 
 
 class Driver(FileModel):
@@ -179,11 +194,11 @@ class Driver(FileModel):
 
     place_order: Annotated[DriverCall, contains(ORDER, MONEY)]
     """Place an order that is to be paid."""
-    pay: Annotated[DriverCall, contains(ORDER)]
+    pay: Annotated[Click, contains(ORDER)]
     """Do what the customer's click on the pay button does."""
     order: Annotated[OrderCall, contains(ORDER)]
     """Read an order from the shop's books."""
-    retry: Annotated[DriverCall, contains(ORDER)] | None = None
+    retry: Annotated[Click, contains(ORDER)] | None = None
     """Do what the customer's next click does; `pay` when it is missing."""
     refund: Annotated[DriverCall, contains(ORDER, REFUND, MONEY)] | None = None
     """Refund an amount of an order."""
