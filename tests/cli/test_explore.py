@@ -41,6 +41,23 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(tmp_path: Path, capsys
     assert re.search(r"Starts of the shop: [1-9]\d*, which took \d+ of the run's \d+ s\.$", out)
 
 
+@pytest.mark.parametrize(
+    ("phase", "tried"),
+    [
+        ("hunt", "0 plays of the catalogue and 2 examples of the hunt tried"),
+        ("catalogue", "1 plays of the catalogue and 0 examples of the hunt tried"),
+    ],
+)
+def test_one_phase_alone_is_played(phase: str, tried: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as random plays at night, where each push has run the catalogue."""
+    path = _file(tmp_path, described_shop(tmp_path))
+    limit = ["--for", "1ms"] if phase == "catalogue" else []
+
+    assert run(["explore", path, "--only", phase, "--examples", "2", *limit]) == 0
+
+    assert tried in " ".join(capsys.readouterr().out.split())
+
+
 def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where the time is over before: nothing could be said of the shop otherwise."""
     assert run(["explore", _file(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
@@ -119,6 +136,8 @@ def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pyt
     [
         (["--for", "soon"], "'soon' is not a duration"),
         (["--examples", "-1"], "-1 is not in the range"),
+        (["--only", "random"], "--only: 'random' is not a phase; there are: catalogue, hunt"),
+        (["--only", "hunt", "--examples", "0"], "--only: the hunt has no plays with --examples 0"),
         (["no-such-file.yaml"], "this cannot be read (no such file or directory)"),
     ],
 )

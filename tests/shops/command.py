@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "zoo"))
 
@@ -33,6 +33,7 @@ from hypothesis import HealthCheck, Phase
 
 import paydouble
 from paydouble.stateful import Merchant, MerchantMachine
+from paydouble.stateful.machine import PHASES, PhaseName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,8 +52,6 @@ SHOPS = {
     "plain": "PlainShop",
 }
 ZOO: Final = "zoo"
-PhaseName = Literal["catalogue", "hunt"]
-PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
 # Those of guides/machine.
 EXAMPLES = 100
 STEPS = 12

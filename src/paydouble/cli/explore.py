@@ -39,6 +39,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     show_default=True,
     help="Random plays after the catalogue; 0 for none.",
 )
+@click.option("--only", metavar="PHASE", help="Play the catalogue alone, or the hunt, which has the random plays.")
 @click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
 @click.option(
     "--artifacts",
@@ -49,7 +50,15 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 @click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
 def explore(
-    path: Path, seed: int, examples: int, limit: str | None, *, artifacts: Path | None, raw: bool, no_color: bool
+    path: Path,
+    seed: int,
+    examples: int,
+    only: str | None,
+    limit: str | None,
+    *,
+    artifacts: Path | None,
+    raw: bool,
+    no_color: bool,
 ) -> None:
     """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
     try:
@@ -67,7 +76,7 @@ def explore(
 
     terminal = Terminal(no_color=no_color)
     adapter = adapter_of(read_merchant(path), path.resolve().parent)
-    phases = ("catalogue", "hunt") if examples else ("catalogue",)
+    phases = _phases(only, examples)
     members = {"merchant": adapter, "seed": seed, "phases": phases, "seconds": _seconds(limit)}
     began = time.monotonic()
     machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
@@ -123,6 +132,16 @@ def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *,
         return
     terminal.say(f"The run is {target}; after a fix:")
     terminal.say(f"    paydouble replay {target} --merchant {merchant}")
+
+
+def _phases(only: str | None, examples: int) -> tuple[str, ...]:
+    from paydouble.stateful.machine import PHASES
+
+    if only is not None and only not in PHASES:
+        raise UsageError(f"{only!r} is not a phase; there are: {', '.join(PHASES)}", member="--only")
+    if only == "hunt" and not examples:
+        raise UsageError("the hunt has no plays with --examples 0; give a number, or leave it out", member="--only")
+    return (only,) if only else PHASES if examples else PHASES[:1]
 
 
 def _seconds(limit: str | None) -> float | None:

@@ -132,6 +132,11 @@ _few_orders = precondition(lambda self: len(self.play.orders) < MOST_ORDERS)
 _can_cancel = precondition(lambda self: step("cancel").missing(self.merchant) is None)
 
 
+PhaseName = Literal["catalogue", "hunt"]
+PHASES: Final[tuple[PhaseName, ...]] = ("catalogue", "hunt")
+"""What a run consists of, in this order: the fixed plays of the catalogue, and a hunt with random plays."""
+
+
 class MerchantMachine(RuleBasedStateMachine):
     """Derive from it, name your adapter, and collect its `TestCase`.
 
@@ -149,8 +154,8 @@ class MerchantMachine(RuleBasedStateMachine):
     """The sandbox's seed, from which its ids are drawn."""
     patience_seconds: ClassVar[float] = 10.0
     """What one call of the adapter may take in real time."""
-    phases: ClassVar[tuple[Literal["catalogue", "hunt"], ...]] = ("catalogue", "hunt")
-    """What is run, in this order: the fixed plays of the catalogue, and a hunt with random plays."""
+    phases: ClassVar[tuple[PhaseName, ...]] = PHASES
+    """What is run of `PHASES`."""
     catalogue_seconds: ClassVar[float | None] = None
     """How long the catalogue goes on, in real time; None for all of it. The dearest mistakes come first."""
     seconds: ClassVar[float | None] = None
@@ -494,7 +499,7 @@ def explore(
     seed: int = 0,
     examples: int = 200,
     steps: int = 12,
-    phases: tuple[Literal["catalogue", "hunt"], ...] = ("catalogue", "hunt"),
+    phases: tuple[PhaseName, ...] = PHASES,
 ) -> Coverage:
     """Run the machine over a merchant with a fixed seed; returns what was tried.
 
