@@ -1,10 +1,11 @@
 """Run all tests many times in random order, and name those that failed in some runs and not in others.
 
-    python tools/flakes.py [--runs N] [--busy] [--seed N] [--minutes N] [--jobs N] [PATH …]
+    python tools/flakes.py [--runs N] [--busy] [--seed N] [--minutes N] [--jobs N] [--kept FILE] [PATH …]
 
 Each run has a seed, with which pytest-randomly orders the tests and seeds `random`; `pytest --randomly-seed=SEED`
 repeats it. `--busy` keeps every core busy with other programs meanwhile. `--minutes` begins no run
-after so many. Ends with one line, and with status 1 when a test failed in any run.
+after so many. `--kept` keeps the outcome of each run in a file, and makes no kept run again, so that runs of many hours
+can be made in parts. Ends with one line, and with status 1 when a test failed in any run.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final
+from statistics import median
+from typing import Any, Final
 from xml.etree import ElementTree as ET
+
+from kept import Kept, digest_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _SEEDS: Final = 1_000
@@ -38,33 +43,39 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=_SEEDS, help="of the first run; each further run has the next one")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many minutes")
     parser.add_argument("--jobs", type=int, default=2, help="processes of a run (default 2)")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="keep each run's outcome, and make no kept one again")
     parser.add_argument("paths", nargs="*", default=["tests"], help="the tests (default: all)")
     options = parser.parse_args()
+    try:
+        kept = Kept(options.kept and options.kept.resolve(), digest_of(ROOT / "src", ROOT / "tests", ROOT / "tools"))
+    except (OSError, ValueError) as error:
+        parser.error(f"--kept: {error}")
     os.chdir(ROOT)
     end = time.monotonic() + options.minutes * 60
     failed: defaultdict[str, list[int]] = defaultdict(list)
-    done: list[int] = []
+    took: dict[int, float] = {}
     with _busy() if options.busy else _idle():
         for seed in range(options.seed, options.seed + options.runs):
             if time.monotonic() > end:
                 break
-            began = time.monotonic()
-            names, status = _run(seed, options.jobs, options.paths)
-            done.append(seed)
-            for name in names:
+            made = f"{' '.join(options.paths)}, seed {seed}, {options.jobs} jobs, {'busy' if options.busy else 'idle'}"
+            outcome = kept.outcome_of(made, partial(_run, seed, options.jobs, options.paths))
+            took[seed] = outcome["seconds"]
+            for name in outcome["failed"]:
                 failed[name].append(seed)
-            if status not in {0, 1}:
-                failed[f"the run itself (status {status})"].append(seed)
-            print(f"seed {seed}: {len(names)} failed, {time.monotonic() - began:.0f} s", flush=True)
-    return _conclude(done, options.runs, failed)
+            if outcome["status"] not in {0, 1}:
+                failed[f"the run itself (status {outcome['status']})"].append(seed)
+            print(f"seed {seed}: {len(outcome['failed'])} failed, {outcome['seconds']:.0f} s", flush=True)
+    return _conclude(took, options.runs, failed)
 
 
-def _conclude(done: list[int], wanted: int, failed: dict[str, list[int]]) -> int:
-    always = {name for name, seeds in failed.items() if len(seeds) == len(done)}
+def _conclude(took: dict[int, float], wanted: int, failed: dict[str, list[int]]) -> int:
+    always = {name for name, seeds in failed.items() if len(seeds) == len(took)}
     for name, seeds in failed.items():
         kind = "fails" if name in always else "flaky"
-        print(f"{kind}: {name}: in {len(seeds)} of {len(done)} runs; seeds {' '.join(map(str, seeds))}")
-    runs = f"{len(done)} runs" if len(done) == wanted else f"{len(done)} of {wanted} runs, for want of time"
+        print(f"{kind}: {name}: in {len(seeds)} of {len(took)} runs; seeds {' '.join(map(str, seeds))}")
+    of, want = ("", "") if len(took) == wanted else (f" of {wanted}", ", for want of time")
+    runs = f"{len(took)}{of} runs of {median(took.values() or [0]):.0f} s (median){want}"
     if not failed:
         print(f"flakes: {runs}, no test failed in any")
         return 0
@@ -73,8 +84,9 @@ def _conclude(done: list[int], wanted: int, failed: dict[str, list[int]]) -> int
     return 1
 
 
-def _run(seed: int, jobs: int, paths: list[str]) -> tuple[list[str], int]:
-    """Run the tests once; return the names of those that failed, and pytest's status."""
+def _run(seed: int, jobs: int, paths: list[str]) -> dict[str, Any]:
+    """Run the tests once; return the names of those that failed, pytest's status, and how long it took."""
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         done = subprocess.run(
@@ -92,7 +104,7 @@ def _run(seed: int, jobs: int, paths: list[str]) -> tuple[list[str], int]:
         names = _failed(report) if report.is_file() else []
     if names or done.returncode:
         print(done.stdout[-20_000:], flush=True)
-    return names, done.returncode
+    return {"failed": names, "status": done.returncode, "seconds": time.monotonic() - began}
 
 
 def _failed(report: Path) -> list[str]:

@@ -1,10 +1,11 @@
 """Run the long checks: an hour of load, many runs of the tests, a million fuzzed requests, two simulations.
 
-    python tools/nightly.py [PART …] [--size N] [--seed N] [--minutes N] [--write]
+    python tools/nightly.py [PART …] [--size N] [--seed N] [--minutes N] [--kept FILE] [--write]
 
 Without names it runs all parts, one after the other. Each part is a program of its own, which ends with one line and
 status 0 or 1; `--size` gives a single part another size, in its own unit. `--write` puts the results into
-docs/long-runs.md as they are, also those of failed and of smaller runs; what other parts have there stays. Ends with
+docs/long-runs.md as they are, also those of failed and of smaller runs; what other parts have there stays. `--kept`
+keeps each of the runs of `suite` and `busy` in a file, so that they can be made in parts. Ends with
 status 1 when a part failed. Short forms of all parts are in `make test` (CONTRIBUTING.md).
 """
 
@@ -37,6 +38,8 @@ class Part:
     unit: str
     seeded: bool = True
     """Whether `--seed` makes it choose something else."""
+    can_keep: bool = False
+    """Whether it takes `--kept FILE`."""
 
 
 PARTS: Final = (
@@ -52,8 +55,9 @@ PARTS: Final = (
         "suite",
         "all tests in random order: a test that fails in some runs only is named, with the seed of its order",
         ("tools/flakes.py", "--runs"),
-        20,
+        10,
         "runs",
+        can_keep=True,
     ),
     Part(
         "busy",
@@ -61,6 +65,7 @@ PARTS: Final = (
         ("tools/flakes.py", "--busy", "--runs"),
         10,
         "runs",
+        can_keep=True,
     ),
     Part(
         "fuzz",
@@ -110,11 +115,16 @@ def main() -> int:
         "--seed", type=int, help="of what the parts choose; a part that counts through seeds ignores it"
     )
     parser.add_argument("--minutes", type=float, help="end each part but soak early, and say how far it came")
+    parser.add_argument(
+        "--kept", type=Path, metavar="FILE", help="keep each run of suite and busy, and make no kept one again"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the results into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     wanted = [name for given in options.parts for name in _ALIASES.get(given, (given,))] or names
     if unknown := [name for name in wanted if name not in names]:
         parser.error(f"there is no part {', '.join(unknown)}; there are: {' '.join([*names, *_ALIASES])}")
+    if options.kept and not any(part.can_keep for part in PARTS if part.name in wanted):
+        parser.error(f"--kept goes with {' and '.join(part.name for part in PARTS if part.can_keep)}")
     if options.size is not None and (len(options.parts) != 1 or options.size < 1):
         parser.error("--size takes a whole number from 1, and goes with one PART, whose unit it has")
     os.chdir(ROOT)
@@ -131,10 +141,15 @@ def _run(part: Part, options: argparse.Namespace) -> bool:
         command += ["--seed", str(options.seed)]
     if part.unit != "minutes" and options.minutes is not None:
         command += ["--minutes", str(options.minutes)]
-    print(f"nightly: {part.name}: python {' '.join(command)}", flush=True)
+    kept = ["--kept", str(options.kept.resolve())] if part.can_keep and options.kept else []
+    print(f"nightly: {part.name}: python {' '.join([*command, *kept])}", flush=True)
     began, last = time.monotonic(), ""
     with subprocess.Popen(
-        [sys.executable, *command], env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        [sys.executable, *command, *kept],
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
@@ -143,7 +158,8 @@ def _run(part: Part, options: argparse.Namespace) -> bool:
     seconds = time.monotonic() - began
     print(f"nightly: {part.name} {'passed' if passed else 'FAILED'} after {seconds:.0f} s", flush=True)
     if options.write:
-        _write(part, size, command, seconds, f"{'passed' if passed else '**failed**'}: {last.partition(': ')[2]}")
+        took = "in parts" if kept else f"{seconds:,.0f}"
+        _write(part, size, command, took, f"{'passed' if passed else '**failed**'}: {last.partition(': ')[2]}")
     return passed
 
 
@@ -153,7 +169,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": path}
 
 
-def _write(part: Part, size: int, command: list[str], seconds: float, result: str) -> None:
+def _write(part: Part, size: int, command: list[str], seconds: str, result: str) -> None:
     """Put a result into the page, in place of the one that the part has there."""
     rows = _rows(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     of = f"{size:,}" if size == part.size else f"{size:,} of {part.size:,}"
@@ -162,7 +178,7 @@ def _write(part: Part, size: int, command: list[str], seconds: float, result: st
         part.what,
         f"{of} {part.unit}",
         f"`python {' '.join(command)}`",
-        f"{seconds:,.0f}",
+        seconds,
         result.replace("|", "\\|"),
         f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores",
     )

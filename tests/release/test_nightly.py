@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,15 +60,27 @@ def test_a_small_round_of_the_soak_finds_nothing() -> None:
 
 
 def test_a_flaky_test_is_named_with_its_seed(tmp_path: Path) -> None:
-    """It failed in one of two runs."""
+    """It failed in one of two runs; runs that are kept are not made again."""
     (tmp_path / "test_flaky.py").write_text(FLAKY, "utf-8")
+    command = ("tools/flakes.py", "--jobs", "0", "--seed", "7", "--kept", str(tmp_path / "kept"), str(tmp_path))
+    _run(*command, "--runs", "1")
 
-    status, output = _run("tools/flakes.py", "--runs", "2", "--jobs", "0", "--seed", "7", str(tmp_path))
+    status, output = _run(*command, "--runs", "2")
 
     last = output.splitlines()[-1]
     assert status == 1
-    assert last.startswith("flakes: 2 runs, 1 flaky, 0 failed in every run: ")
+    assert re.match(r"flakes: 2 runs of \d+ s \(median\), 1 flaky, 0 failed in every run: ", last)
     assert last.endswith("test_flaky.test_every_second_time (seeds 7)")
+    status, output = _run(*command, "--runs", "2")
+    assert output.splitlines()[-1] == last
+
+
+def test_runs_that_are_kept_are_those_of_a_part_that_has_runs() -> None:
+    """The message names these parts."""
+    status, output = _run("tools/nightly.py", "fuzz", "--kept", "file")
+
+    assert status == 2
+    assert output.endswith("error: --kept goes with suite and busy\n")
 
 
 def test_a_part_that_does_not_exist_is_refused() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import importlib
 import json
 import logging
@@ -22,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "zoo"))
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
 import hypothesis
 from bugzoo.adapter import ZooMerchant
@@ -32,11 +32,9 @@ from bugzoo.table import VARIANTS
 from hypothesis import HealthCheck, Phase
 
 import paydouble
+from kept import Kept, digest_of
 from paydouble.stateful import Merchant, MerchantMachine
 from paydouble.stateful.machine import PHASES, PhaseName
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHOPS = {
     "flask": "FlaskAdapter",
@@ -62,39 +60,7 @@ _END: Final = "<!-- end of the table -->"
 def digest_of_code() -> str:
     """Return a digest of the machine and of all shops."""
     tests = Path(__file__).parents[1]
-    folders = (Path(paydouble.__file__).parent, tests / "shops", tests / "zoo")
-    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-class Kept:
-    """The outcomes of runs, kept in a file of JSON lines, so that a measurement of hours can be stopped and continued.
-
-    The first line names the code that was run: outcomes of other code are refused with a ValueError. A last line that a
-    killed process has not finished is dropped. Without a path nothing is kept.
-    """
-
-    def __init__(self, path: Path | None, code: str) -> None:
-        self._path = path
-        self._outcomes: dict[str, dict[str, Any]] = {}
-        if path is None:
-            return
-        text = path.read_text() if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        first, *lines = whole.splitlines() or [json.dumps({"code": code})]
-        if first != json.dumps({"code": code}):
-            raise ValueError(f"{path} has no outcomes of this code; name another file, or delete it")
-        self._outcomes = dict(json.loads(line) for line in lines)
-        path.write_text("".join(f"{line}\n" for line in (first, *lines)))
-
-    def outcome_of(self, run: str, play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the kept outcome of a run; without one, run it and keep what comes."""
-        if run not in self._outcomes:
-            self._outcomes[run] = outcome = play()
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps([run, outcome]) + "\n")
-        return self._outcomes[run]
+    return digest_of(Path(paydouble.__file__).parent, tests / "shops", tests / "zoo")
 
 
 class Options(NamedTuple):
