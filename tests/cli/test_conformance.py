@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 Change: TypeAlias = "Callable[[dict[str, Any]], object]"
 
 
+def _keys(text: str) -> set[str]:
+    return set(re.findall(r"^(\w+):", text, re.MULTILINE))
+
+
 @pytest.mark.parametrize("framework", [None, *FRAMEWORKS])
 def test_a_new_file_is_right(framework: str | None) -> None:
     """It is a merchant file as it stands, and its optional lines are right when they are uncommented."""
     text = starting_file("my-shop", framework)
-    with_all = "".join(
-        line.replace("# ", "", 1) if (line.lstrip().startswith("# ") and ": {" in line) or "# tick: " in line else line
-        for line in text.splitlines(keepends=True)
-    )
+    with_all = re.sub(r"^( *)# (?=\w+:(?: |$)|  - )", r"\1", text, flags=re.MULTILINE)
+    assert set(re.findall(r"^# (\w+):", text, re.MULTILINE)) == _keys(with_all) - _keys(text)
 
     for each in (text, with_all):
         assert read_text(each, MERCHANT).diagnostics == []

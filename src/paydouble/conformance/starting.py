@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paydouble.stateful.merchant import STATUSES
+from paydouble.stateful.policies import POLICIES
 
 
 class Framework(NamedTuple):
@@ -46,6 +47,12 @@ webhook: {{url: "{at}/webhooks/payments"}}
 # currencies: [EUR]                       # only if your shop does not sell in all
 # order_of_deposit: "(.+)-[0-9]+"         # only if the external_identifier of a deposit has more than the order's id
 # interleaves: false                      # only if your shop takes one request at a time, as `php -S` does by itself
+# rotates_secrets: true                   # only if your shop accepts a header with two v1, as while a secret is rotated
+
+# Your shop's promises where the contract is silent. `paydouble explore` finds where one that is in the list is broken,
+# and allows for the others what stands beside them.
+# demands:
+{demands}
 
 # How your shop is started, in the folder of this file, and told where the payment service is. Leave it out when your
 # shop is running already. Processes that it starts are killed with it.
@@ -67,6 +74,7 @@ driver:
     POST: {at}/test/orders
     json: {{id: "{{order}}", amount: "{{amount}}", currency: "{{currency}}"}}   # {{minor}} is the amount in minor units
   # The customer's click on the pay button. Its deposit has the order's id as external_identifier (or see above).
+  # Add `declined: [409]` if your shop declines with this status, as when all is sold.
   pay: {{POST: "{at}/test/orders/{{order}}/pay"}}
   order:
     GET: {at}/test/orders/{{order}}
@@ -94,6 +102,14 @@ def starting_file(name: str, framework: str | None) -> str:
     at = f"http://127.0.0.1:{found.port}"
     jobs = found.jobs.replace("{at}", at)
     some, others = ", ".join(STATUSES[:4]), ", ".join(STATUSES[4:])
+    demands = "\n".join(f"#   - {policy:<20}# {what}" for policy, what in POLICIES.items())
     return _FILE.format(
-        name=name, at=at, some=some, others=others, command=found.command, health=found.health, jobs=jobs
+        name=name,
+        at=at,
+        some=some,
+        others=others,
+        command=found.command,
+        health=found.health,
+        jobs=jobs,
+        demands=demands,
     )
