@@ -62,7 +62,7 @@ def explore(
 ) -> None:
     """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
     try:
-        from paydouble.stateful.machine import MerchantMachine
+        from paydouble.stateful.machine import MerchantMachine, hunt_settings
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
@@ -81,7 +81,7 @@ def explore(
     began = time.monotonic()
     machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     try:
-        coverage = _run(machine, examples)
+        coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug as bug:
         first, _, rest = str(bug).partition("\n")
         terminal.say(terminal.red(f"{terminal.bad} {first}"))
@@ -151,24 +151,6 @@ def _seconds(limit: str | None) -> float | None:
         return parse_duration(limit) / _SECOND_MS
     except ValueError as error:
         raise UsageError(str(error), member="--for") from None
-
-
-def _run(machine: Any, examples: int) -> Coverage:  # noqa: ANN401 - a class made above
-    from hypothesis import HealthCheck, Phase, settings
-
-    coverage: Coverage = machine.run(
-        settings(
-            max_examples=max(1, examples),
-            stateful_step_count=_STEPS,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-            report_multiple_bugs=False,
-            print_blob=False,
-        )
-    )
-    return coverage
 
 
 def _sum_up(terminal: Terminal, coverage: Coverage, headline: str) -> None:

@@ -53,6 +53,7 @@ from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
 from hypothesis import HealthCheck, Phase, event, settings
+from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -262,8 +263,9 @@ class MerchantMachine(RuleBasedStateMachine):
         first = getattr(cls, "_hypothesis_internal_use_seed", None)
         for number in count():
             # Hypothesis counts examples, not seconds; each round has a seed of its own, from the first.
-            seed = f"{first}/{number}" if first is not None or hunt.derandomize else None
-            each: Any = type(cls.__name__, (cls,), {"_hypothesis_internal_use_seed": seed})
+            each: Any = type(cls.__name__, (cls,), {})
+            if first is not None or hunt.derandomize:
+                seeded(f"{first}/{number}")(each)
             each.coverage, each.preferences, each.misfits = cls.coverage, cls.preferences, cls.misfits
             each.hunting = cls.hunting
             run_state_machine_as_test(each, settings=settings(hunt, max_examples=_ROUND))
@@ -506,17 +508,19 @@ def explore(
     `MerchantBug` with the report when it finds one.
     """
     machine: Any = type(f"{merchant.__name__}Machine", (MerchantMachine,), {"merchant": merchant, "phases": phases})
-    machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
-    found: Coverage = machine.run(
-        settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-            report_multiple_bugs=False,
-            print_blob=False,
-        ),
-    )
+    found: Coverage = seeded(seed)(machine).run(hunt_settings(examples, steps))
     return found
+
+
+def hunt_settings(examples: int, steps: int) -> settings:
+    """Return settings for a hunt outside of a test: nothing is stored, and the only report is the machine's."""
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+        print_blob=False,
+    )

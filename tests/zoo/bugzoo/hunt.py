@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis import seed as seeded
 from hypothesis.stateful import run_state_machine_as_test
 
 from bugzoo.adapter import ZooMerchant
@@ -74,7 +75,7 @@ def _hunt(merchant: type[ZooMerchant], seed: int, examples: int) -> tuple[str | 
             super().__init__()
 
     Machine.merchant = merchant
-    Machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
+    seeded(seed)(Machine)
     try:
         with steady():
             run_state_machine_as_test(Machine, settings=settings(SETTINGS, max_examples=examples))

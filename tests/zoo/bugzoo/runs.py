@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -66,7 +67,7 @@ def hunted_run(merchant: type[ZooMerchant], seed: int) -> Run | None:
         pass
 
     Machine.merchant = merchant
-    Machine._hypothesis_internal_use_seed = seed  # noqa: SLF001 - what `hypothesis.seed` sets
+    seeded(seed)(Machine)
     try:
         with steady():
             run_state_machine_as_test(Machine, settings=settings(SETTINGS, max_examples=EXAMPLES))
