@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 from bugzoo.unusual_shops import UNUSUAL_SHOPS, LeavesTheUnknown, NeverRetries, Rereads, WorksLater, play_a_part
-from small_shop import Wish
+from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike, explore
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
 
 # All shops together play a ninth of the catalogue; `python tests/zoo --correct 1` plays all of it with each.
 _PARTS = 9 * len(UNUSUAL_SHOPS)
@@ -158,3 +158,107 @@ def test_what_comes_while_jobs_run_is_left_to_the_next_ones() -> None:
         play.order()
         play.pay(2)
         play.work_off()
+
+
+class CancelsAtOnce(SmallShop):
+    """Gives the money of a cancelled order back at once, and declines to be paid for it."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.gone: set[str] = set()
+
+    def cancel(self, order_id: str) -> None:
+        self.gone.add(order_id)
+        self.refund(order_id, "cancelled", self.balance(order_id))
+
+    def retry(self, order_id: str) -> None:
+        self.pay(order_id)
+
+    def pay(self, order_id: str) -> None:
+        self.service.checkpoint()
+        super().pay(order_id)
+        if order_id in self.gone:
+            raise Refused
+
+
+def test_a_click_is_not_blamed_for_a_cancellation_that_came_in_between() -> None:
+    """The refund is the cancellation's, and what was declined is the click."""
+    with Play(CancelsAtOnce) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.pay(meanwhile="cancelled")
+        play.wait("1h")
+        assert play.status() == "refunded"
+
+
+class NamesDeposits(SmallShop):
+    """Tells the order of each deposit, so that the machine cannot know the next one's identifier."""
+
+    def order_of_deposit(self, external_identifier: str) -> str:
+        return external_identifier
+
+
+@pytest.mark.parametrize("lost", ["click", "dead line"])
+def test_a_trouble_that_lasts_to_the_end_excuses_all_orders_that_it_meets(lost: str) -> None:
+    """Without an identifier to match, the deposits of all orders meet it, also of those that are placed later."""
+    with Play(NamesDeposits) as play:
+        play.order()
+        play.order()
+        play.pay(2, trouble="503", lasts=2)
+        if lost == "click":
+            play.pay(1, trouble="request lost", lasts="end")
+        else:
+            play.dead_line(1, "1m", lasts="end")
+        play.order()
+        play.pay(3)
+        play.retry(2)
+        play.wait("25h")
+
+
+class GivesShortMoneyBack(SmallShop):
+    """Gives a payment of another amount back in its job, and lets the customer pay anew."""
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        short = self.short(order)
+        if short and len(short) == len(self.of(order.id, "payin", "succeeded")):
+            return "failed" if all(f"short-{each['id']}" in order.refunds for each in short) else "review"
+        return "paid"
+
+    def short(self, order: SmallOrder) -> list[dict[str, Any]]:
+        return [each for each in self.of(order.id, "payin", "succeeded") if each["amount"] != order.amount]
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            for each in self.short(order):
+                body = f'{{"payin_id": "{each["id"]}", "amount": {each["amount"]}, "external_identifier": "short"}}'
+                order.refunds.setdefault(f"short-{each['id']}", self.wish(order.id, body))
+        super().tick()
+
+
+def test_who_gives_a_short_payment_back_may_be_paid_anew() -> None:
+    """The second deposit is the customer's wish, and the order was charged once."""
+    with Play(GivesShortMoneyBack) as play:
+        play.order()
+        play.pay(trouble="underpaid")
+        play.wait("1h")
+        play.retry()
+        play.wait("1h")
+        assert play.status() == "paid"
+
+
+def test_who_keeps_a_short_payment_may_not_charge_anew() -> None:
+    """Nobody has asked for the first one back."""
+
+    class Keeps(GivesShortMoneyBack):
+        def tick(self) -> None:
+            SmallShop.tick(self)
+
+        def status_of_paid(self, order: SmallOrder) -> str:
+            return "failed" if len(self.of(order.id, "payin")) == 1 else "review"
+
+    with pytest.raises(MerchantBug, match="made 2 deposits for order-1"), Play(Keeps) as play:
+        play.order()
+        play.pay(trouble="underpaid")
+        play.wait("1h")
+        play.retry()

@@ -50,8 +50,20 @@ class Click(NamedTuple):
 class Debts:
     """What a merchant owes for the orders of one play."""
 
-    def __init__(self, box: Sandbox, orders: list[Order], left: LeftToJobs, *, retries_by_itself: bool) -> None:
-        """Start with nothing owed; `orders` are those of the play, which grow."""
+    def __init__(
+        self,
+        box: Sandbox,
+        orders: list[Order],
+        left: LeftToJobs,
+        *,
+        retries_by_itself: bool,
+        deposits_are_alike: bool,
+    ) -> None:
+        """Start with nothing owed; `orders` are those of the play, which grow.
+
+        `deposits_are_alike` is whether a trouble of one order's deposits meets those of others too, since nobody knows
+        the identifier that the merchant will send.
+        """
         self._box = box
         self._orders = orders
         self._left = left
@@ -61,6 +73,8 @@ class Debts:
         self._waiting_for_refunds: list[Armed] = []
         """The faults that wait for any refund, also for one that is asked for."""
         self._own_refunds_disturbed_to_the_end = False
+        self._deposits_are_alike = deposits_are_alike
+        self._deposits_disturbed_to_the_end = False
 
     @property
     def own_refunds_disturbed(self) -> bool:
@@ -68,8 +82,10 @@ class Debts:
         return any(each.is_active(self._box.now) for each in self._waiting_for_refunds)
 
     def placed(self, order: Order) -> None:
-        """Note a new order: a trouble that waits for any refund may meet its refunds too."""
+        """Note a new order: a trouble that waits for any deposit or refund may meet its own too."""
         order.refunds_disturbed_to_the_end |= self._own_refunds_disturbed_to_the_end
+        if self._deposits_disturbed_to_the_end:
+            self._disturb_to_the_end(order)
 
     # Deposits
 
@@ -79,10 +95,15 @@ class Debts:
         order.declined_after = None
         # Of money that has just come for a payment that had ended, a merchant that works on events in a job may not
         # know yet.
-        pay_ins = expected.expected_state(self._box, order).pay_ins
+        state = expected.expected_state(self._box, order)
         is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
-        if all(each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) for each in pay_ins):
-            order.clicks = len(pay_ins) + 1
+        if all(
+            each.status in UNSUCCESSFUL
+            or (is_news and each.id in order.paid_late)
+            or expected.is_wrong_and_returned(each, state)
+            for each in state.pay_ins
+        ):
+            order.clicks = len(state.pay_ins) + 1
 
     def begin_click(self, order: Order, disturbance: Disturbance, *, is_usual: bool) -> Click:
         """Note that a click begins; `is_usual` is whether its payment takes the first scenario."""
@@ -106,7 +127,8 @@ class Debts:
         """
         order, disturbance = click.order, click.disturbance
         met = disturbance.met
-        order.disturbed_to_the_end |= disturbance.lasts_to_the_end
+        if disturbance.lasts_to_the_end:
+            self.disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
         is_sold_out = was_declined and len(self._orders) > 1
         may_be_closed = (
@@ -121,6 +143,20 @@ class Debts:
         order.limited = met.description if is_alone and met.retry_after_seconds is not None else None
         # One that gives up after a few tries may wait until its key is no longer valid before it says so.
         order.limited_until = 0 if disturbance.is_short else self._box.now + _DAY
+
+    def disturb_deposits_to_the_end(self, order: Order) -> None:
+        """Note that a trouble of an order's deposits lasts to the end of the play."""
+        self._disturb_to_the_end(order)
+        if self._deposits_are_alike:
+            self._deposits_disturbed_to_the_end = True
+            for each in self._orders:
+                self._disturb_to_the_end(each)
+                each.deposit_due = each.limited = None
+                self._left.discard(each)
+
+    @staticmethod
+    def _disturb_to_the_end(order: Order) -> None:
+        order.disturbed = order.disturbed_to_the_end = True
 
     # Refunds
 

@@ -420,7 +420,8 @@ def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[F
     if len(state.pay_ins) > order.clicks:
         made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, order, state)})"
         yield Rule.DEPOSITS, f"{made}; the customer's clicks allow {order.clicks}"
-    charged = [each for each in state.paid if each.id not in order.paid_late]
+    wanted = [each for each in state.paid if not expected.is_wrong_and_returned(each, state)]
+    charged = [each for each in wanted if each.id not in order.paid_late]
     if len(charged) > 1:
         yield Rule.DEPOSITS, f"charged {order.id} {len(charged)} times"
     for pay_in in state.pay_ins:
@@ -591,17 +592,16 @@ def of_refusals(order: Order, state: ExpectedState) -> Iterator[Found]:
             yield Rule.REFUNDS, refusal.text
 
 
-def of_declined_and_made(
-    order: Order, before: ExpectedState, after: ExpectedState, *, shows_no: bool
-) -> Iterator[Found]:
-    """Yield what the service has made by a call in which the merchant said that nothing was done.
+def of_declined_deposit(order: Order, before: ExpectedState, after: ExpectedState) -> Iterator[Found]:
+    """Yield what the service has made by a click in which the merchant said that nothing was done."""
+    known = {each.id for each in before.pay_ins}
+    if any(each.id not in known and each.status not in UNSUCCESSFUL for each in after.pay_ins):
+        yield Rule.DEPOSITS, f"declines the payment of {order.id}, though the service has made its deposit"
 
-    `shows_no` is whether it shows the order so: one that calls it pending knows that a payment may be under way.
-    """
-    known = {each.id for each in before.pay_ins} | {each.id for each in before.refunds}
-    for pay_in in after.pay_ins:
-        if pay_in.id not in known and pay_in.status not in UNSUCCESSFUL and shows_no:
-            yield Rule.DEPOSITS, f"declines the payment of {order.id}, though the service has made its deposit"
+
+def of_declined_refund(order: Order, before: ExpectedState, after: ExpectedState) -> Iterator[Found]:
+    """Yield what the service has made by a call for a refund in which the merchant said that nothing was done."""
+    known = {each.id for each in before.refunds}
     for refund in after.refunds:
         if refund.id not in known and refund.status != "failed":
             money = f"{write_amount(refund.amount, order.currency)} {order.currency}"

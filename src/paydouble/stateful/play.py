@@ -130,7 +130,8 @@ class Play:
         self._acknowledged = Acknowledged(self._box, shows)
         self._left = LeftToJobs(self.story.calls)
         alone = self._driver.merchant.retries_by_itself
-        self._debts = Debts(self._box, self.orders, self._left, retries_by_itself=alone)
+        alike = self._driver.names_deposits
+        self._debts = Debts(self._box, self.orders, self._left, retries_by_itself=alone, deposits_are_alike=alike)
         self._refunds = RequestedRefunds(self._box, self._acknowledged, self._debts)
         self.noted = Trials(self._box, self.orders, dialect)
         """What has acted so far, and how often its faults fired."""
@@ -423,7 +424,8 @@ class Play:
             self._disarm(armed)
             if lasts:
                 self._arm(_STILL_DEAD, lasts)
-                target.disturbed_to_the_end |= lasts == TO_THE_END
+                if lasts == TO_THE_END:
+                    self._debts.disturb_deposits_to_the_end(target)
             if restarted:
                 self._driver.call("restart")
             self._debts.allow_deposit(target)
@@ -810,7 +812,13 @@ class Play:
                 self.story.scenario_faults += documents_of(_FIRST)
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
-            declined = self._create_deposit(how, target, click.pause_seconds, clicked=meanwhile == "second click")
+            declined = self._create_deposit(
+                how,
+                target,
+                click.pause_seconds,
+                clicked=meanwhile == "second click",
+                cancelled=meanwhile == "cancelled",
+            )
             self._let_jobs_repeat(armed, second, click.pause_seconds)
             self.noted.note_requests("POST", trouble, state, armed, start)
             self.noted.note_following("POST", then, state, second, start)
@@ -840,15 +848,26 @@ class Play:
         return disturbed.without_trouble() if disturbed.met.refuses and was_made else disturbed
 
     def _create_deposit(
-        self, how: str, target: Order, retry_after_seconds: float | None = None, *, clicked: bool = False
+        self,
+        how: str,
+        target: Order,
+        retry_after_seconds: float | None = None,
+        *,
+        clicked: bool = False,
+        cancelled: bool = False,
     ) -> bool:
-        """Call the merchant; return whether it declined without a request for a deposit."""
+        """Call the merchant; return whether it declined without a request for a deposit.
+
+        `clicked` and `cancelled` are whether another click, or the order's cancellation, comes while it is called.
+        """
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
         failures, before = self._driver.failures, expected.expected_state(self._box, target)
         self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
-        if not clicked:
-            self._compare_declined(target, before)
+        # What comes in between may have made the deposit, or may be why a deposit that was made is not wanted.
+        if self._driver.was_declined and not (clicked or cancelled) and self._is_unpaid(target):
+            after = expected.expected_state(self._box, target)
+            self._add_findings(invariants.of_declined_deposit(target, before, after))
         # Only where nothing can be under way: this is the first click, and each answer has arrived.
         if self._driver.was_declined and not clicked and not target.was_clicked:
             is_known = failures == self._driver.failures
@@ -921,8 +940,9 @@ class Play:
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
-            if meanwhile == "none":
-                self._compare_declined(target, asked.before)
+            if meanwhile == "none" and self._driver.was_declined:
+                after = expected.expected_state(self._box, target)
+                self._add_findings(invariants.of_declined_refund(target, asked.before, after))
             was_tried = self._driver.was_taken or self._sent("refund-creation", start)
             if was_tried and self._refunds.is_disputed(asked, disturbed):
                 found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
@@ -947,12 +967,6 @@ class Play:
                 self._add_findings([invariants.of_refund_limit(asked.order, asked.amount, asked.rest)], REFUND_LIMIT)
         elif self._driver.was_declined:
             self._add_findings(self._refunds.refuse(asked, disturbed))
-
-    def _compare_declined(self, target: Order, before: ExpectedState) -> None:
-        if self._driver.was_declined:
-            after = expected.expected_state(self._box, target)
-            shows_no = self._is_unpaid(target)
-            self._add_findings(invariants.of_declined_and_made(target, before, after, shows_no=shows_no))
 
     def _cancel(self, target: Order) -> None:
         before = target.is_cancelled
