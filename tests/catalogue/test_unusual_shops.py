@@ -217,7 +217,7 @@ def test_a_trouble_that_lasts_to_the_end_excuses_all_orders_that_it_meets(lost: 
 
 
 class GivesShortMoneyBack(SmallShop):
-    """Gives a payment of another amount back in its job, and lets the customer pay anew."""
+    """Gives a payment of another amount back in its job, and lets the customer pay again."""
 
     def status_of_paid(self, order: SmallOrder) -> str:
         short = self.short(order)
@@ -236,7 +236,7 @@ class GivesShortMoneyBack(SmallShop):
         super().tick()
 
 
-def test_who_gives_a_short_payment_back_may_be_paid_anew() -> None:
+def test_who_gives_a_short_payment_back_may_be_paid_again() -> None:
     """The second deposit is the customer's wish, and the order was charged once."""
     with Play(GivesShortMoneyBack) as play:
         play.order()
@@ -247,7 +247,7 @@ def test_who_gives_a_short_payment_back_may_be_paid_anew() -> None:
         assert play.status() == "paid"
 
 
-def test_who_keeps_a_short_payment_may_not_charge_anew() -> None:
+def test_who_keeps_a_short_payment_may_not_charge_again() -> None:
     """Nobody has asked for the first one back."""
 
     class Keeps(GivesShortMoneyBack):

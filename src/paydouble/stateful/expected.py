@@ -194,7 +194,7 @@ def is_unexpected(order: Order, state: ExpectedState) -> bool:
 def is_wrong_and_returned(pay_in: PayIn, state: ExpectedState) -> bool:
     """Return whether another amount was paid than was asked for, and the merchant has asked for all of it to go back.
 
-    The customer may pay anew then.
+    The customer may pay again then.
     """
     asked = sum(each.amount for each in state.refunds if each.payin_id == pay_in.id)
     return pay_in.status == PAID and pay_in.settles_at is not None and asked >= pay_in.amount
