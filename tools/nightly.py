@@ -127,13 +127,14 @@ def main() -> int:
         parser.error(f"--kept goes with {' and '.join(part.name for part in PARTS if part.can_keep)}")
     if options.size is not None and (len(options.parts) != 1 or options.size < 1):
         parser.error("--size takes a whole number from 1, and goes with one PART, whose unit it has")
+    kept = options.kept and options.kept.resolve()  # what is relative is so to the caller's folder
     os.chdir(ROOT)
-    failed = [part.name for part in PARTS if part.name in wanted and not _run(part, options)]
+    failed = [part.name for part in PARTS if part.name in wanted and not _run(part, options, kept)]
     print(f"nightly: {'FAILED: ' + ' '.join(failed) if failed else 'all of ' + ' '.join(wanted) + ' passed'}")
     return int(bool(failed))
 
 
-def _run(part: Part, options: argparse.Namespace) -> bool:
+def _run(part: Part, options: argparse.Namespace, kept: Path | None) -> bool:
     """Run a part, show its output, and return whether it passed."""
     size = options.size or part.size
     command = [*part.command, str(size)]
@@ -141,11 +142,11 @@ def _run(part: Part, options: argparse.Namespace) -> bool:
         command += ["--seed", str(options.seed)]
     if part.unit != "minutes" and options.minutes is not None:
         command += ["--minutes", str(options.minutes)]
-    kept = ["--kept", str(options.kept.resolve())] if part.can_keep and options.kept else []
-    print(f"nightly: {part.name}: python {' '.join([*command, *kept])}", flush=True)
+    keeps = ["--kept", str(kept)] if part.can_keep and kept else []
+    print(f"nightly: {part.name}: python {' '.join([*command, *keeps])}", flush=True)
     began, last = time.monotonic(), ""
     with subprocess.Popen(
-        [sys.executable, *command, *kept],
+        [sys.executable, *command, *keeps],
         env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -158,7 +159,7 @@ def _run(part: Part, options: argparse.Namespace) -> bool:
     seconds = time.monotonic() - began
     print(f"nightly: {part.name} {'passed' if passed else 'FAILED'} after {seconds:.0f} s", flush=True)
     if options.write:
-        took = "in parts" if kept else f"{seconds:,.0f}"
+        took = "in parts" if keeps else f"{seconds:,.0f}"
         _write(part, size, command, took, f"{'passed' if passed else '**failed**'}: {last.partition(': ')[2]}")
     return passed
 

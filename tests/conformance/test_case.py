@@ -11,6 +11,7 @@ import pytest
 from paydouble.conformance import case as cases
 from paydouble.conformance.case import Case, Order
 from paydouble.conformance.levels import Level
+from paydouble.stateful import Refused
 
 
 def test_a_computer_that_was_paused_is_not_the_shops_delay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,3 +39,17 @@ def test_a_computer_that_was_paused_is_not_the_shops_delay(monkeypatch: pytest.M
 
     assert books is not None
     assert done == ["tick"]
+
+
+@pytest.mark.parametrize("button", ["pay", "click_again"])
+def test_a_customer_who_is_declined_sees_a_page(button: str) -> None:
+    """A clause goes on, as after any other page: the shop has not failed."""
+
+    def decline(_: str) -> None:
+        raise Refused("all is sold")
+
+    driver = SimpleNamespace(pay=decline, retry=decline)
+    journal = SimpleNamespace(requests=SimpleNamespace(list=lambda **_: []))
+    stage: Any = SimpleNamespace(sandbox=journal, listen=lambda _: None, driver=driver, works_at_once=False)
+
+    assert getattr(Case(stage, "C1.1", Level.MUST), button)(Order("order-1", Decimal(5), "EUR")) == ""

@@ -18,6 +18,7 @@ from paydouble.api.operations import OPERATIONS, PREFIX, Operation
 from paydouble.cli.main import cli
 from paydouble.cli.options import read_mapping
 from paydouble.config import Settings, load_settings
+from paydouble.conformance import merchant_file
 from paydouble.core.errors import STATUS
 from paydouble.faults.model import API_EFFECTS, WEBHOOK_EFFECTS
 from paydouble.payments.catalogue import catalogue_of
@@ -25,6 +26,7 @@ from paydouble.payments.events import EVENT_TYPES
 from paydouble.scenarios.schema import build
 from paydouble.web.control.calls import ControlRoute
 from paydouble.web.control.routes import ROUTES
+from paydouble.yamlfile.places import FileModel
 
 REFERENCE = DOCS / "reference"
 SOURCE = ROOT / "src" / "paydouble"
@@ -175,6 +177,16 @@ def test_every_key_of_scenarios() -> None:
 
     assert len(keys) > 100
     assert sorted(key for key in keys if f"`{key}" not in text and f".{key}`" not in text) == []
+
+
+def test_every_key_of_merchant_files() -> None:
+    """A row for each key of each part of the file."""
+    parts = [each for each in vars(merchant_file).values() if isinstance(each, type) and issubclass(each, FileModel)]
+    keys = {field.alias or name for part in parts for name, field in part.model_fields.items()}
+    page = _page("merchant-file")
+
+    assert {"declined", "texts", "json"} <= keys
+    assert sorted(key for key in keys if f"\n| `{key}` |" not in page) == []
 
 
 def test_every_error_of_our_own() -> None:

@@ -39,7 +39,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     show_default=True,
     help="Random plays after the catalogue; 0 for none.",
 )
-@click.option("--only", metavar="PHASE", help="Play the catalogue alone, or the hunt, which has the random plays.")
+@click.option("--only", metavar="PHASE", help="Play one phase alone: catalogue, or hunt for the random plays.")
 @click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
 @click.option(
     "--artifacts",
@@ -83,14 +83,7 @@ def explore(
     try:
         coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug as bug:
-        first, _, rest = str(bug).partition("\n")
-        terminal.say(terminal.red(f"{terminal.bad} {first}"))
-        for line in rest.splitlines():
-            terminal.say(line)
-        terminal.say()
-        terminal.say("The test to paste begins with:")
-        terminal.say("    from paydouble.conformance import merchant_of")
-        terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
+        _tell(terminal, bug, adapter.__name__, path)
         if artifacts is not None:
             _keep(terminal, bug, artifacts, path, raw=raw)
         sys.exit(1)
@@ -111,6 +104,17 @@ def explore(
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played."
     _sum_up(terminal, coverage, cut if coverage.was_cut() else whole)
     _tell_starts(terminal, adapter.process, began)
+
+
+def _tell(terminal: Terminal, bug: MerchantBug, adapter: str, merchant: Path) -> None:
+    first, _, rest = str(bug).partition("\n")
+    terminal.say(terminal.red(f"{terminal.bad} {first}"))
+    for line in rest.splitlines():
+        terminal.say(line)
+    terminal.say()
+    terminal.say("The test to paste begins with:")
+    terminal.say("    from paydouble.conformance import merchant_of")
+    terminal.say(f"    {adapter} = merchant_of({str(merchant)!r})")
 
 
 def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:

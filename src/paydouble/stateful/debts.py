@@ -128,7 +128,7 @@ class Debts:
         order, disturbance = click.order, click.disturbance
         met = disturbance.met
         if disturbance.lasts_to_the_end:
-            self.disturb_deposits_to_the_end(order)
+            self._disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
         is_sold_out = was_declined and len(self._orders) > 1
         may_be_closed = (
@@ -144,15 +144,18 @@ class Debts:
         # One that gives up after a few tries may wait until its key is no longer valid before it says so.
         order.limited_until = 0 if disturbance.is_short else self._box.now + _DAY
 
-    def disturb_deposits_to_the_end(self, order: Order) -> None:
+    def _disturb_deposits_to_the_end(self, order: Order) -> None:
         """Note that a trouble of an order's deposits lasts to the end of the play."""
         self._disturb_to_the_end(order)
         if self._deposits_are_alike:
             self._deposits_disturbed_to_the_end = True
             for each in self._orders:
                 self._disturb_to_the_end(each)
-                each.deposit_due = each.limited = None
-                self._left.discard(each)
+                self._owe_no_deposit(each)
+
+    def _owe_no_deposit(self, order: Order) -> None:
+        order.deposit_due = order.limited = None
+        self._left.discard(order)
 
     @staticmethod
     def _disturb_to_the_end(order: Order) -> None:
@@ -195,8 +198,7 @@ class Debts:
     def cancel(self, order: Order) -> None:
         """Note that the customer cancels an order."""
         order.is_cancelled = order.disturbed = True
-        order.deposit_due = order.limited = None
-        self._left.discard(order)
+        self._owe_no_deposit(order)
 
     def neglect(self, milliseconds: int) -> None:
         """Note that no job runs for a time."""

@@ -424,8 +424,7 @@ class Play:
             self._disarm(armed)
             if lasts:
                 self._arm(_STILL_DEAD, lasts)
-                if lasts == TO_THE_END:
-                    self._debts.disturb_deposits_to_the_end(target)
+                target.disturbed_to_the_end |= lasts == TO_THE_END
             if restarted:
                 self._driver.call("restart")
             self._debts.allow_deposit(target)
