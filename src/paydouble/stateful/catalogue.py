@@ -24,6 +24,7 @@ from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.coverage import COMMANDS
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.lifecycles import lifecycles
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -112,8 +113,10 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_refunds,
         _similar_refunds,
         _cancellations,
+        _cancelled_and_given_back,
         _cancelled_in_part,
         _provider,
+        _lifecycles,
         _paid_twice,
         _late_events,
         _overtaken,
@@ -457,6 +460,14 @@ def _cancellations() -> Iterator[CataloguePlay]:
     for trouble in WEBHOOK_TROUBLES:
         disturbed = (step("webhooks", trouble), cancel, _SETTLE)
         yield CataloguePlay((_ORDER, _PAY, *disturbed), "the events of a payment that nobody wants are disturbed")
+    for scenario in SCENARIOS[1:]:
+        ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
+        yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
+
+
+def _cancelled_and_given_back() -> Iterator[CataloguePlay]:
+    # What the merchant gives back by itself meets troubles as any other refund does.
+    cancel = step("cancel")
     for own in _own_refunds():
         # When the money comes, it goes back.
         yield CataloguePlay((_ORDER, _PAY, cancel, own, _SETTLE, _SETTLE))
@@ -472,9 +483,9 @@ def _cancellations() -> Iterator[CataloguePlay]:
     half_a_day = (step("wait", "1h"),) * 12
     in_vain = (step("pay", 1, scenario="refund-fails"), cancel, *half_a_day)
     yield CataloguePlay((_ORDER, *in_vain), "the money goes back, which always fails")
-    for scenario in SCENARIOS[1:]:
-        ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
-        yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
+    for fails in ((step("provider", "refund fails"),), (_SETTLE, step("provider", "refund fails late"))):
+        failed = (cancel, *fails, *_DAY_OF_JOBS, _SETTLE)
+        yield CataloguePlay((*_PAID, *failed), "the money goes back, which fails once")
 
 
 def _own_refunds() -> Iterator[Step]:
@@ -575,6 +586,19 @@ def _provider() -> Iterator[CataloguePlay]:
     still_open = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), _SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")
+
+
+def _lifecycles() -> Iterator[CataloguePlay]:
+    silent, later = step("webhooks", "drop all"), step("pass_time", "10m")
+    for acts in lifecycles(3):
+        told = tuple(each for act in acts for each in (act, _SETTLE))
+        yield CataloguePlay((*_PAID, *told), "refunds, a cancellation and a dispute meet")
+        yield CataloguePlay((*_PAID, silent, *told), "reads are all that tells of refunds and disputes")
+    for acts in lifecycles(2):
+        unread = tuple(each for act in acts for each in (act, later))
+        yield CataloguePlay((*_PAID, *unread, _WORK_OFF), "events are all that tells of refunds and disputes")
+        late = (step("webhooks", "late four"), *acts, step("pass_time", "2h"), _WORK_OFF)
+        yield CataloguePlay((*_PAID, *late), "events come late, and no job runs before them")
 
 
 def _paid_twice() -> Iterator[CataloguePlay]:
@@ -929,6 +953,12 @@ def _pages() -> Iterator[CataloguePlay]:
     why = "an older order is behind a page of payments that are not the shop's"
     for paid in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
         yield CataloguePlay((_ORDER, silent, paid, others, _SETTLE), why)
+    crowd, many = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
+    dispute, lost = step("provider_for_all", "dispute"), "dispute lost"
+    yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), many)
+    # The first is the oldest of those that are open.
+    yield CataloguePlay((*crowd, dispute, _SETTLE, step("provider", lost, 1), _SETTLE), many)
+    yield CataloguePlay((*crowd, step("provider_for_all", "refund half"), _SETTLE), many)
 
 
 def _neighbours() -> Iterator[CataloguePlay]:

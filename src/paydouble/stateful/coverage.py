@@ -47,9 +47,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "reads": tuple(READ_TROUBLES),
         "provider": tuple(PROVIDER_ACTS),
         "payer": tuple(PAYER_ACTS),
-        "scenario": (*SCENARIOS, *PAYER_SCENARIOS),
-        # Apart from the others, since a hunt has no plays of days.
-        "slow scenario": (*SLOW_SCENARIOS, SLOW_REFUND),
+        "scenario": (*SCENARIOS, *PAYER_SCENARIOS, *SLOW_SCENARIOS, SLOW_REFUND),
         "dialect": tuple(DIALECTS),
     }
 )
@@ -66,10 +64,9 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "webhook ahead": frozenset({"webhook_ahead"}),
         "interrupted job": frozenset({"interrupt_jobs"}),
         "reads": frozenset({"reads"}),
-        "provider": frozenset({"provider"}),
+        "provider": frozenset({"provider", "provider_for_all"}),
         "payer": frozenset({"payer"}),
         "scenario": frozenset({"pay"}),
-        "slow scenario": frozenset({"pay"}),
         "dialect": frozenset({"order"}),
     }
 )

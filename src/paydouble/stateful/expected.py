@@ -55,6 +55,8 @@ class Order:
     """
     is_cancelled: bool = False
     """Whether the customer has cancelled it, and the merchant did not decline."""
+    cancellations: int = 0
+    """How often the customer has cancelled it, and the merchant did not decline."""
     was_cancelled_paid: bool = False
     """Whether its money was there when the customer cancelled it, and the merchant did not decline."""
     limited: str | None = None

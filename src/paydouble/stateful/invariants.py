@@ -471,6 +471,8 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
     made = Counter(each.amount for each in refunds)
     requested = Counter(order.refunds_requested.values())
     unasked = made - requested
+    if state.disputes:
+        unasked -= _rests(unasked, requested - made)
     if sum(unasked.elements()) <= expected.surplus(order, state):
         return
     for amount in unasked:
@@ -481,6 +483,17 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
         else:
             first = min((each for each in refunds if each.amount == amount), key=lambda each: each.created_at)
             yield Rule.REFUNDS, f"{done}{often}, which nobody had requested ({_told_of(first, state)})"
+
+
+def _rests(unasked: Counter[int], unmade: Counter[int]) -> Counter[int]:
+    """Return the refunds that may be what is left of a larger request, after a dispute has taken the other part."""
+    larger = sorted(unmade.elements())
+    rests: Counter[int] = Counter()
+    for amount in sorted(unasked.elements(), reverse=True):
+        if larger and larger[-1] > amount:
+            larger.pop()
+            rests[amount] += 1
+    return rests
 
 
 def _told_of(refund: Refund, state: ExpectedState) -> str:
@@ -513,10 +526,17 @@ def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterat
         yield Rule.END, f"{_twice_kept(order, state)}; it neither goes back in the end nor is the order in review"
 
 
-def of_cancelled_order(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
-    """Yield what is left of an order that was cancelled after its payment, when nothing more will happen."""
-    if _is_rest_kept(order, status, state):
-        yield Rule.END, f"{_rest_kept(order, state)}; it neither goes back in the end nor is the order in review"
+def of_cancelled_order(box: Sandbox, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what is left of an order that was cancelled after its payment, when nothing more will happen.
+
+    Money that is disputed, or was charged back, cannot go back. A refund that failed may be asked for again within a
+    day.
+    """
+    failed = [each for each in state.refunds if each.status == "failed"]
+    may_be_asked = any(each.updated_at >= box.now - UNITS_MS["d"] for each in failed)
+    if _is_rest_left(order, status, state) and not expected.taken_by_disputes(state) and not may_be_asked:
+        known = f"{_rest_kept(order, state)}{', and whose refund failed' if failed else ''}"
+        yield Rule.END, f"{known}; it neither goes back in the end nor is the order in review"
 
 
 def of_won_dispute(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -536,10 +556,15 @@ def _twice_kept(order: Order, state: ExpectedState) -> str:
 
 
 def _is_rest_kept(order: Order, status: str, state: ExpectedState) -> bool:
-    is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
+    """Return whether a merchant keeps what is left, and has met nothing but the cancellation."""
     has_failed = any(each.status == "failed" for each in state.refunds)
-    is_left = expected.refundable(state) > 0 and status != "review"
-    return order.was_cancelled_paid and is_left and is_plain and not has_failed
+    return _is_rest_left(order, status, state) and not (state.disputes or has_failed)
+
+
+def _is_rest_left(order: Order, status: str, state: ExpectedState) -> bool:
+    """Return whether money of an order that was cancelled after its payment is there, and nobody looks at it."""
+    is_plain = not (order.refunds_disturbed_to_the_end or expected.amount_differs(state))
+    return order.was_cancelled_paid and is_plain and expected.refundable(state) > 0 and status != "review"
 
 
 def _is_given_back(order: Order, state: ExpectedState) -> bool:

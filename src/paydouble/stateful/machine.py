@@ -65,13 +65,14 @@ from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
+from paydouble.stateful.lifecycles import lifecycles, on_order
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
-from paydouble.stateful.steps import CataloguePlay, parsed, step
+from paydouble.stateful.steps import CataloguePlay, Step, parsed, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     CANCEL_MEANWHILE,
@@ -87,6 +88,8 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
+    SLOW_REFUND,
+    SLOW_SCENARIOS,
     WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
@@ -117,6 +120,9 @@ PROVIDER_CHAINS: Final = (
     ("dispute", "dispute won", "dispute reopened"),
 )
 
+LIFECYCLES: Final = tuple(lifecycles(3))
+_PAUSES: Final = {"": (), "jobs": (step("wait", "10s"),), "no jobs": (step("pass_time", "10s"),)}
+
 _prices = st.sampled_from(PRICES)
 _post_troubles = st.sampled_from(list(POST_TROUBLES))
 _webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3, unique=True)
@@ -127,8 +133,9 @@ _afterwards = st.sampled_from(AFTERWARDS)
 _durations = st.sampled_from(list(DURATIONS))
 _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 
-# Most payments succeed, since the rules about money need some.
-_scenarios = st.sampled_from([SCENARIOS[0]] * 3 + list(SCENARIOS[1:]))
+# Most payments succeed soon, since the rules about money need some.
+_OTHER_SCENARIOS: Final = (*SCENARIOS[1:], *SLOW_SCENARIOS, SLOW_REFUND)
+_scenarios = st.sampled_from([*[SCENARIOS[0]] * len(_OTHER_SCENARIOS), *_OTHER_SCENARIOS])
 _few_orders = precondition(lambda self: len(self.play.orders) < MOST_ORDERS)
 _can_cancel = precondition(lambda self: step("cancel").missing(self.merchant) is None)
 
@@ -338,6 +345,28 @@ class MerchantMachine(RuleBasedStateMachine):
             self.play.provider(act, number)
 
     @_few_orders
+    @rule(
+        price=_prices,
+        troubles=_webhook_troubles,
+        acts=st.sampled_from(LIFECYCLES),
+        pauses=st.lists(st.sampled_from(list(_PAUSES)), min_size=3, max_size=3),
+    )
+    def buy_and_live(
+        self, price: tuple[str, str], troubles: list[str], acts: tuple[Step, ...], pauses: list[str]
+    ) -> None:
+        """An order is placed and paid, and then refunds, a cancellation and a dispute meet."""
+        self.play.order(*price)
+        number = len(self.play.orders)
+        self.play.pay(number)
+        self.play.wait("10s")
+        for trouble in troubles:
+            self.play.webhooks(self.preferred("webhooks", trouble))
+        for act, pause in zip(acts, pauses, strict=True):
+            for each in (on_order(act, number), *_PAUSES[pause]):
+                if each.missing(self._merchant()) is None:
+                    each.take(self.play)
+
+    @_few_orders
     @rule(price=_prices, scenario=st.sampled_from(PAYER_SCENARIOS), acts=st.sampled_from(PAYER_CHAINS))
     def buy_and_let_the_payer_act(self, price: tuple[str, str], scenario: str, acts: tuple[str, ...]) -> None:
         """An order is placed, and its payment waits until the payer acts."""
@@ -459,10 +488,14 @@ class MerchantMachine(RuleBasedStateMachine):
         for how in hows:
             self.play.inject(self.preferred("injected webhook", how), which)
 
-    @rule(what=st.sampled_from(list(PROVIDER_ACTS)), order=_orders)
-    def provider(self, what: str, order: int) -> None:
-        """The provider acts on its own."""
-        self.play.provider(self.preferred("provider", what), order)
+    @rule(whats=st.permutations(list(PROVIDER_ACTS)), order=_orders)
+    def provider(self, whats: list[str], order: int) -> None:
+        """The provider acts on its own, in the first way that is possible."""
+        before = len(self.play.story.calls)
+        for what in whats:
+            self.play.provider(self.preferred("provider", what), order)
+            if len(self.play.story.calls) > before:
+                break
 
     def teardown(self) -> None:
         """End the play, unless it has failed."""

@@ -58,7 +58,6 @@ from paydouble.stateful.troubles import (
     REFUND_MEANWHILE,
     SCENARIOS,
     SHARES,
-    SLOW_REFUND,
     SLOW_SCENARIOS,
     TO_THE_END,
     WEBHOOK_INTERRUPTIONS,
@@ -330,7 +329,7 @@ class Play:
             self._take_a_moment()
             points, acts = self._driver.service.points, self._driver.service.acts
             was_cancelled = target.was_cancelled_paid
-            self._interrupt(meanwhile, at, target, lambda: None)
+            self._interrupt(meanwhile, at, target, lambda: self._cancel(target))
             self._cancel(target)
             if meanwhile in LOSES_NOTES and self._driver.service.acts > acts:
                 target.was_cancelled_paid = was_cancelled  # nobody told the customer that it is cancelled
@@ -563,15 +562,23 @@ class Play:
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""
         act = named(PROVIDER_ACTS, what, "act")
-        if what in OF_REFUNDS and not self._driver.can_refund:
-            return
-        if what in OF_LATE_FAILURES and not self._driver.merchant.refunds_can_fail_late:
-            return
-        self._act("provider", act, what, order)
+        if self._is_expected(what):
+            target, number = self._order(order)
+            self._act("provider", act, what, f"play.provider({what!r}, {number})", [target])
+
+    def provider_for_all(self, what: str) -> None:
+        """The payment provider acts on each order, a second after the other: one of `PROVIDER_ACTS`.
+
+        After a `crowd`, that is more disputes or refunds than a page of a list holds.
+        """
+        act = named(PROVIDER_ACTS, what, "act")
+        if self._is_expected(what):
+            self._act("provider", act, what, f"play.provider_for_all({what!r})", self.orders)
 
     def payer(self, what: str, order: int = 1) -> None:
         """The payer acts, where the order's payment waits for that: one of `PAYER_ACTS`."""
-        self._act("payer", named(PAYER_ACTS, what, "act of a payer"), what, order)
+        act, (target, number) = named(PAYER_ACTS, what, "act of a payer"), self._order(order)
+        self._act("payer", act, what, f"play.payer({what!r}, {number})", [target])
 
     # The end
 
@@ -621,7 +628,7 @@ class Play:
                 self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
                 if alone:
                     self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
-                    self._add_findings(invariants.of_cancelled_order(order, status, found), CANCELLED_ORDER)
+                    self._add_findings(invariants.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER)
         if self._driver.merchant.retries_by_itself:
             self._add_findings(invariants.of_kept_money(known))
         if not self._debts.reads_disturbed:  # which an earlier order may not have met
@@ -630,22 +637,45 @@ class Play:
 
     # Inside
 
+    def _is_expected(self, what: str) -> bool:
+        """Return whether the merchant has to understand what comes of an act of the provider."""
+        if what in OF_REFUNDS and not self._driver.can_refund:
+            return False
+        return what not in OF_LATE_FAILURES or self._driver.merchant.refunds_can_fail_late
+
     def _act(
-        self, table: str, act: Callable[[Sandbox, Order, ExpectedState], str | None], what: str, order: int
+        self,
+        table: str,
+        act: Callable[[Sandbox, Order, ExpectedState], str | None],
+        what: str,
+        call: str,
+        orders: Sequence[Order],
     ) -> None:
-        target, number = self._order(order)
         state = self.noted.state()
-        try:
-            words = act(self._box, target, expected.expected_state(self._box, target))
-        except (ApiError, IllegalTransition, UsageError):
-            words = None
-        if words is not None:
+        waiting = iter(orders)
+        for first in waiting:
+            words = self._acted(act, first)
+            if words is None:
+                continue
             self.noted.note(table, what, state)
-            with self._step(f"{target.id}: {words}", f"play.{table}({what!r}, {number})"):
-                target.late_money_is_news |= what == "late money"
-                self._double.deliver()
-                # Nothing else that either of them does has the same time: a receiver could not order the two.
-                self._double.advance(by=_A_SECOND)
+            whose = first.id if len(orders) == 1 else "each order"
+            with self._step(f"{whose}: {words}", call):
+                self._let_act_be_told(what, first)
+                for each in waiting:
+                    if self._acted(act, each) is not None:
+                        self._let_act_be_told(what, each)
+
+    def _acted(self, act: Callable[[Sandbox, Order, ExpectedState], str | None], target: Order) -> str | None:
+        try:
+            return act(self._box, target, expected.expected_state(self._box, target))
+        except (ApiError, IllegalTransition, UsageError):
+            return None
+
+    def _let_act_be_told(self, what: str, target: Order) -> None:
+        target.late_money_is_news |= what == "late money"
+        self._double.deliver()
+        # Nothing else that either of them does has the same time: a receiver could not order the two.
+        self._double.advance(by=_A_SECOND)
 
     def _new_order(self, amount: str, currency: str) -> Order:
         number = len(self.orders) + 1
@@ -832,10 +862,8 @@ class Play:
     def _note_scenario(self, target: Order, scenario: str, state: str, pay_ins: int) -> None:
         made = expected.expected_state(self._box, target).pay_ins
         if len(made) > pay_ins:
-            is_slow = scenario in SLOW_SCENARIOS
-            table = "slow scenario" if is_slow or scenario == SLOW_REFUND else "scenario"
-            self.noted.note(table, scenario, state, "new")
-            if is_slow:
+            self.noted.note("scenario", scenario, state, "new")
+            if scenario in SLOW_SCENARIOS:
                 # Its money comes after days, when a merchant may have sold the goods to somebody else.
                 target.paid_late.update(each.id for each in made)
 
@@ -968,15 +996,16 @@ class Play:
             self._add_findings(self._refunds.refuse(asked, disturbed))
 
     def _cancel(self, target: Order) -> None:
-        before = target.is_cancelled
+        before, cancellations = target.is_cancelled, target.cancellations
         paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
         self._debts.cancel(target)
         self._driver.call("cancel", target.id)
-        if self._driver.was_declined:
+        if not self._driver.was_declined:
+            target.cancellations += 1
+            target.was_cancelled_paid |= paid
+        elif target.cancellations == cancellations:  # no second click has cancelled it meanwhile
             target.is_cancelled = before
-        elif paid:
-            target.was_cancelled_paid = True
 
     def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:
         state = self.noted.state()

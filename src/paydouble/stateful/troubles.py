@@ -333,7 +333,10 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 CANCEL_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
-    {name: REFUND_MEANWHILE[name] for name in ("none", "dies", "database down", "jobs run", "events come")}
+    {
+        name: REFUND_MEANWHILE[name]
+        for name in ("none", "second click", "dies", "database down", "jobs run", "events come")
+    }
 )
 LOSES_NOTES: Final = ("dies", "database down")
 """What keeps a merchant from writing down what it has done, and from telling anybody."""

@@ -1,0 +1,278 @@
+"""What becomes of a paid order: refunds, a cancellation and a dispute in every order, told in time, late or never."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from cancelling_shop import TakesUpAgain
+from small_shop import LOST, SmallOrder, SmallShop
+from verdicts_of import verdicts_of
+
+from paydouble.stateful import Merchant, Play, Refused, ServiceLike
+from paydouble.stateful.lifecycles import lifecycles, on_order
+from paydouble.stateful.steps import CataloguePlay, step
+
+REFUNDS_PATH = "/refund/refund-creation"
+
+
+def verdict(merchant: type[Merchant], reason: str) -> str:
+    """Return the first finding of the catalogue's plays with a reason; empty without any."""
+    return next(verdicts_of(merchant, lambda play: reason in play.reason), "")
+
+
+class GivesRestBack(SmallShop):
+    """A cancelled order's money goes back, as soon as no dispute holds it; a refund that failed is asked for again."""
+
+    demands = ("cancelled order",)
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.cancelled: set[str] = set()
+
+    def cancel(self, order_id: str) -> None:
+        """Cancel an order that is paid, and one that is cancelled already."""
+        if self.order_status(order_id) in {"unpaid", "pending", "failed"}:
+            raise Refused
+        self.cancelled.add(order_id)
+        self.give_back(order_id)
+
+    def give_back(self, order_id: str) -> None:
+        """Ask for what is left, unless a refund is on its way or the money is disputed."""
+        waits = [*self.of(order_id, "refund", "created", "processing"), *self.disputed(order_id)]
+        if not waits and (left := self.balance(order_id)):
+            name = self.name(order_id)
+            paid = self.of(order_id, "payin", "succeeded")[0]
+            body = f'{{"payin_id": "{paid["id"]}", "amount": {left}, "external_identifier": "{name}"}}'
+            wish = self.orders[order_id].refunds.setdefault(name, self.wish(order_id, body))
+            self.service.checkpoint()
+            if wish.state == "open":
+                self.send(wish, REFUNDS_PATH)
+
+    def disputed(self, order_id: str) -> list[dict[str, Any]]:
+        """Return the disputes that hold money."""
+        return [each for each in self.of(order_id, "dispute") if each["status"] not in {"won", *LOST}]
+
+    def name(self, order_id: str) -> str:
+        """Return the name of the refund that is due now."""
+        return f"{order_id}-cancelled-{len(self.of(order_id, 'refund'))}"
+
+    def tick(self) -> None:
+        """Give back what could not be given back before."""
+        super().tick()
+        for order_id in sorted(self.cancelled):
+            self.give_back(order_id)
+
+
+class AsksOnce(GivesRestBack):
+    """Forgets the refund of a cancelled order once it was asked for, whatever became of it."""
+
+    def name(self, order_id: str) -> str:
+        return f"{order_id}-cancelled"
+
+
+class CancelsWhileDisputed(GivesRestBack):
+    """Gives nothing back of an order that was disputed when it was cancelled."""
+
+    def cancel(self, order_id: str) -> None:
+        disputed = self.disputed(order_id)
+        super().cancel(order_id)
+        if disputed:
+            self.cancelled.discard(order_id)
+
+
+class RestocksTwice(GivesRestBack):
+    """Counts the goods back into the stock at each of two cancellations that come together."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.restocked: dict[str, int] = {}
+
+    def cancel(self, order_id: str) -> None:
+        is_new = order_id not in self.cancelled
+        self.service.checkpoint()
+        super().cancel(order_id)
+        self.restocked[order_id] = self.restocked.get(order_id, 0) + is_new
+
+    def effects(self, order_id: str) -> dict[str, int]:
+        """Return how often the goods came back into the stock."""
+        return {"restocked": self.restocked.get(order_id, 0)}
+
+
+class RestocksOnce(RestocksTwice):
+    """Counts them with the cancellation."""
+
+    def cancel(self, order_id: str) -> None:
+        GivesRestBack.cancel(self, order_id)
+        self.restocked[order_id] = 1
+
+
+class LeavesMixturesToJobs(SmallShop):
+    """Leaves a dispute to its jobs where there is a refund as well, as it cannot tell which comes first."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        is_mixture = event["data"]["object"]["object"] == "dispute" and self.of(order_id, "refund")
+        return 200 if is_mixture else super().handle(order_id, event)
+
+
+class IgnoresLateEvents(SmallShop):
+    """Takes an event that is older than half an hour for one that no longer matters."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        age = self.service.now() - datetime.fromisoformat(event["created_at"]).timestamp()
+        return 200 if age > 1800 else super().handle(order_id, event)
+
+
+class ReadsAPage(SmallShop):
+    """Asks for disputes and refunds of all orders at once, and reads the first page."""
+
+    def ask(self, order_id: str) -> bool:
+        answer = self.service.call("GET", f"/api/v1/pay-in?external_identifier={order_id}", self.headers)
+        listed = [*(self.data(answer.body) or {"items": []})["items"]]
+        for kind in ("refund", "dispute"):
+            answer = self.service.call("GET", f"/api/v1/{kind}", self.headers)
+            listed += (self.data(answer.body) or {"items": []})["items"]
+        for each in listed:
+            self.learn(each)
+        return True
+
+
+class TakesWhatIsLeft(SmallShop):
+    """Gives back what a dispute has left of a refund that was asked for, when the dispute is over."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.waiting: dict[str, tuple[str, Decimal]] = {}
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if not self.of(order_id, "dispute", "needs_response", "under_review"):
+            super().refund(order_id, refund_id, amount)
+        elif refund_id not in self.waiting:
+            self.waiting[refund_id] = order_id, amount
+
+    def tick(self) -> None:
+        super().tick()
+        for refund_id, (order_id, amount) in list(self.waiting.items()):
+            if not self.of(order_id, "dispute", "needs_response", "under_review"):
+                del self.waiting[refund_id]
+                self.give_back_at_most(order_id, refund_id, amount)
+
+    def give_back_at_most(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Give money back, or what is left of it."""
+        left = min(amount, self.balance(order_id))
+        paid = self.of(order_id, "payin", "succeeded")[0]
+        body = f'{{"payin_id": "{paid["id"]}", "amount": {left}, "external_identifier": "{refund_id}"}}'
+        wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
+        if left:
+            self.send(wish, REFUNDS_PATH)
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        status = super().status_of_paid(order)
+        return "review" if status == "paid" and self.of(order.id, "dispute") else status
+
+
+class TakesTooLittle(TakesWhatIsLeft):
+    """Gives back a part of what was asked for, though nobody disputes anything."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        super().refund(order_id, refund_id, amount / 2)
+
+
+def test_each_act_of_a_lifecycle_has_an_effect() -> None:
+    """On a shop that gives the money of a cancelled order back, so that this refund can fail as well."""
+    for acts in lifecycles(3):
+        with Play(GivesRestBack) as play:
+            for each in (step("order"), step("pay"), step("wait", "10s")):
+                each.take(play)
+            for act in acts:
+                before = len(play.story.calls)
+                act.take(play)
+                play.wait("10s")
+                assert len(play.story.calls) == before + 2, (acts, act)
+
+
+def test_an_act_can_be_on_another_order() -> None:
+    """The acts are those of order 1."""
+    assert on_order(step("provider", "dispute", 1), 3) == step("provider", "dispute", 3)
+    assert on_order(step("refund", 1, "half"), 2) == step("refund", 2, "half")
+    assert on_order(step("cancel", 1), 2) == step("cancel", 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "correct", "reason", "found"),
+    [
+        (
+            CancelsWhileDisputed,
+            GivesRestBack,
+            "refunds, a cancellation and a dispute meet",
+            "keeps 49.90 EUR of order-1, which was cancelled after its payment; it neither goes back",
+        ),
+        (AsksOnce, GivesRestBack, "which fails once", "whose refund failed; it neither goes back in the end"),
+        (LeavesMixturesToJobs, SmallShop, "events are all that tells of refunds", "answered 200 to the dispute.closed"),
+        (IgnoresLateEvents, SmallShop, "no job runs before them", "answered 200 to the refund.succeeded"),
+        (ReadsAPage, SmallShop, "disputes or refunds fill more than a page", "order-1 paid in the end"),
+    ],
+)
+def test_what_meets_a_dispute_or_comes_late_is_found(
+    wrong: type[Merchant], correct: type[Merchant], reason: str, found: str
+) -> None:
+    """Each by the plays that have it, which a correct shop passes."""
+    assert found in verdict(wrong, reason)
+    assert not verdict(correct, reason)
+
+
+def test_two_cancellations_at_once_happen_once() -> None:
+    """What a second one finds must not be what the first one has found."""
+
+    def cancelled_twice(play: CataloguePlay) -> bool:
+        return any(each.command == "cancel" and ("meanwhile", "second click") in each.options for each in play.steps)
+
+    found = next(verdicts_of(RestocksTwice, cancelled_twice), "")
+
+    assert "restocked" in found
+    assert not list(verdicts_of(RestocksOnce, cancelled_twice))
+    assert not list(verdicts_of(TakesUpAgain, cancelled_twice))
+
+
+def test_a_second_cancellation_that_is_declined_leaves_the_order_cancelled() -> None:
+    """The first one was taken while the second one ran."""
+
+    class DeclinesTheOuter(SmallShop):
+        entered = 0
+
+        def cancel(self, order_id: str) -> None:
+            self.entered += 1
+            mine = self.entered
+            self.service.checkpoint()
+            if mine < self.entered:
+                raise Refused
+            assert order_id in self.orders
+
+    with Play(DeclinesTheOuter) as play:
+        play.order()
+        play.cancel(1, meanwhile="second click")
+        play.pay(1)
+
+        assert play.orders[0].cancellations == 1
+        assert not any("paid for" in each for each in play.story.sentences)
+
+
+def test_what_a_dispute_has_left_of_a_refund_may_go_back() -> None:
+    """Somebody has asked for more than is there by then; without a dispute it is wrong as before."""
+    with Play(TakesWhatIsLeft) as play:
+        for each in ("order", "pay"):
+            getattr(play, each)()
+        play.wait("10s")
+        play.provider("dispute half")
+        play.refund()
+        play.provider("dispute lost")
+        play.wait("10s")
+        play.wait("10s")
+
+        assert play.balance() == 0
+
+    assert "which nobody had requested" in verdict(TakesTooLittle, "a second attempt") or "which nobody had" in next(
+        verdicts_of(TakesTooLittle, lambda play: step("refund", 1, "all") in play.steps and not play.reason), ""
+    )
