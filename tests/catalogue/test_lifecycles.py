@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cancelling_shop import TakesUpAgain
-from small_shop import LOST, SmallOrder, SmallShop
+from small_shop import LOST, SmallShop
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, Play, Refused, ServiceLike
@@ -167,10 +167,6 @@ class TakesWhatIsLeft(SmallShop):
         wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
         if left:
             self.send(wish, REFUNDS_PATH)
-
-    def status_of_paid(self, order: SmallOrder) -> str:
-        status = super().status_of_paid(order)
-        return "review" if status == "paid" and self.of(order.id, "dispute") else status
 
 
 class TakesTooLittle(TakesWhatIsLeft):
