@@ -161,11 +161,10 @@ class TakesWhatIsLeft(SmallShop):
 
     def give_back_at_most(self, order_id: str, refund_id: str, amount: Decimal) -> None:
         """Give money back, or what is left of it."""
-        left = min(amount, self.balance(order_id))
-        paid = self.of(order_id, "payin", "succeeded")[0]
-        body = f'{{"payin_id": "{paid["id"]}", "amount": {left}, "external_identifier": "{refund_id}"}}'
-        wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
-        if left:
+        if left := min(amount, self.balance(order_id)):
+            paid = self.of(order_id, "payin", "succeeded")[0]
+            body = f'{{"payin_id": "{paid["id"]}", "amount": {left}, "external_identifier": "{refund_id}"}}'
+            wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
             self.send(wish, REFUNDS_PATH)
 
 

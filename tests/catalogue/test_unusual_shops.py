@@ -265,6 +265,21 @@ def test_who_gives_a_short_payment_back_may_be_paid_again() -> None:
         assert play.status() == "paid"
 
 
+def test_who_gives_a_short_payment_back_may_close_the_order() -> None:
+    """The shop itself has cancelled it."""
+
+    class Closes(GivesShortMoneyBack):
+        def status_of_paid(self, order: SmallOrder) -> str:
+            status = super().status_of_paid(order)
+            return "cancelled" if status == "failed" else status
+
+    with Play(Closes) as play:
+        play.order()
+        play.pay(trouble="underpaid")
+        play.wait("1h")
+        assert play.status() == "cancelled"
+
+
 def test_who_keeps_a_short_payment_may_not_charge_again() -> None:
     """Nobody has asked for the first one back."""
 

@@ -26,6 +26,7 @@ from paydouble.faults.model import parse_fault
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import MerchantBug, Play, ServiceLike, Webhook, explore
+from paydouble.stateful import service as service_module
 from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
@@ -486,7 +487,7 @@ def test_a_report_lists_what_follows_the_cause_first() -> None:
     causes = [text.index(each) for each in ("took a new Idempotency-Key", "made 2 deposits", "charged order-1 2 times")]
     assert causes == sorted(causes)
     assert text.startswith("The merchant took a new Idempotency-Key for a retry")
-    keys = r"\(key \w{8}… at 0 s, key \w{8}… at 1 s after a disturbed reply\)"
+    keys = r"\(key \w{8}… at 0 s, key \w{8}… at 1 s after a request that met a trouble\)"
     assert re.search(rf"{keys}; the customer's clicks allow 1", text)
 
 
@@ -495,7 +496,7 @@ def test_a_report_lists_what_follows_the_cause_first() -> None:
     [
         ("reply lost", "429", r"at 0 s, key \w{8}… at [\d.]+ s after the 429"),
         ("500 after the commit", "none", r"at 0 s, key \w{8}… at \d s after the 500"),
-        ("reply lost", "none", r"at 0 s, key \w{8}… at \d s after a disturbed reply"),
+        ("reply lost", "none", r"at 0 s, key \w{8}… at \d s after a request that met a trouble"),
     ],
 )
 def test_a_second_deposit_is_told_with_what_came_before_it(trouble: str, then: str, keys: str) -> None:
@@ -807,7 +808,26 @@ def test_another_call_need_not_wait(*, is_other_call: bool, is_same_request: boo
             service.sleep(5)
         post("deposit-creation", "a")
 
-    assert found == (["asks again 0 s after a 429 that asked for 5 s"] if is_found else [])
+    began = 1767225600
+    again = "deposit-creation" if is_same_request else "payin_1/cancellation"
+    told = f"(at {began}, X-RateLimit-Reset: {began + 5}): POST /api/v1/pay-in/{again}"
+    assert found == ([f"asks again 0 s after a 429 that asked for 5 s {told}"] if is_found else [])
+
+
+@pytest.mark.parametrize(("seconds", "hint"), [(0.0, ""), (1.0, " (it waits in real time; a sleep that is kept")])
+def test_a_shop_that_waits_in_real_time_is_told_so(seconds: float, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pauses are there, and the play's time does not move by them."""
+    found: list[str] = []
+    real = count(step=seconds)
+    monkeypatch.setattr(service_module, "perf_counter", lambda: next(real))
+    service = Service(InProcess(), lambda _rule, text: found.append(text))
+
+    with service.operation():
+        for _ in range(3):
+            service.call("POST", "/api/v1/pay-in/deposit-creation", {}, b"{}")
+
+    assert found[0].startswith(f"sends POST /api/v1/pay-in/deposit-creation 3 times without a pause between them{hint}")
+    assert bool(hint) == ("real time" in found[0])
 
 
 @pytest.mark.parametrize(("seconds", "is_found"), [(4, False), (12, True)])

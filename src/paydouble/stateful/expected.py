@@ -241,8 +241,8 @@ def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
         return _UNPAID if is_open else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
-        unpaid = {"review", "unpaid", "pending", "failed", "partly_refunded", "refunded", "charged_back"}
-        return frozenset(unpaid | ({"paid"} if _gives_rest_back(order, state) else set()))
+        others = _UNPAID | {"review", "partly_refunded", "refunded", "charged_back"}
+        return others | ({"paid"} if _gives_rest_back(order, state) else set())
     return _after_payment(order, state) | ({"review"} if order.paid_late else set())
 
 

@@ -18,6 +18,7 @@ from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
+from paydouble.stateful.changed_requests import changes
 from paydouble.stateful.expected import ExpectedState, Order, Refusal
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import STATUSES, Merchant
@@ -47,7 +48,9 @@ def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
         if entry.faults:
             continue
         if entry.verdict == "conflict":
-            yield Rule.KEY_REUSED, f"sent another request under the Idempotency-Key of an earlier one ({_named(entry)})"
+            first = next(each for each in log.entries if each.key == entry.key)
+            told = f"{_named(entry)}; {changes(first, entry)}"
+            yield Rule.KEY_REUSED, f"sent another request under the Idempotency-Key of an earlier one ({told})"
         elif entry.status == 400:  # noqa: PLR2004 - HTTP
             yield Rule.REQUEST, f"sent a request that the service cannot read ({_named(entry)}): {_message(entry)}"
         elif entry.status in {401, 403, 404} and entry.operation is None:
@@ -242,7 +245,11 @@ def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
     for pay_in in box.ledger.newest_first(PayIn):
         named = pay_in.external_identifier
         if _order_named(named, orders) is None and not named.startswith(expected.ELSEWHERE):
-            yield Rule.DEPOSITS, f"made a deposit for {named!r}, an order that nobody placed"
+            told = f"made a deposit for {named!r}, an order that nobody placed"
+            yield (
+                Rule.DEPOSITS,
+                f"{told} (for a shop with names of its own: order_of_deposit, known before the request)",
+            )
     for order in orders:
         state = expected.expected_state(box, order)
         yield from _of_deposits(box, order, state)
@@ -448,12 +455,12 @@ def _keys_of(box: Sandbox, order: Order, state: ExpectedState) -> str:
 
 
 def _trouble_of(entry: RequestEntry) -> str:
-    """Return what kept a client from knowing what became of a request, for a sentence; empty when nothing did."""
+    """Return what may have kept a client from knowing what became of a request, for a sentence; empty for nothing."""
     if entry.status is None:
         return "a request without an answer"
     if not 200 <= entry.status < 300:  # noqa: PLR2004 - HTTP
         return f"the {entry.status}"
-    return "a disturbed reply" if entry.faults else ""
+    return "a request that met a trouble" if entry.faults else ""
 
 
 def _of_failed_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
@@ -699,6 +706,6 @@ def _named_in_body(entry: RequestEntry, member: str) -> str | None:
 
 def _message(entry: RequestEntry) -> str:
     try:
-        return str(json.loads(entry.response_body)["error"]["message"])
+        return str(json.loads(entry.response_body)["error"]["message"]).removesuffix(".")
     except (ValueError, KeyError, TypeError):
         return "no message"

@@ -1,7 +1,7 @@
 """What can become of a paid order: refunds, a cancellation and a dispute with its decisions, in every order.
 
 Merchants break where two of these meet: an order is cancelled while its payment is disputed, or a refund fails after a
-dispute has taken the same money. Nobody knows beforehand which two, so every sequence of a length is here in which each
+dispute has taken the same money. Nobody knows in advance which two, so every sequence of a length is here in which each
 act can have an effect. An act needs some facts of the order and must not find others, and it changes them.
 """
 

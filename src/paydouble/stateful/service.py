@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ _MOST_ATTEMPTS: Final = 10
 _EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
 # A timeout, a first request that may still be running, too early, too many requests.
+_RESET: Final = "X-RateLimit-Reset"
+_REAL_SLEEP: Final = "it waits in real time; a sleep that is kept in a default argument does not follow the play's time"
 _NOT_FINAL: Final = frozenset({408, 409, 425, 429})
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
@@ -87,8 +90,8 @@ class _Usage:
     calls: int = 0
     most_calls: int = MOST_CALLS
     waited: float = 0.0
-    limited: tuple[float, tuple[str, str, str | None]] | None = None
-    """When a POST met a 429, and its method, target and key; until the next one is sent."""
+    limited: tuple[float, tuple[str, str, str | None], str | None] | None = None
+    """When a POST met a 429; its method, target and key; the reset that was announced. Until the next one is sent."""
     last: tuple[float, str, str, str | None] | None = None
     at_once: int = 0
     attempts: int = 0
@@ -142,6 +145,7 @@ class Service:
         self._add_finding = add_finding
         self._usage = _Usage()
         self._real_pauses = 0.0
+        self._returned_at = perf_counter()
         self._raised: list[BaseException] = []
 
     @property
@@ -248,8 +252,10 @@ class Service:
             if reply.status == 429:  # noqa: PLR2004 - HTTP
                 self.limits_met += 1
                 if self._usage.retry_after_seconds is not None:
-                    self._usage.limited = self._moment(), (method, request.target, key)
+                    reset = next((value for name, value in reply.headers if name == _RESET), None)
+                    self._usage.limited = self._moment(), (method, request.target, key), reset
             self._interruption_point()
+        self._returned_at = perf_counter()
         return reply, outcome
 
     def _interruption_point(self, *, in_database: bool = False, in_transaction: bool = False) -> None:
@@ -280,14 +286,16 @@ class Service:
         usage.at_once = usage.at_once + 1 if same == usage.last else 1
         usage.last = same
         if usage.at_once >= _AT_ONCE:
-            self._add_finding(Rule.RETRIES, f"sends {method} {target} {_AT_ONCE} times without a pause between them")
+            told = f"sends {method} {target} {_AT_ONCE} times without a pause between them"
+            has_waited = perf_counter() - self._returned_at >= _LEAST_PAUSE
+            self._add_finding(Rule.RETRIES, f"{told} ({_REAL_SLEEP})" if has_waited else told)
         self._check_limit(now, (method, target, key))
 
     def _check_limit(self, now: float, sent: tuple[str, str, str | None]) -> None:
         usage = self._usage
         if usage.limited is None or usage.retry_after_seconds is None:
             return
-        limited_at, refused = usage.limited
+        limited_at, refused, reset = usage.limited
         # Another call that came in between, such as a cancellation, need not know of a 429 that this one has met.
         if sent != refused and self.acts != usage.acts:
             return
@@ -295,8 +303,9 @@ class Service:
         pause = now - limited_at
         # The reset is a whole second, and may have been rounded down.
         if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
-            asked = f"a 429 that asked for {usage.retry_after_seconds:g} s"
-            self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}")
+            told = f", {_RESET}: {reset}" if reset is not None else ""
+            asked = f"a 429 that asked for {usage.retry_after_seconds:g} s (at {limited_at:.0f}{told})"
+            self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}")
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))

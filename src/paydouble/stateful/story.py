@@ -25,7 +25,8 @@ _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as fo
 _NOTES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "refund fails late": "The contract does not say that a refund can fail after it has succeeded, and other"
-        " services do it. For a shop that need not know it: refunds_can_fail_late = False."
+        " services do it. For a shop that knows of refunds that fail before they succeed, and need not know this:"
+        " refunds_can_fail_late = False."
     }
 )
 """What is played → what its reader should know about it."""

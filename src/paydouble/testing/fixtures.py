@@ -139,6 +139,7 @@ def sandboxes_of(item: pytest.Item) -> list[SandboxHandle[Sync] | Sandbox]:
 def explain(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add the sandbox's timeline, its seed and the receiver's errors to a failed test's report."""
     item.stash[_FAILED] = True
+    _leave_out_hint(report)
     box = item.stash.get(_SANDBOX, None)
     if box is not None:
         _explain_sandbox(item, report, box)
@@ -147,6 +148,15 @@ def explain(item: pytest.Item, report: pytest.TestReport) -> None:
         lines += unclaimed(local.unclaimed_requests, local.auth.key)
         lines += _raised(local.failures)
         report.sections.append((_TITLE, "\n".join(map(printable, lines))))
+
+
+def _leave_out_hint(report: pytest.TestReport) -> None:
+    """Leave out pytest's hint that all frames are hidden: the text of a machine's failure says all that there is."""
+    traceback = getattr(report.longrepr, "reprtraceback", None)
+    if traceback is not None and str(getattr(traceback, "extraline", "")).startswith(
+        "All traceback entries are hidden"
+    ):
+        traceback.extraline = None
 
 
 def _raised(failures: Sequence[BaseException]) -> list[str]:
