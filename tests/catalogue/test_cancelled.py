@@ -234,3 +234,35 @@ def test_a_cancellation_that_is_declined_changes_nothing() -> None:
     with pytest.raises(MerchantBug, match="never fulfilled order-1"), Play(Declines) as play:
         play.pay()
         play.cancel()
+
+
+class ForgetsWithoutReply(StaysCancelled):
+    """Takes a payment for cancelled when its request for that has no answer, and hears no more of it."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.forgotten: set[str] = set()
+
+    def ask_for(self, order_id: str, path: str, body: str) -> None:
+        super().ask_for(order_id, path, body)
+        if path.endswith("cancellation") and any(
+            each.state == "open" and name.startswith(path) for name, each in self.asked.items()
+        ):
+            self.forgotten.add(order_id)
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        if self.order_of(resource) not in self.forgotten:
+            super().learn(resource)
+
+
+def test_a_request_for_a_cancellation_meets_troubles() -> None:
+    """The payment goes on as long as the service has not heard of it."""
+
+    def disturbs(play: CataloguePlay) -> bool:
+        return any(each.command == "cancellations" for each in play.steps)
+
+    assert "The merchant has a balance of 49.90 EUR for order-1; it should be 0.00" in verdicts_of(
+        ForgetsWithoutReply, disturbs
+    )
+    for correct in (TakesUpAgain, GivesBack, StaysCancelled, CancelsWhatIsPaid):
+        assert not list(verdicts_of(correct, disturbs))

@@ -33,6 +33,7 @@ from paydouble.stateful.troubles import (
     AT_POINTS,
     AT_THE_ANSWER,
     CANCEL_MEANWHILE,
+    CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -113,6 +114,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _several_refunds,
         _similar_refunds,
         _cancellations,
+        _cancellation_requests,
         _cancelled_and_given_back,
         _cancelled_in_part,
         _provider,
@@ -463,6 +465,24 @@ def _cancellations() -> Iterator[CataloguePlay]:
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
         yield CataloguePlay((_ORDER, *ended, step("provider", "late money"), _SETTLE), "the money comes late")
+
+
+def _cancellation_requests() -> Iterator[CataloguePlay]:
+    # The payment goes on as long as the service has not heard of it, and is over when only the reply is lost.
+    silent = step("webhooks", "drop all")
+    # A job may send the request, while the payment still waits.
+    cancel = (step("cancel"), step("wait", "1s"), _SETTLE)
+    for trouble, found in CANCELLATION_TROUBLES.items():
+        disturbed = step("cancellations", trouble)
+        yield CataloguePlay((_ORDER, _PAY, disturbed, *cancel))
+        for time in _EVENTS[1:]:
+            late = (step("pass_time", time), disturbed, *cancel)
+            yield CataloguePlay((_ORDER, _PAY, *late), "the payment may be over by then")
+        yield CataloguePlay((_ORDER, silent, _PAY, disturbed, *cancel, _SETTLE), "reads are all that tells")
+        if _can_last(found):
+            long = step("cancellations", trouble, lasts=_LONG)
+            yield CataloguePlay((_ORDER, _PAY, long, *cancel, _SETTLE), "it lasts longer")
+            yield CataloguePlay((_ORDER, _PAY, long, *cancel, _RESTART, _SETTLE), "it lasts longer")
 
 
 def _cancelled_and_given_back() -> Iterator[CataloguePlay]:

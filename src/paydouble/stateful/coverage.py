@@ -16,6 +16,7 @@ from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     CANCEL_MEANWHILE,
+    CANCELLATION_TROUBLES,
     DIALECTS,
     INJECTED,
     JOB_INTERRUPTIONS,
@@ -38,6 +39,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "POST": tuple(POST_TROUBLES),
         "refund": tuple(REFUND_TROUBLES),
         "own refund": tuple(OWN_REFUND_TROUBLES),
+        "cancellation": tuple(CANCELLATION_TROUBLES),
         "meanwhile": tuple({**MEANWHILE, **REFUND_MEANWHILE, **CANCEL_MEANWHILE}),
         "injected webhook": tuple(INJECTED),
         "webhooks": tuple(WEBHOOK_TROUBLES),
@@ -57,6 +59,7 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "POST": frozenset({"pay", "retry"}),
         "refund": frozenset({"refund"}),
         "own refund": frozenset({"own_refunds"}),
+        "cancellation": frozenset({"cancellations"}),
         "meanwhile": frozenset({"pay", "refund", "cancel"}),
         "injected webhook": frozenset({"inject"}),
         "webhooks": frozenset({"webhooks"}),
@@ -76,6 +79,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "POST": "no deposit request met it",
         "refund": "no refund request met it",
         "own refund": "the merchant made no refund that nobody had asked for",
+        "cancellation": "the merchant cancelled no payment",
         "meanwhile": "no call reached the point",
         "reads": "the merchant asked about no payment or refund that it applies to",
         "webhooks": "no event met it",

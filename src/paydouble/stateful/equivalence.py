@@ -27,6 +27,7 @@ from paydouble.stateful.steps import CataloguePlay, Step
 from paydouble.stateful.troubles import (
     AT_POINTS,
     AT_THE_ANSWER,
+    CANCELLATION_TROUBLES,
     OWN_REFUND_TROUBLES,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -48,13 +49,19 @@ _TABLES: Final = {
     "refund": ("refund", 2),
     "refund_again": ("refund", 1),
     "own_refunds": ("own refund", 0),
+    "cancellations": ("cancellation", 0),
     "webhooks": ("webhooks", 0),
     "reads": ("reads", 0),
     "inject": ("injected webhook", 0),
 }
 """Command → the table of what disturbs it, and the place of that argument."""
 _CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again", "cancel"})
-_ARMED: Final = {"webhooks": WEBHOOK_TROUBLES, "reads": READ_TROUBLES, "own_refunds": OWN_REFUND_TROUBLES}
+_ARMED: Final = {
+    "webhooks": WEBHOOK_TROUBLES,
+    "reads": READ_TROUBLES,
+    "own_refunds": OWN_REFUND_TROUBLES,
+    "cancellations": CANCELLATION_TROUBLES,
+}
 """Commands whose troubles wait for what comes in a later step."""
 _JOBS: Final = Step("interrupt_jobs")
 """Jobs that are not interrupted."""

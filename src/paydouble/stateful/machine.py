@@ -76,6 +76,7 @@ from paydouble.stateful.steps import CataloguePlay, Step, parsed, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     CANCEL_MEANWHILE,
+    CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -466,6 +467,12 @@ class MerchantMachine(RuleBasedStateMachine):
     def own_refunds(self, trouble: str, lasts: int | str) -> None:
         """A refund that nobody has asked for is disturbed."""
         self.play.own_refunds(self.preferred("own refund", trouble), lasts=lasts)
+
+    @_can_cancel
+    @rule(trouble=st.sampled_from(list(CANCELLATION_TROUBLES)), lasts=_durations)
+    def cancellations(self, trouble: str, lasts: int | str) -> None:
+        """A request that cancels a payment is disturbed."""
+        self.play.cancellations(self.preferred("cancellation", trouble), lasts=lasts)
 
     @rule(what=st.sampled_from(list(JOB_INTERRUPTIONS)), at=_points)
     def interrupt_jobs(self, what: str, at: int) -> None:

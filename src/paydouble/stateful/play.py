@@ -45,6 +45,7 @@ from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
     AT_POINTS,
     CANCEL_MEANWHILE,
+    CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
@@ -463,6 +464,19 @@ class Play:
             armed = self._arm(found, lasts, **match)
             self._debts.disturb_own_refunds(map(self._box.faults.get, armed), lasts)
             self.noted.note_armed("own refund", trouble, armed)
+
+    def cancellations(self, trouble: str, *, lasts: int | str = 0) -> None:
+        """The next request that cancels a payment is disturbed: one of `CANCELLATION_TROUBLES`.
+
+        The trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number.
+        """
+        found = named(CANCELLATION_TROUBLES, trouble, "trouble")
+        match = {"operation": "pay-in-cancellation"}
+        sentence = f"At the next request that cancels a payment, {found.description}"
+        clauses = [sentence, named(DURATIONS, lasts, "duration")]
+        call = f"play.cancellations({trouble!r}{_options(lasts=lasts)})"
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
+            self.noted.note_armed("cancellation", trouble, self._arm(found, lasts, **match))
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""

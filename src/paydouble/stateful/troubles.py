@@ -376,6 +376,8 @@ OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     }
 )
 """What disturbs a refund that a merchant makes of its own accord, and does not excuse that it is never made."""
+CANCELLATION_TROUBLES: Final[Mapping[str, Trouble]] = OWN_REFUND_TROUBLES
+"""What disturbs a request that cancels a payment: whatever comes of it, a merchant can find out."""
 AFTERWARDS: Final = ("none", "409", "429", "401", "500 after the commit", "proxy page")
 """What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
 check of the key, so the operation may have been carried out all the same."""
