@@ -266,3 +266,27 @@ def test_a_request_for_a_cancellation_meets_troubles() -> None:
     )
     for correct in (TakesUpAgain, GivesBack, StaysCancelled, CancelsWhatIsPaid):
         assert not list(verdicts_of(correct, disturbs))
+
+
+class PayReopens(StaysCancelled):
+    """Writes back at the end of a click what it has read at its start."""
+
+    def pay(self, order_id: str) -> None:
+        was_cancelled = order_id in self.cancelled
+        super().pay(order_id)
+        if not was_cancelled:
+            self.cancelled.discard(order_id)
+
+
+def test_a_click_to_pay_does_not_undo_a_cancellation() -> None:
+    """A shop may take an order up again, but not where it gives the money of another one back."""
+
+    def overwrites(play: CataloguePlay) -> bool:
+        return "a click to pay overwrites a cancellation" in play.reason
+
+    assert (
+        "The merchant takes order-2 up again, which was cancelled before its money came, though it gave back what came"
+        " for order-1"
+    ) in verdicts_of(PayReopens, overwrites)
+    for correct in (TakesUpAgain, GivesBack, StaysCancelled, GivesBackAtOnce):
+        assert not list(verdicts_of(correct, overwrites))

@@ -208,6 +208,7 @@ def test_an_act_can_be_on_another_order() -> None:
         (LeavesMixturesToJobs, SmallShop, "events are all that tells of refunds", "answered 200 to the dispute.closed"),
         (IgnoresLateEvents, SmallShop, "no job runs before them", "answered 200 to the refund.succeeded"),
         (ReadsAPage, SmallShop, "disputes or refunds fill more than a page", "order-1 paid in the end"),
+        (ReadsAPage, SmallShop, "is behind a page that is not the shop's", "order-1 paid in the end"),
     ],
 )
 def test_what_meets_a_dispute_or_comes_late_is_found(

@@ -449,6 +449,11 @@ def _cancellations() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, cancel, cancel, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _SETTLE, step("provider", "refund fails late"), _SETTLE))
+    # The first order shows that its money goes back when it comes all the same.
+    first = (_ORDER, _PAY, step("pass_time", "5s"), cancel, _SETTLE, _SETTLE)
+    for at in POINTS:
+        second = (_ORDER, step("pay", 2, meanwhile="cancelled", at=at), _SETTLE, _SETTLE)
+        yield CataloguePlay((*first, *second), "a click to pay overwrites a cancellation")
     times = [() if before is None else (step("pass_time", before),) for before in _EVENTS]
     for first in (*((_ORDER, _PAY, *time) for time in times), _PAID):
         yield CataloguePlay((*first, cancel, _SETTLE))
@@ -973,12 +978,20 @@ def _pages() -> Iterator[CataloguePlay]:
     why = "an older order is behind a page of payments that are not the shop's"
     for paid in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
         yield CataloguePlay((_ORDER, silent, paid, others, _SETTLE), why)
-    crowd, many = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
+    why = "what happened to an order is behind a page that is not the shop's"
+    for happened, then in (
+        ((step("provider", "dispute"),), "disputed"),
+        ((step("provider", "dispute"), step("provider", "dispute lost")), "disputed"),
+        ((step("provider", "refund half"),), "refunded"),
+    ):
+        elsewhere = step("other_system", then=then)
+        yield CataloguePlay((*_PAID, silent, *happened, elsewhere, _SETTLE), why)
+    crowd, why = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
     dispute, lost = step("provider_for_all", "dispute"), "dispute lost"
-    yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), many)
+    yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), why)
     # The first is the oldest of those that are open.
-    yield CataloguePlay((*crowd, dispute, _SETTLE, step("provider", lost, 1), _SETTLE), many)
-    yield CataloguePlay((*crowd, step("provider_for_all", "refund half"), _SETTLE), many)
+    yield CataloguePlay((*crowd, dispute, _SETTLE, step("provider", lost, 1), _SETTLE), why)
+    yield CataloguePlay((*crowd, step("provider_for_all", "refund half"), _SETTLE), why)
 
 
 def _neighbours() -> Iterator[CataloguePlay]:

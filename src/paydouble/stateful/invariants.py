@@ -525,6 +525,33 @@ def of_kept_money(orders: Sequence[tuple[Order, str, ExpectedState]]) -> Iterato
         alike = [each for each in given if each.was_shipped == order.was_shipped]
         if alike and _is_rest_kept(order, status, state):
             yield Rule.END, f"{_rest_kept(order, state)}, though it gave back what was left of {alike[0].id}"
+    yield from _of_orders_taken_up(orders)
+
+
+def _of_orders_taken_up(orders: Sequence[tuple[Order, str, ExpectedState]]) -> Iterator[Found]:
+    """Yield the orders that are taken up again, though the money of the first one went back for the same reason.
+
+    Both were cancelled before their money came. The first one's went back before the other one was paid for, so nobody
+    else had what it had ordered.
+    """
+    if not orders:
+        return
+    (first, _, its), *others = orders
+    unasked = len(expected.own_refunds(first, its)) > len(first.refunds_requested)
+    if not (_was_cancelled_unpaid(first, its) and unasked and expected.is_given_back(its)):
+        return
+    for order, status, state in others:
+        is_later = min(each.created_at for each in its.refunds) < min(
+            (each.created_at for each in state.pay_ins), default=0
+        )
+        if is_later and _was_cancelled_unpaid(order, state) and not state.refunds and status == "paid":
+            taken = f"takes {order.id} up again, which was cancelled before its money came"
+            yield Rule.END, f"{taken}, though it gave back what came for {first.id}"
+
+
+def _was_cancelled_unpaid(order: Order, state: ExpectedState) -> bool:
+    is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
+    return order.is_cancelled and not order.was_cancelled_paid and bool(state.paid) and is_plain
 
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:

@@ -20,7 +20,7 @@ from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
-from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
@@ -48,6 +48,7 @@ from paydouble.stateful.troubles import (
     CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
+    ELSEWHERE_THEN,
     INJECTED,
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
@@ -273,16 +274,25 @@ class Play:
                 self._debts.allow_deposit(order)
                 self._create_deposit("pay", order)
 
-    def other_system(self, payments: int = LARGEST_PAGE + 1) -> None:
+    def other_system(self, payments: int = LARGEST_PAGE + 1, *, then: str = "none") -> None:
         """Another system of the same business takes so many payments: more than the largest page of a list holds.
 
-        They belong to no order of the shop.
+        They belong to no order of the shop. What is `then` is one of `ELSEWHERE_THEN`: each is disputed, or a half of
+        each is refunded.
         """
         words = f"Another system of the same business takes {payments} payments"
-        with self._step(words, f"play.other_system({payments})", in_scenario=False):
+        course = named(ELSEWHERE_THEN, then, "course of payments elsewhere")
+        call = f"play.other_system({payments}{_options(then=then)})"
+        with self._step("; ".join(filter(None, (words, course))), call, in_scenario=False):
             scenario = self._box.scenario(SCENARIOS[0])
-            for number in range(payments):
-                play_scenario(self._box, _payment_elsewhere(number), scenario)
+            made = [play_scenario(self._box, _payment_elsewhere(each), scenario) for each in range(payments)]
+            for each in made if then != "none" else ():
+                pay_in = self._box.ledger.get(PayIn, each["id"])
+                self._box.force_transition(pay_in, PAID, force=True)
+                if then == "disputed":
+                    self._box.open_dispute(pay_in)
+                else:
+                    self._box.open_refund(pay_in, amount=pay_in.amount // 2)
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
