@@ -551,7 +551,8 @@ def _of_orders_taken_up(orders: Sequence[tuple[Order, str, ExpectedState]]) -> I
 
 def _was_cancelled_unpaid(order: Order, state: ExpectedState) -> bool:
     is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
-    return order.is_cancelled and not order.was_cancelled_paid and bool(state.paid) and is_plain
+    # Whether it is taken up may depend on how late its money comes.
+    return order.is_cancelled and not (order.was_cancelled_paid or order.paid_late) and bool(state.paid) and is_plain
 
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:

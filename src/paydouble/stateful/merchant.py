@@ -139,7 +139,8 @@ class Merchant:
     """Policies that the merchant promises where the contract is silent, so that a run finds where it breaks them.
 
     `double payment`: what was paid twice goes back, or the order is in `review`. `cancelled order`: so does all that is
-    left of an order that is cancelled after its payment. `refund limit`: a refund of more than is left is declined.
+    left of an order that is cancelled after its payment, once no dispute holds it; a refund of it that fails is asked
+    for again within a day. `refund limit`: a refund of more than is left is declined.
     `disputed refund`: so is one of money that is disputed or was charged back, before the service is asked.
     `won dispute`: an order is no longer in `review` when its dispute was won. The summary of a run says which of the
     others were met.
