@@ -272,3 +272,21 @@ def test_what_a_dispute_has_left_of_a_refund_may_go_back() -> None:
     assert "which nobody had requested" in verdict(TakesTooLittle, "a second attempt") or "which nobody had" in next(
         verdicts_of(TakesTooLittle, lambda play: step("refund", 1, "all") in play.steps and not play.reason), ""
     )
+
+
+@pytest.mark.parametrize("cancelled", [1, 2])
+def test_refunds_that_are_refused_to_the_end_excuse_a_merchant(cancelled: int) -> None:
+    """Those of other orders too, and of orders that are placed later: the trouble meets them all."""
+
+    class ShowsCancelled(GivesRestBack):
+        def order_status(self, order_id: str) -> str:
+            return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
+
+    for merchant in (GivesRestBack, ShowsCancelled):
+        with Play(merchant) as play:
+            play.order()
+            play.refund(1, trouble="unknown code", lasts="end")
+            play.order()
+            play.pay(cancelled)
+            play.wait("10s")
+            play.cancel(cancelled)

@@ -72,7 +72,7 @@ class Debts:
         """Whether a read has met a trouble, so that the merchant may not have learnt what it asked for."""
         self._waiting_for_refunds: list[Armed] = []
         """The faults that wait for any refund, also for one that is asked for."""
-        self._own_refunds_disturbed_to_the_end = False
+        self._refunds_disturbed_to_the_end = False
         self._deposits_are_alike = deposits_are_alike
         self._deposits_disturbed_to_the_end = False
 
@@ -83,7 +83,7 @@ class Debts:
 
     def placed(self, order: Order) -> None:
         """Note a new order: a trouble that waits for any deposit or refund may meet its own too."""
-        order.refunds_disturbed_to_the_end |= self._own_refunds_disturbed_to_the_end
+        order.refunds_disturbed_to_the_end |= self._refunds_disturbed_to_the_end
         if self._deposits_disturbed_to_the_end:
             self._disturb_to_the_end(order)
 
@@ -166,7 +166,10 @@ class Debts:
     def disturb_own_refunds(self, armed: Iterable[Armed], lasts: int | str) -> None:
         """Note faults that wait for any refund: also for one that is asked for, and of an order placed later."""
         self._waiting_for_refunds += armed
-        self._own_refunds_disturbed_to_the_end |= lasts == TO_THE_END
+        self._refunds_disturbed_to_the_end |= lasts == TO_THE_END
+        self._let_refunds_meet_it()
+
+    def _let_refunds_meet_it(self) -> None:
         for order in self._orders:
             self.placed(order)
             # One that was asked for and is left to a job may meet it.
@@ -182,6 +185,12 @@ class Debts:
         order.disturbed |= not disturbance.is_none or self.own_refunds_disturbed
         is_met_before = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
         return None if is_met_before else disturbance.pause_seconds
+
+    def end_refund(self, disturbance: Disturbance) -> None:
+        """Note that the calls of a refund are over: a trouble that lasts to the end meets the refunds of all orders."""
+        if disturbance.lasts_to_the_end:
+            self._refunds_disturbed_to_the_end = True
+            self._let_refunds_meet_it()
 
     def owe_refund(self, order: Order, refund_id: str, disturbance: Disturbance) -> None:
         """Note that the merchant took a refund that can be made: it has to be, unless its trouble excuses it."""

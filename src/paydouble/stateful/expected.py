@@ -220,6 +220,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if order.is_cancelled:
         # Money that came all the same is known: the order is taken up again, or looked at, or the money goes back.
         allowed |= {"review"} if state.paid else {"cancelled"}
+        if order.refunds_disturbed_to_the_end:
+            allowed |= {"cancelled"}  # its refund may have been refused for good
     if any(each.status == "failed" for each in state.refunds):
         allowed |= {"review"}  # a person has to find another way to give the money back
     if order.disturbed and order.refunds_given_up:

@@ -1008,7 +1008,7 @@ class Play:
             self.noted.note_following("refund", then, state, second, start)
             self.noted.note_fired(armed)
             self._disarm([*second, *([] if disturbed.lasts_to_the_end else armed)])
-            target.refunds_disturbed_to_the_end |= disturbed.lasts_to_the_end
+            self._debts.end_refund(disturbed)
             target.refunds_asked[refund_id] += 1
 
     def _judge_refund(self, asked: RequestedRefund, disturbed: Disturbance) -> None:
