@@ -50,6 +50,8 @@ class GivesRestBack(SmallShop):
             self.service.checkpoint()
             if wish.state == "open":
                 self.send(wish, REFUNDS_PATH)
+            if wish.state == "refused":  # a dispute may hold the money of which nobody has told yet
+                del self.orders[order_id].refunds[name]
 
     def disputed(self, order_id: str) -> list[dict[str, Any]]:
         """Return the disputes that hold money."""

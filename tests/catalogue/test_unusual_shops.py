@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -295,3 +296,33 @@ def test_who_keeps_a_short_payment_may_not_charge_again() -> None:
         play.pay(trouble="underpaid")
         play.wait("1h")
         play.retry()
+
+
+class HoldsForHalfAnHour(SmallShop):
+    """Keeps what was ordered for half an hour, and declines a click after that."""
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        super().place_order(order_id, amount, currency)
+        self.until = self.service.now() + 1800
+
+    def pay(self, order_id: str) -> None:
+        if self.service.now() >= self.until and not self.of(order_id, "payin"):
+            raise Refused
+        super().pay(order_id)
+
+
+def test_what_was_held_for_an_order_may_be_gone_after_minutes() -> None:
+    """The first click comes late; at once the only order of a play has to be sold."""
+    with Play(HoldsForHalfAnHour) as play:
+        play.order()
+        play.outage("1h")
+        play.pay()
+
+    class HoldsNothing(HoldsForHalfAnHour):
+        def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+            super().place_order(order_id, amount, currency)
+            self.until = 0.0
+
+    with pytest.raises(MerchantBug, match="never made a deposit for order-1"), Play(HoldsNothing) as play:
+        play.order()
+        play.pay()

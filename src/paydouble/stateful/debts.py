@@ -8,7 +8,7 @@ Nothing is owed where a correct merchant may have stopped: the trouble lasts to 
 request for good, a stored error answers each retry, reads met a trouble, the customer has cancelled the order, or no
 job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that such a thing meets is
 dropped. Nor is a deposit owed where the merchant declines a click before it asks the service, and another order of the
-play may have taken what it sells.
+play may have taken what it sells, or the order is some minutes old and what was held for it may be free again.
 
 An order is *disturbed* once a request about it has met a trouble: the merchant may not know which payment or refund
 belongs to it, and is not held to what it cannot know.
@@ -31,6 +31,8 @@ from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
+# What a shop holds for an order that is not paid, such as a seat, it holds for some minutes.
+_SHORTEST_HOLD: Final = 5 * UNITS_MS["m"]
 _TOO_MANY: Final = 429
 
 
@@ -123,21 +125,22 @@ class Debts:
         """Note what a click owes, when its calls are over.
 
         `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
-        the play has another order, which may have what was left in stock.
+        the play has another order, which may have what was left in stock, and where a hold may be over.
         """
         order, disturbance = click.order, click.disturbance
         met = disturbance.met
         if disturbance.lasts_to_the_end:
             self._disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
-        is_sold_out = was_declined and len(self._orders) > 1
+        is_late = self._box.now - order.placed_at >= _SHORTEST_HOLD
+        may_be_gone = was_declined and (len(self._orders) > 1 or is_late)
         may_be_closed = (
-            is_sold_out or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
+            may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
         met_one = disturbance.meanwhile == disturbance.then == "none" and not disturbance.lasts_to_the_end
-        if met_one and disturbance.trouble != "none" and click.is_first and not is_sold_out:
+        if met_one and disturbance.trouble != "none" and click.is_first and not may_be_gone:
             self._left.add(self._box, order, (disturbance.trouble, disturbance.lasts))
         is_alone = met_one and not (may_be_closed or click.was_disturbed)
         order.limited = met.description if is_alone and met.retry_after_seconds is not None else None

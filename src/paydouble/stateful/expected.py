@@ -36,6 +36,8 @@ class Order:
     currency: str
     order_of: Callable[[str], str] = str
     """Returns the id of the order that a deposit with this external identifier is for."""
+    placed_at: int = 0
+    """When it was placed, in milliseconds."""
     clicks: int = 0
     """How many deposits the customer's clicks allow."""
     refunds_requested: dict[str, int] = field(default_factory=dict)

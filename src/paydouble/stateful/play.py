@@ -704,7 +704,8 @@ class Play:
     def _new_order(self, amount: str, currency: str) -> Order:
         number = len(self.orders) + 1
         order_of = self._order_named if self._driver.names_deposits else str
-        order = Order(f"order-{number}", parse_amount(amount, currency), currency, order_of)
+        placed_at = self._box.now
+        order = Order(f"order-{number}", parse_amount(amount, currency), currency, order_of, placed_at=placed_at)
         self._debts.placed(order)
         return order
 

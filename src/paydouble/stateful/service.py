@@ -304,7 +304,9 @@ class Service:
         # The reset is a whole second, and may have been rounded down.
         if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
             told = f", {_RESET}: {reset}" if reset is not None else ""
-            asked = f"a 429 that asked for {usage.retry_after_seconds:g} s (at {limited_at:.0f}{told})"
+            seconds = usage.retry_after_seconds
+            wanted = f"that asked for {seconds:g} s" if seconds >= 1 else "without a usable reset"
+            asked = f"a 429 {wanted} (at {limited_at:.0f}{told})"
             self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}")
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
