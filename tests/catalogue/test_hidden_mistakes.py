@@ -27,6 +27,13 @@ class WholeSeconds(Store):
         return updated_at[:19] >= str(old["updated_at"])[:19]
 
 
+class StrictlyLaterSeconds(Store):
+    """Takes a state only when it is of a later second."""
+
+    def is_newer(self, old: Row, status: str, updated_at: str) -> bool:
+        return updated_at[:19] > str(old["updated_at"])[:19]
+
+
 class BelievesLists(Shop):
     """Takes a deposit that no list shows for one that was never made, and begins anew at the next click."""
 
@@ -72,6 +79,7 @@ def shop(**parts: Any) -> type[ZooMerchant]:  # noqa: ANN401 - parts of the zoo'
     ("parts", "words", "found"),
     [
         ({"store_part": WholeSeconds}, ["'succeeds'", "3400ms"], "calls it pending"),
+        ({"store_part": StrictlyLaterSeconds}, ["'succeeds'", "3400ms"], "still calls it pending"),
         ({"shop_part": BelievesLists}, ["not found yet", "8m"], "made 2 deposits"),
         ({"shop_part": StopsAtTheFirst}, ["request lost", "stored 500"], "though its jobs made one for order-1"),
         ({"shop_part": StopsAtKnown}, ["other_system"], "the service's ledger says paid"),

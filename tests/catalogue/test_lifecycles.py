@@ -292,3 +292,21 @@ def test_refunds_that_are_refused_to_the_end_excuse_a_merchant(cancelled: int) -
             play.pay(cancelled)
             play.wait("10s")
             play.cancel(cancelled)
+
+
+def test_who_has_requested_a_refund_hears_of_its_failure() -> None:
+    """The promise is about the money that was left when the order was cancelled."""
+
+    class GivesBackAtOnce(GivesRestBack):
+        def tick(self) -> None:
+            SmallShop.tick(self)
+
+    with Play(GivesBackAtOnce) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.cancel()
+        play.wait("10s")
+        play.provider("refund fails late")
+        play.wait("25h")

@@ -958,6 +958,9 @@ def _one_second() -> Iterator[CataloguePlay]:
         for what in ("succeeds", "fails"):
             ended = (_PAY, _WITHIN_THE_SECOND, step("provider", what))
             yield CataloguePlay((_ORDER, step("webhooks", trouble), *ended), "the events are of one second")
+    for what in ("succeeds", "fails"):
+        in_order = (_PAY, _WITHIN_THE_SECOND, step("provider", what), _SETTLE)
+        yield CataloguePlay((_ORDER, *in_order), "the events are of one second")
 
 
 def _behind() -> Iterator[CataloguePlay]:

@@ -565,10 +565,11 @@ def of_cancelled_order(box: Sandbox, order: Order, status: str, state: ExpectedS
     """Yield what is left of an order that was cancelled after its payment, when nothing more will happen.
 
     Money that is disputed, or was charged back, cannot go back. A refund that failed may be asked for again within a
-    day.
+    day, and who has requested one hears of its failure.
     """
     failed = [each for each in state.refunds if each.status == "failed"]
-    may_be_asked = any(each.updated_at >= box.now - UNITS_MS["d"] for each in failed)
+    is_recent = any(each.updated_at >= box.now - UNITS_MS["d"] for each in failed)
+    may_be_asked = is_recent or bool(failed and order.refunds_requested)
     if _is_rest_left(order, status, state) and not expected.taken_by_disputes(state) and not may_be_asked:
         known = f"{_rest_kept(order, state)}{', and whose refund failed' if failed else ''}"
         yield Rule.END, f"{known}; it neither goes back in the end nor is the order in review"
