@@ -264,7 +264,7 @@ class Play:
         self._click("retry", order, Disturbance(trouble, lasts=lasts), SCENARIOS[0])
 
     def crowd(self, orders: int = 25) -> None:
-        """So many orders are placed and paid, more than a page of a list holds."""
+        """So many orders are placed and paid, more than a page of a list holds that names no limit."""
         with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
             for _ in range(orders):
                 amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
