@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from cancelling_shop import TakesUpAgain
 from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 
 from paydouble.core.errors import UsageError
@@ -123,6 +124,13 @@ def _dispute_is_won(play: Play) -> None:
     play.provider("dispute won")
 
 
+def _cancelled_before_payment(play: Play) -> None:
+    play.pay()
+    play.pass_time("1s")
+    play.cancel()
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -144,6 +152,11 @@ _CASES = {
         LeavesWonDisputesToAPerson,
         _dispute_is_won,
         "leaves order-1 in review in the end, though its dispute was won and its money is there",
+    ),
+    "cancelled before payment": (
+        TakesUpAgain,
+        _cancelled_before_payment,
+        "takes order-1 up again, which was cancelled before its money came",
     ),
 }
 

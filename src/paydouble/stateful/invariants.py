@@ -575,6 +575,13 @@ def of_cancelled_order(box: Sandbox, order: Order, status: str, state: ExpectedS
         yield Rule.END, f"{known}; it neither goes back in the end nor is the order in review"
 
 
+def of_order_taken_up(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield an order that was cancelled before its money came, and is paid for all the same in the end."""
+    is_cancelled = order.is_cancelled and not (order.was_cancelled_paid or order.refunds_disturbed_to_the_end)
+    if is_cancelled and state.paid and status == "paid" and not (state.refunds or expected.amount_differs(state)):
+        yield Rule.END, f"takes {order.id} up again, which was cancelled before its money came"
+
+
 def of_won_dispute(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield an order that is still in review when nothing more will happen, though its disputes were won.
 

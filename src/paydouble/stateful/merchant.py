@@ -142,7 +142,8 @@ class Merchant:
     left of an order that is cancelled after its payment, once no dispute holds it; a refund of it that fails is asked
     for again within a day. `refund limit`: a refund of more than is left is declined.
     `disputed refund`: so is one of money that is disputed or was charged back, before the service is asked.
-    `won dispute`: an order is no longer in `review` when its dispute was won. The summary of a run says which of the
+    `won dispute`: an order is no longer in `review` when its dispute was won. `cancelled before payment`: an order that
+    the customer has cancelled is not taken up again when its money comes. The summary of a run says which of the
     others were met.
     """
     interleaves: ClassVar[bool] = True

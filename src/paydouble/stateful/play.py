@@ -35,7 +35,14 @@ from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.policies import CANCELLED_ORDER, DISPUTED_REFUND, DOUBLE_PAYMENT, REFUND_LIMIT, WON_DISPUTE
+from paydouble.stateful.policies import (
+    CANCELLED_ORDER,
+    DISPUTED_REFUND,
+    DOUBLE_PAYMENT,
+    REFUND_LIMIT,
+    TAKEN_UP,
+    WON_DISPUTE,
+)
 from paydouble.stateful.prices import price_for
 from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
@@ -650,6 +657,7 @@ class Play:
                 ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)
                 self._add_findings(_with(hint, ended))
                 self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
+                self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
                 if alone:
                     self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
                     self._add_findings(invariants.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER)

@@ -17,6 +17,7 @@ CANCELLED_ORDER: Final = "cancelled order"
 REFUND_LIMIT: Final = "refund limit"
 DISPUTED_REFUND: Final = "disputed refund"
 WON_DISPUTE: Final = "won dispute"
+TAKEN_UP: Final = "cancelled before payment"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -24,6 +25,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         REFUND_LIMIT: "a refund of more than is left is taken, and the service refuses it",
         DISPUTED_REFUND: "money that is disputed or was charged back is asked back, and the service refuses it",
         WON_DISPUTE: "an order whose goods were not sent stays in review after its dispute was won",
+        TAKEN_UP: "an order that was cancelled before its payment is taken up again when its money comes",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""
