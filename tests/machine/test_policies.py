@@ -179,6 +179,16 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
         steps(play)
 
 
+def test_a_cancellation_of_which_nobody_was_told_is_no_promise() -> None:
+    """The process was killed before it answered."""
+    with Play(_demanding(TakesUpAgain, "cancelled before payment")) as play:
+        play.order()
+        play.pay()
+        play.pass_time("1s")
+        play.cancel(meanwhile="dies")
+        play.wait("10s")
+
+
 @pytest.mark.parametrize(("shop", "steps"), [(SmallShop, _paid_twice), (GivesRestBack, _cancelled)])
 def test_a_shop_that_keeps_its_promises_passes(shop: type[SmallShop], steps: Callable[[Play], None]) -> None:
     """It leaves what was paid twice to a person, and gives back what is left."""

@@ -58,7 +58,7 @@ class Order:
     is_cancelled: bool = False
     """Whether the customer has cancelled it, and the merchant did not decline."""
     cancellations: int = 0
-    """How often the customer has cancelled it, and the merchant did not decline."""
+    """How often the customer was told that it is cancelled."""
     was_cancelled_paid: bool = False
     """Whether its money was there when the customer cancelled it, and the merchant did not decline."""
     limited: str | None = None

@@ -552,7 +552,8 @@ def _of_orders_taken_up(orders: Sequence[tuple[Order, str, ExpectedState]]) -> I
 def _was_cancelled_unpaid(order: Order, state: ExpectedState) -> bool:
     is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
     # Whether it is taken up may depend on how late its money comes.
-    return order.is_cancelled and not (order.was_cancelled_paid or order.paid_late) and bool(state.paid) and is_plain
+    was_told = order.cancellations and not (order.was_cancelled_paid or order.paid_late)
+    return bool(was_told and state.paid) and is_plain
 
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -577,8 +578,8 @@ def of_cancelled_order(box: Sandbox, order: Order, status: str, state: ExpectedS
 
 def of_order_taken_up(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield an order that was cancelled before its money came, and is paid for all the same in the end."""
-    is_cancelled = order.is_cancelled and not (order.was_cancelled_paid or order.refunds_disturbed_to_the_end)
-    if is_cancelled and state.paid and status == "paid" and not (state.refunds or expected.amount_differs(state)):
+    was_told = order.cancellations and not (order.was_cancelled_paid or order.refunds_disturbed_to_the_end)
+    if was_told and state.paid and status == "paid" and not (state.refunds or expected.amount_differs(state)):
         yield Rule.END, f"takes {order.id} up again, which was cancelled before its money came"
 
 

@@ -346,11 +346,12 @@ class Play:
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             self._take_a_moment()
             points, acts = self._driver.service.points, self._driver.service.acts
-            was_cancelled = target.was_cancelled_paid
+            was_cancelled, cancellations = target.was_cancelled_paid, target.cancellations
             self._interrupt(meanwhile, at, target, lambda: self._cancel(target))
             self._cancel(target)
             if meanwhile in LOSES_NOTES and self._driver.service.acts > acts:
-                target.was_cancelled_paid = was_cancelled  # nobody told the customer that it is cancelled
+                # Nobody told the customer that it is cancelled.
+                target.was_cancelled_paid, target.cancellations = was_cancelled, cancellations
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
 
