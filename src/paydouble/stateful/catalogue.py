@@ -505,9 +505,10 @@ def _cancelled_and_given_back() -> Iterator[CataloguePlay]:
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), _SETTLE)
             yield CataloguePlay((_ORDER, _PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
     yield CataloguePlay((_ORDER, _PAY, cancel, step("pass_time", "10s"), _RESTART, _SETTLE))
-    half_a_day = (step("wait", "1h"),) * 12
-    in_vain = (step("pay", 1, scenario="refund-fails"), cancel, *half_a_day)
-    yield CataloguePlay((_ORDER, *in_vain), "the money goes back, which always fails")
+    failing = step("pay", 1, scenario="refund-fails")
+    for first in ((failing,), (failing, _SETTLE)):
+        in_vain = (*first, cancel, *_DAY_OF_JOBS)
+        yield CataloguePlay((_ORDER, *in_vain), "the money goes back, which always fails")
     for fails in ((step("provider", "refund fails"),), (_SETTLE, step("provider", "refund fails late"))):
         failed = (cancel, *fails, *_DAY_OF_JOBS, _SETTLE)
         yield CataloguePlay((*_PAID, *failed), "the money goes back, which fails once")

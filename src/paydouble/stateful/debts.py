@@ -100,9 +100,7 @@ class Debts:
         state = expected.expected_state(self._box, order)
         is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
         if all(
-            each.status in UNSUCCESSFUL
-            or (is_news and each.id in order.paid_late)
-            or expected.is_wrong_and_returned(each, state)
+            each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) or expected.is_wrong(each)
             for each in state.pay_ins
         ):
             order.clicks = len(state.pay_ins) + 1

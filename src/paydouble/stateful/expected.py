@@ -195,13 +195,14 @@ def is_unexpected(order: Order, state: ExpectedState) -> bool:
     return order.is_cancelled or bool(state.paid and all(each.id in order.paid_late for each in state.paid))
 
 
-def is_wrong_and_returned(pay_in: PayIn, state: ExpectedState) -> bool:
-    """Return whether another amount was paid than was asked for, and the merchant has asked for all of it to go back.
+def is_wrong(pay_in: PayIn) -> bool:
+    """Return whether another amount was paid than was asked for; the customer may pay again, and it goes back."""
+    return pay_in.status == PAID and pay_in.settles_at is not None
 
-    The customer may pay again then.
-    """
-    asked = sum(each.amount for each in state.refunds if each.payin_id == pay_in.id)
-    return pay_in.status == PAID and pay_in.settles_at is not None and asked >= pay_in.amount
+
+def is_returned(pay_in: PayIn, state: ExpectedState) -> bool:
+    """Return whether the merchant has asked for all of a payment to go back."""
+    return sum(each.amount for each in state.refunds if each.payin_id == pay_in.id) >= pay_in.amount
 
 
 def amount_differs(state: ExpectedState) -> bool:

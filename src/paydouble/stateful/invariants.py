@@ -391,12 +391,21 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
         yield Rule.END, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
+        yield from _of_wrong_payments(order, state)
         return
     may_wait = bool(state.disputes) and status == "review"  # until a person decides
     if merchant.shipments(name) == 0 and _has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"
         rest += ", and whose dispute was won" if state.disputes else ""
         yield Rule.END, f"{'no longer fulfils' if order.was_shipped else 'never fulfilled'} {name}, {rest}"
+
+
+def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
+    kept = [each for each in state.paid if not (expected.is_returned(each, state) or each.id in order.paid_late)]
+    is_excused = state.disputes or order.refunds_disturbed_to_the_end
+    if len(kept) > 1 and not is_excused and all(each.status != "failed" for each in state.refunds):
+        told = f"charged {order.id} {len(kept)} times, since another amount was paid than was asked for"
+        yield Rule.DEPOSITS, f"{told}, and keeps that as well"
 
 
 def _allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) -> frozenset[str]:
@@ -427,8 +436,7 @@ def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[F
     if len(state.pay_ins) > order.clicks:
         made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, order, state)})"
         yield Rule.DEPOSITS, f"{made}; the customer's clicks allow {order.clicks}"
-    wanted = [each for each in state.paid if not expected.is_wrong_and_returned(each, state)]
-    charged = [each for each in wanted if each.id not in order.paid_late]
+    charged = [each for each in state.paid if not (expected.is_wrong(each) or each.id in order.paid_late)]
     if len(charged) > 1:
         yield Rule.DEPOSITS, f"charged {order.id} {len(charged)} times"
     for pay_in in state.pay_ins:
