@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from small_shop import SmallShop, Wish
 
-from paydouble.journal import RequestEntry
+from paydouble.journal import RequestEntry, Verdict
 from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.changed_requests import changes
+from paydouble.stateful.invariants import of_requests
+
+VERDICTS: tuple[Verdict, ...] = ("none", "new", "conflict")
+REUSED = "sent another request under the Idempotency-Key of an earlier one (POST /api/v1/refund/refund-creation"
 
 
 def entry(body: str | bytes, target: str = "/api/v1/refund/refund-creation") -> RequestEntry:
@@ -47,6 +54,19 @@ def test_another_operation_is_named() -> None:
     found = changes(entry("{}", "/api/v1/pay-in/deposit-creation"), entry("{}"))
 
     assert found == "the earlier one was POST /api/v1/pay-in/deposit-creation"
+
+
+def test_what_was_carried_out_is_compared() -> None:
+    """A request that never came to the check of its key says nothing about it."""
+    entries = [entry(f'{{"amount": {amount}}}') for amount in (1, 2, 3)]
+    for each, verdict in zip(entries, VERDICTS, strict=True):
+        each.key, each.verdict = "a", verdict
+    log = SimpleNamespace(entries=entries, evicted=0)
+    box: Any = SimpleNamespace(journal=SimpleNamespace(requests=log))
+    evicted: Any = SimpleNamespace(journal=SimpleNamespace(requests=SimpleNamespace(entries=entries[2:], evicted=2)))
+
+    assert [text for _, text in of_requests(box, 0)] == [f"{REUSED}; amount was 2 and is 3)"]
+    assert [text for _, text in of_requests(evicted, 2)] == [f"{REUSED})"]
 
 
 def test_a_report_says_what_has_changed() -> None:

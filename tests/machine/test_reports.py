@@ -215,4 +215,4 @@ def test_pytest_shows_the_report_without_code_of_the_machine(tmp_path: Path, pha
     lines = ran.stdout.splitlines()
 
     assert "The merchant answers 403 to a pay-in.created." in ran.stdout
-    assert [each for each in lines if each.startswith(">") or "stateful/" in each] == []
+    assert [each for each in lines if each.startswith(">") or "stateful/" in each or "--full-trace" in each] == []

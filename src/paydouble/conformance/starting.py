@@ -102,7 +102,8 @@ def starting_file(name: str, framework: str | None) -> str:
     at = f"http://127.0.0.1:{found.port}"
     jobs = found.jobs.replace("{at}", at)
     some, others = ", ".join(STATUSES[:4]), ", ".join(STATUSES[4:])
-    demands = "\n".join(f"#   - {policy:<26}# {what}" for policy, what in POLICIES.items())
+    width = max(map(len, POLICIES)) + 2
+    demands = "\n".join(f"#   - {policy:<{width}}# {what}" for policy, what in POLICIES.items())
     return _FILE.format(
         name=name,
         at=at,

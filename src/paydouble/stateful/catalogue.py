@@ -450,10 +450,10 @@ def _cancellations() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, cancel, _RESTART, _SETTLE))
     yield CataloguePlay((_ORDER, _PAY, cancel, _SETTLE, step("provider", "refund fails late"), _SETTLE))
     # The first order shows that its money goes back when it comes all the same.
-    first = (_ORDER, _PAY, step("pass_time", "5s"), cancel, _SETTLE, _SETTLE)
+    given_back = (_ORDER, _PAY, step("pass_time", "5s"), cancel, _SETTLE, _SETTLE)
     for at in POINTS:
         second = (_ORDER, step("pay", 2, meanwhile="cancelled", at=at), _SETTLE, _SETTLE)
-        yield CataloguePlay((*first, *second), "a click to pay overwrites a cancellation")
+        yield CataloguePlay((*given_back, *second), "a click to pay overwrites a cancellation")
     times = [() if before is None else (step("pass_time", before),) for before in _EVENTS]
     for first in (*((_ORDER, _PAY, *time) for time in times), _PAID):
         yield CataloguePlay((*first, cancel, _SETTLE))

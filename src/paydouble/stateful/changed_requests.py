@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
@@ -31,14 +31,14 @@ def changes(earlier: RequestEntry, later: RequestEntry) -> str:
     return ", ".join(changed[:_MOST]) + more
 
 
-def _members(body: bytes) -> Iterator[tuple[str, Any]]:
+def _members(body: bytes) -> Iterator[tuple[str, object]]:
     try:
         yield from _leaves("", json.loads(body, parse_float=Decimal, parse_int=Decimal))
     except (ValueError, RecursionError):
         yield "the body", printable(body.decode("utf-8", "replace"))
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - anything of JSON
+def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict) and value:
         for name, each in value.items():
             yield from _leaves(f"{path}.{name}" if path else name, each)

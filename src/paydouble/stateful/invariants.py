@@ -48,8 +48,8 @@ def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
         if entry.faults:
             continue
         if entry.verdict == "conflict":
-            first = next(each for each in log.entries if each.key == entry.key)
-            told = f"{_named(entry)}; {changes(first, entry)}"
+            first = next((each for each in log.entries if each.key == entry.key and each.verdict == "new"), None)
+            told = "; ".join([_named(entry), *([changes(first, entry)] if first is not None else [])])
             yield Rule.KEY_REUSED, f"sent another request under the Idempotency-Key of an earlier one ({told})"
         elif entry.status == 400:  # noqa: PLR2004 - HTTP
             yield Rule.REQUEST, f"sent a request that the service cannot read ({_named(entry)}): {_message(entry)}"
@@ -245,11 +245,8 @@ def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
     for pay_in in box.ledger.newest_first(PayIn):
         named = pay_in.external_identifier
         if _order_named(named, orders) is None and not named.startswith(expected.ELSEWHERE):
-            told = f"made a deposit for {named!r}, an order that nobody placed"
-            yield (
-                Rule.DEPOSITS,
-                f"{told} (for a shop with names of its own: order_of_deposit, known before the request)",
-            )
+            hint = "where identifiers are not the ids of orders, the adapter needs order_of_deposit"
+            yield Rule.DEPOSITS, f"made a deposit for {named!r}, an order that nobody placed ({hint})"
     for order in orders:
         state = expected.expected_state(box, order)
         yield from _of_deposits(box, order, state)
@@ -402,8 +399,7 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
 
 def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
     kept = [each for each in state.paid if not (expected.is_returned(each, state) or each.id in order.paid_late)]
-    is_excused = state.disputes or order.refunds_disturbed_to_the_end
-    if len(kept) > 1 and not is_excused and all(each.status != "failed" for each in state.refunds):
+    if len(kept) > 1 and not (state.disputes or order.refunds_disturbed_to_the_end):
         told = f"charged {order.id} {len(kept)} times, since another amount was paid than was asked for"
         yield Rule.DEPOSITS, f"{told}, and keeps that as well"
 
@@ -546,22 +542,32 @@ def _of_orders_taken_up(orders: Sequence[tuple[Order, str, ExpectedState]]) -> I
         return
     (first, _, its), *others = orders
     unasked = len(expected.own_refunds(first, its)) > len(first.refunds_requested)
-    if not (_was_cancelled_unpaid(first, its) and unasked and expected.is_given_back(its)):
+    if not (_was_cancelled_unpaid(first, its) and _is_soon(first, its) and unasked and expected.is_given_back(its)):
         return
+    went_back_at = min(each.created_at for each in its.refunds)
     for order, status, state in others:
-        is_later = min(each.created_at for each in its.refunds) < min(
-            (each.created_at for each in state.pay_ins), default=0
-        )
-        if is_later and _was_cancelled_unpaid(order, state) and not state.refunds and status == "paid":
-            taken = f"takes {order.id} up again, which was cancelled before its money came"
-            yield Rule.END, f"{taken}, though it gave back what came for {first.id}"
+        is_alike = _is_taken_up(order, status, state) and _is_soon(order, state)
+        if is_alike and went_back_at < min(each.created_at for each in state.pay_ins):
+            yield Rule.END, f"{_taken_up(order)}, though it gave back what came for {first.id}"
 
 
 def _was_cancelled_unpaid(order: Order, state: ExpectedState) -> bool:
-    is_plain = not (state.disputes or order.refunds_disturbed_to_the_end or expected.amount_differs(state))
-    # Whether it is taken up may depend on how late its money comes.
-    was_told = order.cancellations and not (order.was_cancelled_paid or order.paid_late)
-    return bool(was_told and state.paid) and is_plain
+    """Return whether money has come for an order of whose cancellation the customer had been told."""
+    is_excused = order.refunds_disturbed_to_the_end or expected.amount_differs(state)
+    return bool(order.cancellations and state.paid) and not (order.was_cancelled_paid or is_excused)
+
+
+def _is_soon(order: Order, state: ExpectedState) -> bool:
+    """Return whether an order's money came soon, and nobody disputes it: what becomes of it may depend on both."""
+    return not (order.paid_late or state.disputes)
+
+
+def _is_taken_up(order: Order, status: str, state: ExpectedState) -> bool:
+    return _was_cancelled_unpaid(order, state) and status == "paid" and not state.refunds
+
+
+def _taken_up(order: Order) -> str:
+    return f"takes {order.id} up again, which was cancelled before its money came"
 
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -586,9 +592,8 @@ def of_cancelled_order(box: Sandbox, order: Order, status: str, state: ExpectedS
 
 def of_order_taken_up(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield an order that was cancelled before its money came, and is paid for all the same in the end."""
-    was_told = order.cancellations and not (order.was_cancelled_paid or order.refunds_disturbed_to_the_end)
-    if was_told and state.paid and status == "paid" and not (state.refunds or expected.amount_differs(state)):
-        yield Rule.END, f"takes {order.id} up again, which was cancelled before its money came"
+    if _is_taken_up(order, status, state):
+        yield Rule.END, _taken_up(order)
 
 
 def of_won_dispute(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:

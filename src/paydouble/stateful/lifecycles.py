@@ -8,6 +8,7 @@ act can have an effect. An act needs some facts of the order and must not find o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from paydouble.stateful.steps import Step, step
@@ -40,35 +41,36 @@ def _act(
     return _Act(taken, frozenset(needs), frozenset(forbids), frozenset(gives), frozenset(takes))
 
 
-_ACTS: Final = (
-    _act(step("refund", 1, "half"), forbids=[_ALL_ASKED, _ALL_HELD], gives=[_REFUND]),
-    _act(step("refund", 1, "all"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
-    # The service refuses it, and the merchant may decline it or wait.
-    _act(step("refund", 1, "half"), needs=[_ALL_HELD], forbids=[_ALL_ASKED]),
-    _act(step("refund", 1, "all"), needs=[_PART_HELD], forbids=[_ALL_ASKED], gives=[_ALL_ASKED]),
-    # Many merchants give the money back by themselves.
-    _act(step("cancel", 1), forbids=[_CANCELLED, _PART_HELD], gives=[_CANCELLED, _REFUND]),
-    _act(step("cancel", 1), needs=[_PART_HELD], forbids=[_CANCELLED], gives=[_CANCELLED]),
-    _act(step("provider", "dispute", 1), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD, _ALL_HELD]),
-    _act(step("provider", "dispute half", 1), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD]),
-    _act(step("provider", "dispute won", 1), needs=[_OPEN], gives=[_WON], takes=[_OPEN, _PART_HELD, _ALL_HELD]),
-    _act(step("provider", "dispute lost", 1), needs=[_OPEN], takes=[_OPEN]),
-    _act(step("provider", "dispute reopened", 1), needs=[_WON], gives=[_OPEN, _PART_HELD], takes=[_WON]),
-    _act(step("provider", "refund fails late", 1), needs=[_REFUND], takes=[_REFUND]),
-)
+def _acts(order: int) -> tuple[_Act, ...]:
+    return (
+        _act(step("refund", order, "half"), forbids=[_ALL_ASKED, _ALL_HELD], gives=[_REFUND]),
+        _act(step("refund", order, "all"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
+        # The service refuses it, and the merchant may decline it or wait.
+        _act(step("refund", order, "half"), needs=[_ALL_HELD], forbids=[_ALL_ASKED]),
+        _act(step("refund", order, "all"), needs=[_PART_HELD], forbids=[_ALL_ASKED], gives=[_ALL_ASKED]),
+        # Many merchants give the money back by themselves.
+        _act(step("cancel", order), forbids=[_CANCELLED, _PART_HELD], gives=[_CANCELLED, _REFUND]),
+        _act(step("cancel", order), needs=[_PART_HELD], forbids=[_CANCELLED], gives=[_CANCELLED]),
+        _act(step("provider", "dispute", order), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD, _ALL_HELD]),
+        _act(step("provider", "dispute half", order), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD]),
+        _act(step("provider", "dispute won", order), needs=[_OPEN], gives=[_WON], takes=[_OPEN, _PART_HELD, _ALL_HELD]),
+        _act(step("provider", "dispute lost", order), needs=[_OPEN], takes=[_OPEN]),
+        _act(step("provider", "dispute reopened", order), needs=[_WON], gives=[_OPEN, _PART_HELD], takes=[_WON]),
+        _act(step("provider", "refund fails late", order), needs=[_REFUND], takes=[_REFUND]),
+    )
 
 
-def lifecycles(length: int, facts: frozenset[str] = frozenset()) -> Iterator[tuple[Step, ...]]:
-    """Yield every sequence of so many acts on order 1, which is paid; `facts` are what it has by then."""
+@cache
+def lifecycles(length: int, order: int = 1) -> tuple[tuple[Step, ...], ...]:
+    """Return every sequence of so many acts on an order that is paid."""
+    return tuple(_sequences(_acts(order), length, frozenset()))
+
+
+def _sequences(acts: tuple[_Act, ...], length: int, facts: frozenset[str]) -> Iterator[tuple[Step, ...]]:
     if not length:
         yield ()
         return
-    for act in _ACTS:
+    for act in acts:
         if act.needs <= facts and not act.forbids & facts:
-            for rest in lifecycles(length - 1, facts - act.takes | act.gives):
+            for rest in _sequences(acts, length - 1, facts - act.takes | act.gives):
                 yield (act.step, *rest)
-
-
-def on_order(act: Step, number: int) -> Step:
-    """Return an act of a lifecycle on another order."""
-    return act._replace(arguments=tuple(number if each == 1 else each for each in act.arguments))

@@ -20,7 +20,7 @@ from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
-from paydouble.payments.lifecycle import PAID, UNSUCCESSFUL
+from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import PayIn
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
@@ -44,7 +44,7 @@ from paydouble.stateful.policies import (
     WON_DISPUTE,
 )
 from paydouble.stateful.prices import price_for
-from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.provider import ACTS_ELSEWHERE, OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
@@ -55,7 +55,6 @@ from paydouble.stateful.troubles import (
     CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
-    ELSEWHERE_THEN,
     INJECTED,
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
@@ -284,22 +283,17 @@ class Play:
     def other_system(self, payments: int = LARGEST_PAGE + 1, *, then: str = "none") -> None:
         """Another system of the same business takes so many payments: more than the largest page of a list holds.
 
-        They belong to no order of the shop. What is `then` is one of `ELSEWHERE_THEN`: each is disputed, or a half of
-        each is refunded.
+        They belong to no order of the shop. `then` is one of `ACTS_ELSEWHERE`: each is paid and disputed, or it is paid
+        and a half of it is refunded.
         """
         words = f"Another system of the same business takes {payments} payments"
-        course = named(ELSEWHERE_THEN, then, "course of payments elsewhere")
+        course, act = named(ACTS_ELSEWHERE, then, "course of payments elsewhere")
         call = f"play.other_system({payments}{_options(then=then)})"
         with self._step("; ".join(filter(None, (words, course))), call, in_scenario=False):
             scenario = self._box.scenario(SCENARIOS[0])
             made = [play_scenario(self._box, _payment_elsewhere(each), scenario) for each in range(payments)]
-            for each in made if then != "none" else ():
-                pay_in = self._box.ledger.get(PayIn, each["id"])
-                self._box.force_transition(pay_in, PAID, force=True)
-                if then == "disputed":
-                    self._box.open_dispute(pay_in)
-                else:
-                    self._box.open_refund(pay_in, amount=pay_in.amount // 2)
+            for each in made:
+                act(self._box, self._box.ledger.get(PayIn, each["id"]))
 
     def returns(self, order: int = 1) -> None:
         """The payer comes back to the shop's page."""
@@ -461,11 +455,8 @@ class Play:
         It `lasts` for so many answers, or to the `end` of the play; for 0 it has its own number.
         """
         found = named(READ_TROUBLES, trouble, "trouble")
-        clauses = [_sentence(found.description), named(DURATIONS, lasts, "duration")]
-        call = f"play.reads({trouble!r}{_options(lasts=lasts)})"
-        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, method="GET")):
+        with self._waiting("reads", "reads", trouble, found, lasts, method="GET"):
             self._debts.reads_disturbed = True
-            self.noted.note_armed("reads", trouble, self._arm(found, lasts, method="GET"))
 
     def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
@@ -474,14 +465,9 @@ class Play:
         replies, or to the `end` of the play; for 0 it has its own number.
         """
         found = named(OWN_REFUND_TROUBLES, trouble, "trouble")
-        match = {"operation": "refund-creation"}
-        sentence = f"At the next refund that the merchant makes, {found.description}"
-        clauses = [sentence, named(DURATIONS, lasts, "duration")]
-        call = f"play.own_refunds({trouble!r}{_options(lasts=lasts)})"
-        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
-            armed = self._arm(found, lasts, **match)
+        where, match = "at the next refund that the merchant makes, ", {"operation": "refund-creation"}
+        with self._waiting("own_refunds", "own refund", trouble, found, lasts, where, **match) as armed:
             self._debts.disturb_own_refunds(map(self._box.faults.get, armed), lasts)
-            self.noted.note_armed("own refund", trouble, armed)
 
     def cancellations(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next request that cancels a payment is disturbed: one of `CANCELLATION_TROUBLES`.
@@ -489,12 +475,9 @@ class Play:
         The trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number.
         """
         found = named(CANCELLATION_TROUBLES, trouble, "trouble")
-        match = {"operation": "pay-in-cancellation"}
-        sentence = f"At the next request that cancels a payment, {found.description}"
-        clauses = [sentence, named(DURATIONS, lasts, "duration")]
-        call = f"play.cancellations({trouble!r}{_options(lasts=lasts)})"
-        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
-            self.noted.note_armed("cancellation", trouble, self._arm(found, lasts, **match))
+        where, match = "at the next request that cancels a payment, ", {"operation": "pay-in-cancellation"}
+        with self._waiting("cancellations", "cancellation", trouble, found, lasts, where, **match):
+            pass
 
     def webhooks(self, trouble: str) -> None:
         """The next webhooks are disturbed: one of `WEBHOOK_TROUBLES`."""
@@ -670,6 +653,18 @@ class Play:
 
     # Inside
 
+    @contextmanager
+    def _waiting(  # noqa: PLR0913, PLR0917 - the command, and what it arms
+        self, command: str, table: str, name: str, found: Trouble, lasts: int | str, where: str = "", **match: str
+    ) -> Iterator[list[str]]:
+        """Take the step of a trouble that waits for what comes in a later step; yields the ids of its faults."""
+        clauses = [_sentence(where + found.description), named(DURATIONS, lasts, "duration")]
+        call = f"play.{command}({name!r}{_options(lasts=lasts)})"
+        with self._step("; ".join(filter(None, clauses)), call, documents_of(found, lasts, **match)):
+            armed = self._arm(found, lasts, **match)
+            yield armed
+            self.noted.note_armed(table, name, armed)
+
     def _is_expected(self, what: str) -> bool:
         """Return whether the merchant has to understand what comes of an act of the provider."""
         if what in OF_REFUNDS and not self._driver.can_refund:
@@ -691,7 +686,7 @@ class Play:
             if words is None:
                 continue
             self.noted.note(table, what, state)
-            whose = first.id if len(orders) == 1 else "each order"
+            whose = first.id if len(orders) == 1 else "Each order"
             with self._step(f"{whose}: {words}", call):
                 self._let_act_be_told(what, first)
                 for each in waiting:

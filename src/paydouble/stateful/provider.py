@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, first, unfinished
+from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
 from paydouble.stateful.expected import ExpectedState, Order, refundable
@@ -151,6 +152,26 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
     }
 )
 """Each acts on an order and returns a description, or None when the order has nothing to act on."""
+
+
+def _disputed_elsewhere(box: Sandbox, pay_in: PayIn) -> None:
+    box.force_transition(pay_in, PAID, force=True)
+    box.open_dispute(pay_in)
+
+
+def _refunded_elsewhere(box: Sandbox, pay_in: PayIn) -> None:
+    box.force_transition(pay_in, PAID, force=True)
+    box.open_refund(pay_in, amount=pay_in.amount // 2)
+
+
+ACTS_ELSEWHERE: Final[Mapping[str, tuple[str, Callable[[Sandbox, PayIn], None]]]] = MappingProxyType(
+    {
+        "none": ("", lambda _box, _pay_in: None),
+        "disputed": ("each is paid and disputed", _disputed_elsewhere),
+        "refunded": ("each is paid, and a half of it is refunded", _refunded_elsewhere),
+    }
+)
+"""What becomes of the payments that another system of the same business takes: in words, and what does it."""
 OF_LATE_FAILURES: Final = frozenset({"refund fails late"})
 """What comes only to a merchant whose refunds can fail after they have succeeded."""
 OF_REFUNDS: Final = frozenset({"refund", "refund half"})

@@ -35,9 +35,13 @@ _AT_ONCE: Final = 3
 _MOST_ATTEMPTS: Final = 10
 _EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
-# A timeout, a first request that may still be running, too early, too many requests.
 _RESET: Final = "X-RateLimit-Reset"
-_REAL_SLEEP: Final = "it waits in real time; a sleep that is kept in a default argument does not follow the play's time"
+# A shop's first pause is longer, and a computer seldom stalls for so long between two requests.
+_REAL_PAUSE: Final = 0.5
+_REAL_SLEEP: Final = (
+    "it seems to wait in real time; a sleep that is kept in a default argument does not follow the play's time"
+)
+# A timeout, a first request that may still be running, too early, too many requests.
 _NOT_FINAL: Final = frozenset({408, 409, 425, 429})
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
@@ -146,6 +150,7 @@ class Service:
         self._usage = _Usage()
         self._real_pauses = 0.0
         self._returned_at = perf_counter()
+        """When the latest call has returned, in real time that no shop is shown."""
         self._raised: list[BaseException] = []
 
     @property
@@ -287,7 +292,7 @@ class Service:
         usage.last = same
         if usage.at_once >= _AT_ONCE:
             told = f"sends {method} {target} {_AT_ONCE} times without a pause between them"
-            has_waited = perf_counter() - self._returned_at >= _LEAST_PAUSE
+            has_waited = perf_counter() - self._returned_at >= _REAL_PAUSE
             self._add_finding(Rule.RETRIES, f"{told} ({_REAL_SLEEP})" if has_waited else told)
         self._check_limit(now, (method, target, key))
 

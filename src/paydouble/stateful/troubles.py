@@ -381,10 +381,6 @@ CANCELLATION_TROUBLES: Final[Mapping[str, Trouble]] = OWN_REFUND_TROUBLES
 AFTERWARDS: Final = ("none", "409", "429", "401", "500 after the commit", "proxy page")
 """What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
 check of the key, so the operation may have been carried out all the same."""
-ELSEWHERE_THEN: Final[Mapping[str, str]] = MappingProxyType(
-    {"none": "", "disputed": "each is disputed", "refunded": "a half of each is refunded"}
-)
-"""What becomes of the payments that another system of the same business takes."""
 TO_THE_END: Final = "end"
 DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
     {
