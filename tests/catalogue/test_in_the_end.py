@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from bugzoo.adapter import ZooMerchant
@@ -636,3 +637,84 @@ def test_a_click_that_is_declined_for_another_order_owes_no_deposit() -> None:
     assert verdict(CallsALostRequestSoldOut, "order()", "pay(2, 'request lost')") == never.format(
         "order-2", "the request is lost on its way"
     )
+
+
+class SendsTickets(SmallShop):
+    """Mails a ticket by its job, which asks its table what is paid and has no mail yet."""
+
+    needed_effects: ClassVar[Collection[str]] = ("ticket mail",)
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start with no mails."""
+        super().__init__(service)
+        self.mails: dict[str, int] = {}
+
+    def tick(self) -> None:
+        """Send the mails that are missing."""
+        super().tick()
+        for order_id in self.waiting():
+            self.mails[order_id] = self.mails.get(order_id, 0) + 1
+
+    def waiting(self) -> list[str]:
+        """Return the orders whose mail is due."""
+        return [each for each in self.orders if self.order_status(each) == "paid" and each not in self.mails]
+
+    def effects(self, order_id: str) -> dict[str, int]:
+        """Return the number of mails."""
+        return {"ticket mail": self.mails.get(order_id, 0)}
+
+
+class QueuesTickets(SendsTickets):
+    """Queues a mail in memory when an order is fulfilled, so that a restart loses it."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start with nothing in the queue."""
+        super().__init__(service)
+        self.queue: list[str] = []
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        """Queue the mail too."""
+        self.queue.append(order.id)
+        return True
+
+    def waiting(self) -> list[str]:
+        """Empty the queue."""
+        queue, self.queue = self.queue, []
+        return queue
+
+    def restart(self) -> None:
+        """Lose what is in memory."""
+        super().restart()
+        self.queue = []
+
+
+class MaySendTickets(QueuesTickets):
+    """Promises no mail."""
+
+    needed_effects = ()
+
+
+BEFORE_THE_JOB = ("pay()", "pass_time('10s')", "restart()")
+
+
+@pytest.mark.parametrize(
+    ("merchant", "steps", "is_found"),
+    [
+        (QueuesTickets, BEFORE_THE_JOB, True),
+        (QueuesTickets, ("pay()", "wait('10s')"), False),
+        (SendsTickets, BEFORE_THE_JOB, False),
+        (MaySendTickets, BEFORE_THE_JOB, False),
+        # Whether a mail is sent then is nobody's promise.
+        (QueuesTickets, (*BEFORE_THE_JOB, "refund(1, 'half')"), False),
+        (QueuesTickets, (*BEFORE_THE_JOB, "provider('dispute half')", "provider('dispute won')"), False),
+        (QueuesTickets, ("pay(1, 'underpaid')", "pass_time('10s')", "restart()"), False),
+        (QueuesTickets, ("pay(1, scenario='card-declined')", "wait('10s')"), False),
+    ],
+)
+def test_an_effect_that_each_order_needs_has_happened(
+    merchant: type[Merchant], steps: tuple[str, ...], *, is_found: bool
+) -> None:
+    """For each one that is paid and nothing else; without the promise a lost effect is allowed."""
+    lost = "The merchant never did 'ticket mail' for order-1, which is paid"
+
+    assert verdict(merchant, *steps) == (lost if is_found else None)

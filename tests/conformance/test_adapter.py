@@ -108,6 +108,16 @@ def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> Non
         MerchantFile.model_validate({**document, "demands": ["double"]})
 
 
+def test_a_file_names_the_effects_that_an_order_needs(tmp_path: Path) -> None:
+    """Those that it can read; another name is refused with the list."""
+    document = described_shop(tmp_path)
+    document["driver"]["order"] |= {"effects": {"mails": "/mails"}, "needed_effects": ["mails"]}
+    assert list(_adapter(document, tmp_path).needed_effects) == ["mails"]
+    document["driver"]["order"]["needed_effects"] = ["mail"]
+    with pytest.raises(ValidationError, match="needed_effects has 'mail', which is none of effects; there are: mails"):
+        MerchantFile.model_validate(document)
+
+
 def test_a_file_tells_the_order_of_a_deposit(tmp_path: Path) -> None:
     """By a regular expression; an identifier of another form is what it is."""
     file = MerchantFile.model_validate({**described_shop(tmp_path), "order_of_deposit": "(.+)-a[0-9]+"})

@@ -145,3 +145,25 @@ def test_a_wrong_payment_goes_back_when_the_order_was_paid_again(
     found = list(invariants.at_end(box, merchant, target, "review", state, retries_by_itself=False))
 
     assert bool(found) == is_found
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "state", "is_found"),
+    [
+        ({}, "paid", ExpectedState([paid()], [], []), True),
+        ({}, "review", ExpectedState([paid()], [], []), False),
+        ({}, "paid", ExpectedState([paid(amount=PRICE + 1, settles_at=1)], [], []), False),
+        ({}, "paid", ExpectedState([paid()], [refund(status="failed")], []), False),
+        ({}, "paid", ExpectedState([paid()], [], [dispute("won")]), False),
+        ({"is_cancelled": True}, "paid", ExpectedState([paid()], [], []), False),
+        ({"paid_late": {"payin_0"}}, "paid", ExpectedState([paid()], [], []), False),
+    ],
+)
+def test_only_an_order_that_is_plainly_paid_needs_its_effects(
+    facts: dict[str, Any], status: str, state: ExpectedState, *, is_found: bool
+) -> None:
+    """Where more has happened, what a customer is still owed is the merchant's to say."""
+    bare = order(**{"is_cancelled": False, "cancellations": 0, **facts})
+    merchant: Any = SimpleNamespace(effects=lambda _: {"mail": 0})
+
+    assert bool(list(invariants.of_needed_effects(merchant, ["mail"], bare, status, state))) == is_found

@@ -172,10 +172,21 @@ class OrderCall(AnyCall):
     """Where the money left of an order is: paid, minus refunds and lost disputes, in units of the currency: `49.90`."""
     effects: dict[str, Pointer] = Field(default_factory=dict)
     """The names of what may happen once an order → where the number of times is: `{mails: /mails, stock: /stock}`."""
+    needed_effects: list[str] = Field(default_factory=list)
+    """Those of `effects` that have to happen for each order that is paid, such as `[mails]`."""
     request_id: Pointer | None = None
     """Where the request_id of the service's latest error about the order is."""
     words: dict[str, Status] = Field(default_factory=dict)
     """The shop's words for a status → ours."""
+
+    @model_validator(mode="after")
+    def _has_what_is_needed(self) -> Self:
+        unknown = [name for name in self.needed_effects if name not in self.effects]
+        if unknown:
+            known = f"there are: {', '.join(self.effects)}" if self.effects else "effects is empty"
+            message = f"needed_effects has {unknown[0]!r}, which is none of effects; {known}"
+            raise ValueError(message)
+        return self
 
 
 class RulesCall(AnyCall):

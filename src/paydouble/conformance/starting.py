@@ -82,6 +82,7 @@ driver:
     shipments: /shipped                   # how often the order was shipped; leave out what your shop does not count
     # balance: /balance                   # the money left of the order: paid, minus refunds and lost disputes
     # effects: {{mails: /mails}}            # what may happen once an order
+    # needed_effects: [mails]             # those of effects that each paid order needs
     # Your words for a status → ours, such as {{COMPLETED: paid, disputed: review}}. Ours are:
     # {some}, {others}.
     words: {{}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from itertools import islice, pairwise
@@ -395,6 +395,18 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
         rest = "of which a part was given back" if state.refunds else "which is paid"
         rest += ", and whose dispute was won" if state.disputes else ""
         yield Rule.END, f"{'no longer fulfils' if order.was_shipped else 'never fulfilled'} {name}, {rest}"
+
+
+def of_needed_effects(
+    merchant: Merchant, needed: Collection[str], order: Order, status: str, state: ExpectedState
+) -> Iterator[Found]:
+    """Yield the effects that have not happened for an order that is paid when nothing more will happen."""
+    if status != "paid" or not _is_only_paid(order, state) or expected.amount_differs(state):
+        return
+    done = merchant.effects(order.id)
+    for name in [needed] if isinstance(needed, str) else needed:
+        if not done.get(name):
+            yield Rule.END, f"never did {name!r} for {order.id}, which is paid"
 
 
 def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:

@@ -130,6 +130,12 @@ class Merchant:
 
     The contract does not say that it can, and other services do it. With False it is not played.
     """
+    needed_effects: ClassVar[Collection[str]] = ()
+    """The names of `effects` that have to happen for each order that is paid, such as the mail with the ticket.
+
+    One that is missing in the end is found, as when a restart has lost it. An order is left out when some of its money
+    has gone back or is disputed, when it was cancelled, and when its money came after its payment had ended.
+    """
     accepts: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Findings that are known and accepted: a regular expression that is searched in the sentence → why it is accepted.
 
@@ -233,7 +239,8 @@ class Merchant:
     def effects(self, order_id: str) -> Mapping[str, int]:
         """Return how often each effect of an order has happened that may happen once: mails, stock, points.
 
-        The names are the merchant's own. Shipping belongs into `shipments`, which also needs the money to be there.
+        The names are the merchant's own; `needed_effects` says which of them have to happen. Shipping belongs into
+        `shipments`, which also needs the money to be there.
         """
         return _NO_EFFECTS
 

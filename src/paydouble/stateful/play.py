@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final, Self
 
 from paydouble.api.handlers import LARGEST_PAGE
@@ -638,7 +639,10 @@ class Play:
                 hint = "" if asked or has_heard_all else not_told
                 if reads_disputes or has_heard(found.disputes):
                     self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
-                ended = invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone)
+                ended = chain(
+                    invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone),
+                    invariants.of_needed_effects(shown, merchant.needed_effects, order, status, found),
+                )
                 self._add_findings(_with(hint, ended))
                 self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
                 self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
