@@ -86,19 +86,23 @@ class RequestContext:
         return _MEMBERS[member](self)
 
     def object_id(self) -> str | None:
-        """Return the object that the request has made or names."""
+        """Return the object that the request has made or names; of a list the one whose refunds or disputes it has."""
         call = self.call
-        return call.made or call.params.get("id") or self._in_body("payin_id")
+        return call.made or call.params.get("id") or self._in_query("payin_id") or self._in_body("payin_id")
 
     def external_identifier(self) -> str | None:
         """Return the order that it is about; for a refund or a dispute that of its pay-in."""
         named = getattr(self._pay_in() or self._resource(), "external_identifier", None)
-        return named or self._in_body("external_identifier")
+        return named or self._in_query("external_identifier") or self._in_body("external_identifier")
 
     def scenario(self) -> str | None:
         """Return the scenario of the pay-in that it is about."""
         pay_in = self._pay_in()
         return pay_in.scenario if pay_in else self.call.scenario_name
+
+    def _in_query(self, member: str) -> str | None:
+        is_filter = any(query.name == member for query in self.call.operation.queries)
+        return self.call.queries.get(member) if is_filter else None
 
     def _in_body(self, member: str) -> str | None:
         parsed = self.call.body().parsed

@@ -177,6 +177,26 @@ async def test_a_payout_matches_by_its_own_name(shop: Caller) -> None:
     assert (statuses, armed.fired) == ([404, 200], 1)
 
 
+async def test_a_list_matches_by_its_filters(shop: Caller) -> None:
+    """A list of one order's pay-ins, or of one pay-in's refunds, is about that order; one of all is about none."""
+    await shop.deposit(external_identifier="order-7")
+    pay_in = shop.pay_ins[0]
+    armed = shop.arm({"type": "error", "status": 500}, match={"method": "GET", "external_identifier": "order-7"})
+    asked = (
+        "/pay-in?external_identifier=order-7",
+        f"/refund?payin_id={pay_in.id}",
+        f"/dispute?payin_id={pay_in.id}",
+        "/pay-in?external_identifier=order-8",
+        "/pay-in",
+        "/refund?external_identifier=order-7",  # which is no filter of this list
+    )
+
+    statuses = [(await shop.ask("GET", path)).status for path in asked]
+
+    assert statuses == [500, 500, 500, 200, 200, 200]
+    assert armed.fired == 3
+
+
 async def test_unknown_members_stand_beside_the_known(shop: Caller) -> None:
     """`unknown_members` adds to the envelope and the resource, with all digits, and removes nothing."""
     shop.arm({"type": "unknown_members", "members": {"x_rate": 1.5, "x_big": 2**70, "x": {"y": None}}}, times=1)
