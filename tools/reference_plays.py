@@ -18,6 +18,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
@@ -91,6 +92,10 @@ Of `refund`:
 For `reads`:
 
 {_table(_described(READ_TROUBLES))}
+
+For `reads_of`, which begin with "each read about the order":
+
+{_table(_described(ORDER_READ_TROUBLES))}
 
 ## Webhooks
 

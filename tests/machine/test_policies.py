@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 from cancelling_shop import TakesUpAgain
-from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
+from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
 
 from paydouble.core.errors import UsageError
+from paydouble.guards.credentials import basic_header
+from paydouble.payments.resources import PayIn
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.steps import step
+from paydouble.stateful.troubles import ORDER_READ_TROUBLES
 
 
 class KeepsDoublePayments(SmallShop):
@@ -52,6 +55,25 @@ class ForgetsRefundsThatAreLimited(GivesRestBack):
             if "refund" in path:
                 raise Declined from None
             raise
+
+
+class StopsAtTheFirstOrder(SmallShop):
+    """Ends its job when it gets no answer about an order, and begins with the first one each time."""
+
+    def tick(self) -> None:
+        for order_id in self.orders:
+            if not self.ask(order_id):
+                return
+
+
+class StopsAtAnUnknownStatus(SmallShop):
+    """Its job ends at a status that it does not know."""
+
+    def tick(self) -> None:
+        for order_id in self.orders:
+            self.ask(order_id)
+            if any(each["status"] not in RANK for each in self.of(order_id, "payin")):
+                return
 
 
 class LeavesWonDisputesToAPerson(SmallShop):
@@ -131,6 +153,16 @@ def _cancelled_before_payment(play: Play) -> None:
     play.wait("10s")
 
 
+def _one_cannot_be_read(play: Play, trouble: str = "500", order: int = 1) -> None:
+    play.order()
+    play.order()
+    play.webhooks("drop all")
+    play.pay(1)
+    play.pay(2)
+    play.reads_of(trouble, order)
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -158,6 +190,11 @@ _CASES = {
         _cancelled_before_payment,
         "takes order-1 up again, which was cancelled before its money came",
     ),
+    "independent orders": (
+        StopsAtTheFirstOrder,
+        _one_cannot_be_read,
+        "calls order-2 pending in the end; the service's ledger says paid; of the reads only those about order-1",
+    ),
 }
 
 
@@ -173,10 +210,43 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
     shop, steps, sentence = _CASES[policy]
     with Play(shop) as play:
         steps(play)
-    assert dict(play.tried.allowed) == {policy: 1}
+    assert list(play.tried.allowed) == [policy]
 
     with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy)) as play:
         steps(play)
+
+
+def test_what_cannot_be_read_of_one_order_is_judged_for_others() -> None:
+    """Of the order itself nothing is asked; a shop must understand the answers about another one without a promise."""
+    for trouble in ORDER_READ_TROUBLES:
+        for order in (1, 2):
+            with Play(_demanding(SmallShop, *POLICIES)) as play:
+                _one_cannot_be_read(play, trouble, order)
+            assert play.status(3 - order) == "paid"
+            assert [each.name for each in play.trials if each.table == "reads of one order"] == [trouble]
+            assert dict(play.tried.allowed) == {}
+
+    with pytest.raises(MerchantBug, match="calls order-2 pending in the end"), Play(StopsAtAnUnknownStatus) as play:
+        _one_cannot_be_read(play, "unknown status")
+
+
+def test_a_broken_record_meets_each_way_to_ask_for_it() -> None:
+    """By its own address and by lists, also of its refunds; other orders are answered."""
+    with Play(SmallShop) as play:
+        _one_cannot_be_read(play)
+        first, second = (each.id for each in reversed(list(play.sandbox.ledger.newest_first(PayIn))))
+        asked = {
+            (f"/pay-in/{first}", 500),
+            ("/pay-in?external_identifier=order-1", 500),
+            (f"/refund?payin_id={first}", 500),
+            (f"/pay-in/{second}", 200),
+            ("/pay-in?external_identifier=order-2", 200),
+            ("/pay-in", 200),
+        }
+        service = play._driver.service  # noqa: SLF001 - the client of the play
+        headers = {"Authorization": basic_header(service.business_key, service.business_secret)}
+
+        assert {(path, service.call("GET", f"/api/v1{path}", headers).status) for path, _ in asked} == asked
 
 
 def test_a_cancellation_of_which_nobody_was_told_is_no_promise() -> None:

@@ -40,6 +40,7 @@ from paydouble.stateful.troubles import (
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
     MEANWHILE,
+    ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
@@ -137,6 +138,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _slow,
         _refunds_after_trouble,
         _neighbours,
+        _broken_records,
         _one_second,
         _behind,
         _pages,
@@ -1009,6 +1011,24 @@ def _neighbours() -> Iterator[CataloguePlay]:
         together = tuple(taken for number in sorted(clicks) for taken in (_ORDER, clicks[number]))
         first = (_ORDER, step("pay", 1, lost, lasts=_LONG), *hours)
         yield CataloguePlay((*first, *together, *hours), "requests of other orders fail each time")
+
+
+def _broken_records() -> Iterator[CataloguePlay]:
+    # What cannot be learned about one order must not keep jobs from the others, whichever they begin with.
+    silent, long = step("webhooks", "drop all"), step("wait", "1h")
+    why = "nothing can be read about another order"
+    for trouble in ORDER_READ_TROUBLES:
+        for broken in (1, 2):
+            unread = (step("reads_of", trouble, broken), _SETTLE, long, _SETTLE)
+            paid = (_PAY, step("pay", 2))
+            yield CataloguePlay((_ORDER, _ORDER, silent, *paid, *unread))
+            unanswered = (step("pay", 1, "reply lost", lasts=_LONG), step("pay", 2, "reply lost", lasts=_LONG))
+            yield CataloguePlay((_ORDER, _ORDER, silent, *unanswered, *unread), why)
+            both = (_ORDER, _ORDER, *paid, _SETTLE, silent, step("refund", 1, "half"), step("refund", 2, "half"))
+            yield CataloguePlay((*both, *unread), why)
+            disputed = (step("provider", "dispute", 1), step("provider", "dispute", 2))
+            lost = (step("provider", "dispute lost", 1), step("provider", "dispute lost", 2))
+            yield CataloguePlay((_ORDER, _ORDER, *paid, _SETTLE, silent, *disputed, *lost, *unread), why)
 
 
 def _pairs() -> Iterator[CataloguePlay]:

@@ -28,6 +28,7 @@ from paydouble.stateful.troubles import (
     AT_POINTS,
     AT_THE_ANSWER,
     CANCELLATION_TROUBLES,
+    ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -52,6 +53,7 @@ _TABLES: Final = {
     "cancellations": ("cancellation", 0),
     "webhooks": ("webhooks", 0),
     "reads": ("reads", 0),
+    "reads_of": ("reads of one order", 0),
     "inject": ("injected webhook", 0),
 }
 """Command → the table of what disturbs it, and the place of that argument."""
@@ -59,6 +61,7 @@ _CLICKS: Final = frozenset({"pay", "retry", "refund", "refund_again", "cancel"})
 _ARMED: Final = {
     "webhooks": WEBHOOK_TROUBLES,
     "reads": READ_TROUBLES,
+    "reads_of": ORDER_READ_TROUBLES,
     "own_refunds": OWN_REFUND_TROUBLES,
     "cancellations": CANCELLATION_TROUBLES,
 }

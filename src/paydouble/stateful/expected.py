@@ -92,6 +92,8 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
+    is_unreadable: bool = False
+    """Whether each read about it is disturbed to the end, so that what the merchant shows for it is not judged."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
     shipped: int = 0

@@ -82,6 +82,7 @@ from paydouble.stateful.troubles import (
     INJECTED,
     JOB_INTERRUPTIONS,
     MEANWHILE,
+    ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
@@ -460,6 +461,11 @@ class MerchantMachine(RuleBasedStateMachine):
     def reads(self, trouble: str, lasts: int | str) -> None:
         """Reads are disturbed."""
         self.play.reads(self.preferred("reads", trouble), lasts=lasts)
+
+    @rule(trouble=st.sampled_from(list(ORDER_READ_TROUBLES)), order=_orders)
+    def reads_of(self, trouble: str, order: int) -> None:
+        """Nothing can be read about an order."""
+        self.play.reads_of(self.preferred("reads of one order", trouble), order)
 
     @rule(trouble=st.sampled_from(list(OWN_REFUND_TROUBLES)), lasts=_durations)
     def own_refunds(self, trouble: str, lasts: int | str) -> None:

@@ -149,7 +149,8 @@ class Merchant:
     for again within a day. `refund limit`: a refund of more than is left is declined.
     `disputed refund`: so is one of money that is disputed or was charged back, before the service is asked.
     `won dispute`: an order is no longer in `review` when its dispute was won. `cancelled before payment`: an order that
-    the customer has cancelled is not taken up again when its money comes. The summary of a run says which of the
+    the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
+    others when the service cannot answer about one. The summary of a run says which of the
     others were met.
     """
     interleaves: ClassVar[bool] = True

@@ -6,7 +6,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from itertools import chain
@@ -40,6 +40,7 @@ from paydouble.stateful.policies import (
     CANCELLED_ORDER,
     DISPUTED_REFUND,
     DOUBLE_PAYMENT,
+    INDEPENDENT,
     REFUND_LIMIT,
     TAKEN_UP,
     WON_DISPUTE,
@@ -61,6 +62,7 @@ from paydouble.stateful.troubles import (
     LOSES_NOTES,
     MEANWHILE,
     OF_ROTATION,
+    ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     POST_TROUBLES,
     READ_TROUBLES,
@@ -100,6 +102,7 @@ _DID_NOT_ASK: Final = (
     "; in the end its jobs ran {times} times, an hour apart, and asked the service nothing (a shop that does it"
     " less often needs a shorter interval in the test)"
 )
+_ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
 _settings: dict[str, Settings] = {}
@@ -153,6 +156,10 @@ class Play:
         """When background jobs last met a failure; None as long as they have not."""
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
+        self._lasting: list[dict[str, Any]] = []
+        """The faults that are not removed in the end."""
+        self._policy_of_others: str | None = None
+        """The policy of what is missing in the end where nothing can be read about some orders."""
         self._orders_named: dict[str, str] = {}
         """By the external identifier of a deposit, the order's id, once it is known."""
 
@@ -459,6 +466,27 @@ class Play:
         with self._waiting("reads", "reads", trouble, found, lasts, method="GET"):
             self._debts.reads_disturbed = True
 
+    def reads_of(self, trouble: str, order: int = 1) -> None:
+        """From now on each read about an order is disturbed, also in the end: one of `ORDER_READ_TROUBLES`.
+
+        That is each read of a payment, refund or dispute of it, and of a list that is filtered by it. What the merchant
+        then shows for it is not judged; what it shows for other orders is.
+        """
+        found = named(ORDER_READ_TROUBLES, trouble, "trouble")
+        target, number = self._order(order)
+        documents = [
+            document
+            for identifier in self._identifiers(target)
+            for document in documents_of(found, method="GET", external_identifier=identifier)
+        ]
+        words, call = f"From now on each read about {target.id} {found.description}", f"play.reads_of({trouble!r}"
+        with self._step(words, f"{call}{f', {number}' * (number > 1)})", documents, in_scenario=False):
+            target.is_unreadable = True
+            if found.tells_nothing:
+                self._policy_of_others = INDEPENDENT
+            self._lasting += documents
+            self.noted.note_armed("reads of one order", trouble, self._arm_documents(documents))
+
     def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
 
@@ -603,57 +631,82 @@ class Play:
         self._ended = True
         asked_before = self._box.journal.requests.total
         with self._checked():
-            self.noted.end()
-            self._box.reset(frozenset({"faults"}))
-            self._driver.interruption = self._driver.ahead = None
-            self._driver.down = False
-            self._driver.service.interruptions.clear()
-            for round_number in range(_ROUNDS):
-                before = self._driver.statuses(), self._box.journal.events.total
-                self._driver.call("tick")
-                self._until_idle(self._box.now + _HOUR)
-                if round_number >= _ROUNDS_OF_HOURS:
-                    self._until_idle()
-                after = self._driver.statuses(), self._box.journal.events.total
-                if self._runs_away() or (round_number and self._box.idle and before == after):
-                    break
-            self._driver.call("tick")
+            times = self._settle()
         self._add_findings(self._driver.never_reached())
-        # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
-        reads_disputes = any(entry.operation in _DISPUTE_READS for entry in self._box.journal.requests.entries)
-        reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
         asked = self._box.journal.requests.total > asked_before
-        not_told = _DID_NOT_ASK.format(times=round_number + 2) if reads else _NEVER_ASKED
         known: list[tuple[Order, str, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
-            merchant = self._driver.merchant
-            alone, has_heard = merchant.retries_by_itself, self._acknowledged.has_heard_of
-            has_heard_all = has_heard(found.resources)
-            with self._driver.looking():
-                shown = self._driver.shown
-                self._add_findings(invariants.of_refusals(order, found))
-                if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
-                    continue
+            if self._judge_in_the_end(order, status, found, "" if asked else self._not_told(times)):
                 known.append((order, status, found))
-                hint = "" if asked or has_heard_all else not_told
-                if reads_disputes or has_heard(found.disputes):
-                    self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)))
-                ended = chain(
-                    invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone),
-                    invariants.of_needed_effects(shown, merchant.needed_effects, order, status, found),
-                )
-                self._add_findings(_with(hint, ended))
-                self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
-                self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
-                if alone:
-                    self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
-                    self._add_findings(invariants.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER)
         if self._driver.merchant.retries_by_itself:
             self._add_findings(invariants.of_kept_money(known))
         if not self._debts.reads_disturbed:  # which an earlier order may not have met
-            self._add_findings(self._left.at_end(self._box, self.orders))
+            self._add_findings(self._left.at_end(self._box, self._readable()))
         self._report()
+
+    def _settle(self) -> int:
+        """Let everything settle; returns how often the jobs have run."""
+        self.noted.end()
+        self._box.reset(frozenset({"faults"}))
+        self._arm_documents(self._lasting)
+        self._driver.interruption = self._driver.ahead = None
+        self._driver.down = False
+        self._driver.service.interruptions.clear()
+        for round_number in range(_ROUNDS):
+            before = self._driver.statuses(), self._box.journal.events.total
+            self._driver.call("tick")
+            self._until_idle(self._box.now + _HOUR)
+            if round_number >= _ROUNDS_OF_HOURS:
+                self._until_idle()
+            after = self._driver.statuses(), self._box.journal.events.total
+            if self._runs_away() or (round_number and self._box.idle and before == after):
+                break
+        self._driver.call("tick")
+        return round_number + 2
+
+    def _judge_in_the_end(self, order: Order, status: str, found: ExpectedState, not_told: str) -> bool:
+        """Check what holds in the end for an order; returns whether the merchant has to know all of it.
+
+        `not_told` says that the merchant has asked for nothing.
+        """
+        if order.is_unreadable:
+            return False
+        merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
+        alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
+        with self._driver.looking():
+            shown = self._driver.shown
+            self._add_findings(invariants.of_refusals(order, found))
+            if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
+                return False
+            hint, policy = ("" if has_heard_all else not_told) or self._unread(), self._policy_of_others
+            # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
+            if self._asks(_DISPUTE_READS) or has_heard(found.disputes):
+                self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)), policy)
+            ended = chain(
+                invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone),
+                invariants.of_needed_effects(shown, merchant.needed_effects, order, status, found),
+            )
+            self._add_findings(_with(hint, ended), policy)
+            self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
+            self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
+            if alone:
+                self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
+                self._add_findings(invariants.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER)
+        return True
+
+    def _not_told(self, times: int) -> str:
+        """Return that the merchant has asked the service nothing in the end, in words; its jobs ran so often."""
+        reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
+        return _DID_NOT_ASK.format(times=times) if reads else _NEVER_ASKED
+
+    def _unread(self) -> str:
+        """Return of which orders nothing can be read, in words; empty when there are none."""
+        broken = " or ".join(order.id for order in self.orders if order.is_unreadable)
+        return _ONLY_OTHERS.format(orders=broken) if broken else ""
+
+    def _asks(self, operations: Collection[str]) -> bool:
+        return any(entry.operation in operations for entry in self._box.journal.requests.entries)
 
     # Inside
 
@@ -734,6 +787,11 @@ class Play:
                 self._orders_named[external_identifier] = found
         return found
 
+    def _identifiers(self, order: Order) -> list[str]:
+        """Return the external identifiers of an order's deposits, as far as they are known."""
+        made = {each.external_identifier for each in expected.expected_state(self._box, order).pay_ins}
+        return sorted(made or {order.id})
+
     def _take_a_moment(self) -> None:
         # People need it between two acts, and a shop may ask for the newest of what they did.
         self._double.advance(by=_MOMENT_MS)
@@ -807,7 +865,10 @@ class Play:
         if not self._debts.reads_disturbed:
             with self._driver.looking():
                 merchant = self._driver.shown
-                self._add_findings(self._acknowledged.findings(merchant, self.orders, jobs_ran=jobs_ran))
+                self._add_findings(self._acknowledged.findings(merchant, self._readable(), jobs_ran=jobs_ran))
+
+    def _readable(self) -> list[Order]:
+        return [order for order in self.orders if not order.is_unreadable]
 
     def _add_findings(self, found: Iterable[tuple[Rule, str]], policy: str | None = None) -> None:
         for rule, text in found:

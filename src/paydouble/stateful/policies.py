@@ -18,6 +18,7 @@ REFUND_LIMIT: Final = "refund limit"
 DISPUTED_REFUND: Final = "disputed refund"
 WON_DISPUTE: Final = "won dispute"
 TAKEN_UP: Final = "cancelled before payment"
+INDEPENDENT: Final = "independent orders"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -26,6 +27,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         DISPUTED_REFUND: "money that is disputed or was charged back is asked back, and the service refuses it",
         WON_DISPUTE: "an order whose goods were not sent stays in review after its dispute was won",
         TAKEN_UP: "an order that was cancelled before its payment is taken up again when its money comes",
+        INDEPENDENT: "jobs stop at an order whose reads are all answered with 500, and learn nothing about others",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

@@ -133,7 +133,8 @@ class RequestedRefunds:
 
     @staticmethod
     def _is_usual(order: Order, state: ExpectedState) -> bool:
-        return not (order.paid_late or order.is_cancelled or expected.amount_differs(state))
+        is_unusual = order.paid_late or order.is_cancelled or order.is_unreadable
+        return not (is_unusual or expected.amount_differs(state))
 
     def _knows_rest(self, order: Order, refund_id: str, state: ExpectedState) -> bool:
         is_new = refund_id not in order.refunds_asked

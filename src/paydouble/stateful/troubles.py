@@ -167,6 +167,14 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     }
 )
 
+ORDER_READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
+    {
+        "500": Trouble("is answered with 500", _api("error", times=None, status=500), tells_nothing=True),
+        "unknown status": Trouble("shows an unknown status", _api("unknown_status", times=None)),
+    }
+)
+"""What each read about one order meets, also in the end: the service works, and one of its records is broken."""
+
 
 def _hook(words: str, effect: str, *, times: int | None = 1, **attributes: object) -> Trouble:
     fault: Document = {"on": "webhooks", "times": times, "compose": True, "effect": {"type": effect, **attributes}}
