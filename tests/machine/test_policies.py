@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cancelling_shop import TakesUpAgain
@@ -15,7 +15,8 @@ from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.payments.resources import PayIn
-from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused
+from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused, ServiceLike
+from paydouble.stateful.acknowledged import FAMILIES, Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.steps import step
@@ -228,6 +229,63 @@ def test_what_cannot_be_read_of_one_order_is_judged_for_others() -> None:
 
     with pytest.raises(MerchantBug, match="calls order-2 pending in the end"), Play(StopsAtAnUnknownStatus) as play:
         _one_cannot_be_read(play, "unknown status")
+
+
+class KeepsRefundsUntilDecided(SmallShop):
+    """Takes the request, and sends nothing as long as the payment is disputed."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        if "refund" not in path or not self.of(wish.order_id, "dispute", "needs_response"):
+            super().send(wish, path)
+
+
+class WorksOnEventsByJob(SmallShop):
+    """Stores events, and declines what is disputed once its job has worked on them."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.inbox: list[tuple[str, dict[str, Any]]] = []
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        self.inbox.append((order_id, event))
+        return 200
+
+    def tick(self) -> None:
+        # Refunds come first.
+        super().tick()
+        inbox, self.inbox = self.inbox, []
+        for order_id, event in inbox:
+            super().handle(order_id, event)
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if self.of(order_id, "dispute", "needs_response"):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+def test_what_is_kept_until_a_dispute_is_over_was_not_tried() -> None:
+    """Nor does a shop know of a dispute whose event waits for its job; it is judged when the job has run."""
+    promise = "disputed refund"
+    with Play(_demanding(KeepsRefundsUntilDecided, promise)) as play:
+        _refunded_while_disputed(play)
+
+    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    with Play(_demanding(WorksOnEventsByJob, promise), shows=by_job) as play:
+        _refunded_while_disputed(play)
+    assert dict(play.tried.allowed) == {}
+
+    at_once: ShowsEach = dict.fromkeys(FAMILIES, "at once")
+    for shows in cast("tuple[Shows | ShowsEach, ...]", ("", at_once)):
+        found = pytest.raises(MerchantBug, match="tries to refund 49")
+        with found, Play(_demanding(LeavesDisputesToTheService, promise), shows=shows) as play:
+            _refunded_while_disputed(play)
+    found = pytest.raises(MerchantBug, match="tries to refund 49")
+    with found, Play(_demanding(LeavesDisputesToTheService, promise), shows=by_job) as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute half")
+        play.wait("10s")
+        play.refund()
 
 
 def test_a_broken_record_meets_each_way_to_ask_for_it() -> None:

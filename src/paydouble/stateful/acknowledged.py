@@ -64,6 +64,7 @@ class Acknowledged:
         """Start with none; `shows` is when the merchant shows the effects of each family."""
         self._box = box
         self._shows = of_each(shows)
+        self._is_known_when = not isinstance(shows, str)
         self._answers: dict[tuple[str, str, int], int] = {}
         """The object, type and time of an event, and the answer. A copy under another id is the same fact."""
         self._latest: dict[str, Answered] = {}
@@ -134,6 +135,16 @@ class Acknowledged:
         """Return the objects of an order and their latest changes; none unless the newest event of each is known."""
         heard = self.has_heard_of(state.resources)
         return frozenset((each.id, each.updated_at) for each in state.resources) if heard else frozenset()
+
+    def has_worked_on(self, order: Order, state: ExpectedState) -> bool:
+        """Return whether a merchant has worked on the newest event of each object, by what it shows without trouble.
+
+        One of which that is not known is taken for one that works on each at once.
+        """
+        at_once = all(self._shows[family] == "at once" for family in families(state))
+        if at_once or not self._is_known_when:
+            return self.has_heard_of(state.resources)
+        return bool(order.worked_off) and self.heard_of(state) == order.worked_off
 
     def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change that came after a final state which it knew.

@@ -1064,13 +1064,13 @@ class Play:
             if meanwhile == "none" and self._driver.was_declined:
                 after = expected.expected_state(self._box, target)
                 self._add_findings(invariants.of_declined_refund(target, asked.before, after))
-            was_tried = self._driver.was_taken or self._sent("refund-creation", start)
-            if was_tried and self._refunds.is_disputed(asked, disturbed):
-                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
-                self._add_findings([found], DISPUTED_REFUND)
             self._judge_refund(asked, disturbed)
             if not self._sent("refund-creation", start):
                 self._run_the_job(interrupted, pause)
+            # A merchant may take it and keep it until the dispute is over.
+            if self._sent("refund-creation", start) and self._refunds.is_disputed(asked, disturbed):
+                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
+                self._add_findings([found], DISPUTED_REFUND)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._let_jobs_repeat(armed, second, pause)

@@ -138,4 +138,4 @@ class RequestedRefunds:
 
     def _knows_rest(self, order: Order, refund_id: str, state: ExpectedState) -> bool:
         is_new = refund_id not in order.refunds_asked
-        return is_new and not order.disturbed and self._acknowledged.has_heard_of(state.resources)
+        return is_new and not order.disturbed and self._acknowledged.has_worked_on(order, state)
