@@ -89,7 +89,15 @@ def test_what_a_file_lacks_is_not_there(shop: Any) -> None:  # noqa: ANN401 - se
 
 
 @pytest.mark.parametrize(
-    "key", ["reconciles", "rotates_secrets", "interleaves", "retries_by_itself", "refunds_can_fail_late"]
+    "key",
+    [
+        "reconciles",
+        "rotates_secrets",
+        "interleaves",
+        "retries_by_itself",
+        "refunds_can_fail_late",
+        "disputes_can_reopen",
+    ],
 )
 def test_a_file_says_what_the_shop_does(key: str, tmp_path: Path) -> None:
     """As an adapter in Python does, with the same name, and with the same default."""

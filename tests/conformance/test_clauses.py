@@ -19,7 +19,9 @@ from receivers import receiving
 
 from paydouble.cli.main import run
 from paydouble.conformance.levels import FAMILIES
+from paydouble.conformance.merchant_file import MerchantFile
 from paydouble.conformance.run import CLAUSES
+from paydouble.conformance.webhook_clauses import dispute_outcomes, refund_failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,6 +172,18 @@ def test_a_shop_that_never_asks_is_not_tested_for_it(tmp_path: Path, capsys: pyt
     assert run(["conformance", "merchant", _file(tmp_path, change=never_asks), "--only", "W5.3,C7.3"]) == 3
     out = " ".join(capsys.readouterr().out.split())
     assert "W5.3, C7.3: the merchant file lacks reconciles: true, since no event comes and the shop has to ask" in out
+
+
+def test_what_a_shop_need_not_know_is_not_played(tmp_path: Path) -> None:
+    """A dispute that reopens and a refund that fails late come only to a shop that has to understand them."""
+    document = described_shop(tmp_path)
+    all_of_it = MerchantFile.model_validate(document)
+    less = MerchantFile.model_validate({**document, "disputes_can_reopen": False, "refunds_can_fail_late": False})
+
+    assert [outcome for outcome, _, _ in dispute_outcomes(all_of_it)] == ["lost", "won", "won, reopened and lost"]
+    assert [outcome for outcome, _, _ in dispute_outcomes(less)] == ["lost", "won"]
+    assert list(refund_failures(all_of_it)) == [("failed",), ("succeeded", "failed")]
+    assert list(refund_failures(less)) == [("failed",)]
 
 
 @pytest.mark.parametrize(("least", "status"), [(ssl.TLSVersion.TLSv1_1, 1), (ssl.TLSVersion.TLSv1_2, 0)])

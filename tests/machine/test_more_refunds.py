@@ -432,6 +432,70 @@ def test_a_failed_refund_may_be_left_to_a_person() -> None:
     assert _fail_late(SmallShop) == "paid"
 
 
+class BooksAWonDisputeForGood(SmallShop):
+    """Looks at no dispute that was won again."""
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        """Say no after it was won."""
+        return old["status"] != "won" and super().is_newer(resource, old)
+
+
+class NeverReopens(BooksAWonDisputeForGood):
+    """Knows that its service never does it."""
+
+    disputes_can_reopen = False
+
+
+def test_a_dispute_that_reopens_is_told_as_what_the_contract_does_not_say() -> None:
+    """The report names the setting, with which it is not played."""
+
+    def lose(merchant: type[Merchant]) -> str:
+        with _story(merchant) as play:
+            for what in ("dispute", "dispute won", "dispute reopened", "dispute lost"):
+                play.provider(what)
+            play.wait("10s")
+            return play.status()
+
+    assert lose(SmallShop) == "charged_back"
+    with pytest.raises(MerchantBug, match="disputes_can_reopen = False"):
+        lose(BooksAWonDisputeForGood)
+    assert lose(NeverReopens) == "paid"
+    assert step("provider", "dispute reopened").missing(NeverReopens) == "disputes_can_reopen = False"
+
+
+class ClosesWhatIsRefunded(RepeatsFailedRefunds):
+    """Calls an order cancelled as soon as it was asked to give all of its money back."""
+
+    def order_status(self, order_id: str) -> str:
+        asked = sum(each["amount"] for each in self.of(order_id, "refund"))
+        return "cancelled" if asked >= self.orders[order_id].amount else super().order_status(order_id)
+
+
+class ClosesAndForgets(ClosesWhatIsRefunded):
+    """And does nothing when the refund has failed."""
+
+    def tick(self) -> None:
+        SmallShop.tick(self)
+
+
+def test_an_order_whose_money_goes_back_may_be_closed() -> None:
+    """Also while its refund has failed and waits to be made again; in the end it was."""
+
+    def play(merchant: type[Merchant]) -> str:
+        with _story(merchant) as play:
+            play.refund(1, "all")
+            play.wait("10s")
+            play.provider("refund fails late")
+            play.wait("10s")
+            return play.status()
+
+    assert play(ClosesWhatIsRefunded) == "cancelled"
+    with pytest.raises(
+        MerchantBug, match="calls order-1 cancelled in the end; the service's ledger says paid or review"
+    ):
+        play(ClosesAndForgets)
+
+
 def test_a_refund_that_fails_late_is_told_as_what_the_contract_does_not_say() -> None:
     """The report names the setting, with which it is not played."""
     with pytest.raises(MerchantBug, match="refunds_can_fail_late = False"):

@@ -242,6 +242,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "interleaves": file.interleaves,
         "retries_by_itself": file.retries_by_itself,
         "refunds_can_fail_late": file.refunds_can_fail_late,
+        "disputes_can_reopen": file.disputes_can_reopen,
         "needed_effects": driver.order.needed_effects,
         "accepts": file.accepts,
         "demands": file.demands,

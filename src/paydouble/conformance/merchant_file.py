@@ -295,7 +295,9 @@ class MerchantFile(FileModel):
     retries_by_itself: bool = True
     """Whether the shop repeats a lost request without the customer; `false` when `explore` must not wait for that."""
     refunds_can_fail_late: bool = True
-    """Whether `explore` lets a refund fail that has succeeded, as when the payer's bank sends the money back."""
+    """Whether tests let a refund fail that has succeeded, as when the payer's bank sends the money back."""
+    disputes_can_reopen: bool = True
+    """Whether tests open a dispute again that was won, as when the payer's bank appeals."""
     accepts: dict[Pattern, str] = Field(default_factory=dict)
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
     demands: list[Policy] = Field(default_factory=list)

@@ -9,7 +9,7 @@ import json
 import ssl
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any, Final
 from paydouble.conformance.case import SIGNATURE, Books, Broken, Case, NotTested, Order, changed, success_of
 from paydouble.conformance.clauses import ClauseTable
 from paydouble.conformance.levels import Level
+from paydouble.conformance.merchant_file import MerchantFile
 from paydouble.conformance.posting import PATIENCE_SECONDS, connect
 from paydouble.records import Event
 from paydouble.stateful.crafted import GUESSED_SECRETS
@@ -1211,6 +1212,21 @@ def _disputed(case: Case, states: Sequence[str]) -> tuple[Order, list[Event]]:
     return order, case.events(dispute)
 
 
+def dispute_outcomes(file: MerchantFile) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+    """Yield what becomes of a dispute: in words, whether the money is the shop's then, and its states."""
+    yield "lost", False, ("lost",)
+    yield "won", True, ("won",)
+    if file.disputes_can_reopen:
+        yield "won, reopened and lost", False, ("won", "under_review", "lost")
+
+
+def refund_failures(file: MerchantFile) -> Iterator[tuple[str, ...]]:
+    """Yield the states of a refund that fails."""
+    yield ("failed",)
+    if file.refunds_can_fail_late:
+        yield ("succeeded", "failed")
+
+
 @clause(
     "W8.2",
     "3, 6",
@@ -1222,11 +1238,7 @@ def _disputed(case: Case, states: Sequence[str]) -> tuple[Order, list[Event]]:
 )
 def dispute(case: Case) -> None:
     """Lose a dispute, win one, and lose one that was won and reopened; each event comes twice."""
-    for outcome, left, states in (
-        ("lost", False, ("lost",)),
-        ("won", True, ("won",)),
-        ("won, reopened and lost", False, ("won", "under_review", "lost")),
-    ):
+    for outcome, left, states in dispute_outcomes(case.stage.file):
         order, events = _disputed(case, states)
         for event in events:
             for _ in range(2):
@@ -1249,7 +1261,7 @@ def dispute(case: Case) -> None:
 )
 def failed_refund(case: Case) -> None:
     """Let a refund fail after it was created, and one after it has succeeded; each event comes twice."""
-    for states in (("failed",), ("succeeded", "failed")):
+    for states in refund_failures(case.stage.file):
         order, pay_in = case.paid()
         problem = case.refund(order, "49.90")
         found = case.refunds_of(pay_in)

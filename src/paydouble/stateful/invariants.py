@@ -261,9 +261,9 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
     if status in _HAS_MONEY and not state.paid:
         yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
-    is_undone = expected.is_unexpected(order, state) and expected.is_asked_back(state)
-    # A job may give the money back later; whether it has done so is asked in the end.
-    is_undone |= order.is_cancelled and status == "cancelled"
+    # A job may give the money back later, or once more; whether it has done so is asked in the end.
+    is_closed = status == "cancelled" and (order.is_cancelled or expected.is_asked_back(state))
+    is_undone = is_closed or (expected.is_unexpected(order, state) and expected.is_asked_back(state))
     if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid and not is_undone:
         yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
     for effect, times in merchant.effects(name).items():
@@ -337,7 +337,9 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterat
             yield f"calls it {order.status}, though a payment is under way"
         return
     allowed = _allowed_statuses(merchant, order, state)
-    if order.status not in allowed:
+    # A shop may close an order whose money goes back. What has failed to go back may be asked for again later.
+    is_closed = order.status == "cancelled" and expected.is_asked_back(state)
+    if order.status not in allowed and not is_closed:
         yield f"calls it {order.status}; the service's ledger says {' or '.join(sorted(allowed))}"
     if state.paid:
         yield from _of_balance(merchant, order, state)
@@ -368,7 +370,8 @@ def _has_its_money(order: Order, state: ExpectedState) -> bool:
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
     allowed = _allowed_statuses(merchant, order, state)
-    if status not in allowed:
+    is_closed = status == "cancelled" and expected.is_given_back(state)
+    if status not in allowed and not is_closed:
         ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
         yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
     if not expected.amount_differs(state):

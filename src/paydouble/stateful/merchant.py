@@ -130,6 +130,11 @@ class Merchant:
 
     The contract does not say that it can, and other services do it. With False it is not played.
     """
+    disputes_can_reopen: ClassVar[bool] = True
+    """Whether a dispute that was won can be opened again, as when the payer's bank appeals.
+
+    The contract does not say that it can, and banks do it. With False it is not played.
+    """
     needed_effects: ClassVar[Collection[str]] = ()
     """The names of `effects` that have to happen for each order that is paid, such as the mail with the ticket.
 

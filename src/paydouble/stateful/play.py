@@ -46,7 +46,7 @@ from paydouble.stateful.policies import (
     WON_DISPUTE,
 )
 from paydouble.stateful.prices import price_for
-from paydouble.stateful.provider import ACTS_ELSEWHERE, OF_LATE_FAILURES, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.provider import ACTS_ELSEWHERE, BEYOND_THE_CONTRACT, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
@@ -726,7 +726,8 @@ class Play:
         """Return whether the merchant has to understand what comes of an act of the provider."""
         if what in OF_REFUNDS and not self._driver.can_refund:
             return False
-        return what not in OF_LATE_FAILURES or self._driver.merchant.refunds_can_fail_late
+        beyond = BEYOND_THE_CONTRACT.get(what)
+        return beyond is None or bool(getattr(self._driver.merchant, beyond.setting))
 
     def _act(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, first, unfinished
 from paydouble.payments.resources import PayIn
@@ -172,7 +172,32 @@ ACTS_ELSEWHERE: Final[Mapping[str, tuple[str, Callable[[Sandbox, PayIn], None]]]
     }
 )
 """What becomes of the payments that another system of the same business takes: in words, and what does it."""
-OF_LATE_FAILURES: Final = frozenset({"refund fails late"})
-"""What comes only to a merchant whose refunds can fail after they have succeeded."""
+
+
+class Beyond(NamedTuple):
+    """An act of which the contract says nothing, and which other services do."""
+
+    setting: str
+    """The attribute of an adapter with which it is not played when that is False."""
+    note: str
+    """What the reader of a report with it should know."""
+
+
+BEYOND_THE_CONTRACT: Final[Mapping[str, Beyond]] = MappingProxyType(
+    {
+        "refund fails late": Beyond(
+            "refunds_can_fail_late",
+            "The contract does not say that a refund can fail after it has succeeded, and other services do it. For a"
+            " shop that knows of refunds that fail before they succeed, and need not know this:"
+            " refunds_can_fail_late = False.",
+        ),
+        "dispute reopened": Beyond(
+            "disputes_can_reopen",
+            "The contract does not say that a dispute that was won can be opened again, and banks do it. For a shop"
+            " that need not know this: disputes_can_reopen = False.",
+        ),
+    }
+)
+"""What comes only to a merchant that has to understand it."""
 OF_REFUNDS: Final = frozenset({"refund", "refund half"})
 """What comes only to a merchant that refunds: one without refunds need not understand their events."""

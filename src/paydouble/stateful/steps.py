@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
-from paydouble.stateful.provider import OF_LATE_FAILURES, OF_REFUNDS
+from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
 from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
 
 
@@ -37,7 +37,10 @@ class Step(NamedTuple):
             "follows_time": merchant.served and not merchant.follows_time and self._takes_a_day(),
             "retries_by_itself": self.command == "own_refunds" and not merchant.retries_by_itself,
             "rotates_secrets": not (merchant.rotates_secrets or OF_ROTATION.isdisjoint(said)),
-            "refunds_can_fail_late": not (merchant.refunds_can_fail_late or OF_LATE_FAILURES.isdisjoint(said)),
+            **{
+                setting: what in said and not getattr(merchant, setting)
+                for what, (setting, _) in BEYOND_THE_CONTRACT.items()
+            },
             "interleaves": not (merchant.interleaves or _NESTED.isdisjoint(said)),
         }
         return next((f"{name} = False" for name, is_lacking in lacks.items() if is_lacking), None)

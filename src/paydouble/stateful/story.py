@@ -14,6 +14,7 @@ from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
 from paydouble.stateful.acknowledged import Shows, ShowsEach, of_each
+from paydouble.stateful.provider import BEYOND_THE_CONTRACT
 from paydouble.stateful.troubles import DIALECTS
 
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
@@ -21,15 +22,6 @@ _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
 )
 _FEW: Final = 2
 _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
-
-_NOTES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "refund fails late": "The contract does not say that a refund can fail after it has succeeded, and other"
-        " services do it. For a shop that knows of refunds that fail before they succeed, and need not know this:"
-        " refunds_can_fail_late = False."
-    }
-)
-"""What is played → what its reader should know about it."""
 
 
 @dataclass(slots=True)
@@ -63,7 +55,11 @@ class Story:
             f"{verdict}.",
             *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
             "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self._told(), 1)),
-            *(note for entry, note in _NOTES.items() if any(f"'{entry}'" in call for call in self.calls)),
+            *(
+                beyond.note
+                for act, beyond in BEYOND_THE_CONTRACT.items()
+                if any(f"'{act}'" in call for call in self.calls)
+            ),
             *((f"{_HELD_TO}: {held_to}.",) if (held_to := self._held_to()) else ()),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
             "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),
