@@ -77,6 +77,20 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert f"    PythonShop = merchant_of({path!r})\n" in out
 
 
+def test_what_a_reset_leaves_behind_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The play fails after others only; a mistake of the shop itself is none of the reset's."""
+    assert (
+        run(["explore", _file(tmp_path, described_shop(tmp_path, "a cache outlives the reset")), "--examples", "0"])
+        == 1
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "In a shop that was just started this play finds nothing. So driver.reset leaves something" in out
+
+    document = described_shop(tmp_path, "believes everybody")
+    assert run(["explore", _file(tmp_path, document), "--examples", "0"]) == 1
+    assert "In a shop that was just started" not in capsys.readouterr().out
+
+
 def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ config: dict[str, Any] = {}
 orders: dict[str, Order] = {}
 seen: list[str] = []
 paying: set[str] = set()
+cached: set[str] = set()
 writing = threading.RLock()
 
 
@@ -273,6 +274,15 @@ def refusal(header: str, body: bytes) -> int:
     return 0 if good else 401
 
 
+def is_known(event_id: str) -> bool:
+    """Return whether an event was seen before."""
+    if config.get("mistake") == "a cache outlives the reset":
+        is_cached = event_id in cached
+        cached.add(event_id)
+        return is_cached
+    return event_id in seen
+
+
 def receive(header: str, body: bytes) -> int:
     """Take a webhook; returns the status of the answer."""
     refused = 0 if config.get("mistake") == "believes everybody" else refusal(header, body)
@@ -281,7 +291,7 @@ def receive(header: str, body: bytes) -> int:
     try:
         event = json.loads(body, parse_float=Decimal)
         shown, kind = event["data"]["object"], event["type"].partition(".")[0]
-        if event["id"] in seen or event.get("livemode") is not False or "status" not in shown:
+        if is_known(event["id"]) or event.get("livemode") is not False or "status" not in shown:
             return 200
         if kind == "pay-in":
             order = orders.get(shown.get("external_identifier"))

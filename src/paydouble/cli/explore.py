@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _STEPS: Final = 12
 _SECOND_MS: Final = 1000
 _MOST_EXAMPLES: Final = 100_000
+_LEFT_OVER: Final = (
+    "In a shop that was just started this play finds nothing. So driver.reset leaves something of an earlier play"
+    " behind, such as a variable in memory; let it empty that too, or leave it out of the file."
+)
 _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install 'paydouble[hypothesis]'"
 
 
@@ -84,6 +88,9 @@ def explore(
         coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug as bug:
         _tell(terminal, bug, adapter.__name__, path)
+        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, bug):
+            terminal.say()
+            terminal.say_prose(_LEFT_OVER)
         if artifacts is not None:
             _keep(terminal, bug, artifacts, path, raw=raw)
         sys.exit(1)
@@ -115,6 +122,25 @@ def _tell(terminal: Terminal, bug: MerchantBug, adapter: str, merchant: Path) ->
     terminal.say("The test to paste begins with:")
     terminal.say("    from paydouble.conformance import merchant_of")
     terminal.say(f"    {adapter} = merchant_of({str(merchant)!r})")
+
+
+def _passes_afresh(machine: Any, bug: MerchantBug) -> bool:  # noqa: ANN401 - a class made for this run
+    """Return whether the play that found something finds nothing in a shop that was just started."""
+    from paydouble.conformance.calling import CallFailed
+    from paydouble.stateful.catalogue_run import CatalogueRun
+    from paydouble.stateful.play_server import serving
+    from paydouble.stateful.steps import CataloguePlay, parsed
+    from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+
+    adapter = machine.merchant
+    adapter.process.kill()
+    play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
+    try:
+        with serving(adapter.service_port):
+            CatalogueRun(adapter, machine.seed, machine.patience_seconds, machine.shows).one(play)
+    except (MerchantBug, AdapterMisfit, CallFailed):
+        return False
+    return True
 
 
 def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:
