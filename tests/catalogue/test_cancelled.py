@@ -11,7 +11,7 @@ from cancelling_shop import TakesUpAgain
 from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
 from paydouble.stateful.steps import CataloguePlay
 from paydouble.stateful.troubles import LOSES_NOTES
 
@@ -290,3 +290,10 @@ def test_a_click_to_pay_does_not_undo_a_cancellation() -> None:
     ) in verdicts_of(PayReopens, overwrites)
     for correct in (TakesUpAgain, GivesBack, StaysCancelled, GivesBackAtOnce):
         assert not list(verdicts_of(correct, overwrites))
+
+
+def test_the_hunt_disturbs_the_request_that_cancels_a_payment() -> None:
+    """Also where a job sends it."""
+    tried = explore(GivesBack, seed=3, examples=200, phases=("hunt",)).counts()
+
+    assert [name for table, name in tried if table == "cancellation"]

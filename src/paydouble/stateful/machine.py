@@ -99,6 +99,8 @@ from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 from paydouble.testing.shop_time import unfrozen_session
 
 TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
+# While a plain payment is created, pending and processing.
+_UNDER_WAY: Final = ("1s", "2500ms", "5s")
 MOST_ORDERS: Final = 4
 _ROUND: Final = 60
 summaries: Final[list[str]] = []
@@ -139,6 +141,8 @@ _PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.explain)
 _OTHER_SCENARIOS: Final = (*SCENARIOS[1:], *SLOW_SCENARIOS, SLOW_REFUND)
 _scenarios = st.sampled_from([*[SCENARIOS[0]] * len(_OTHER_SCENARIOS), *_OTHER_SCENARIOS])
 _few_orders = precondition(lambda self: len(self.play.orders) < MOST_ORDERS)
+# What is shown for an order that cannot be read is not judged.
+_has_others = precondition(lambda self: len(self.play.orders) > 1)
 _can_cancel = precondition(lambda self: step("cancel").missing(self.merchant) is None)
 
 
@@ -387,6 +391,30 @@ class MerchantMachine(RuleBasedStateMachine):
         self.play.wait("25h")
         self.play.provider("late money", number)
 
+    @_can_cancel
+    @_few_orders
+    @rule(
+        price=_prices,
+        time=st.sampled_from(_UNDER_WAY),
+        trouble=st.sampled_from(list(CANCELLATION_TROUBLES)),
+        lasts=_durations,
+        meanwhile=st.sampled_from(list(CANCEL_MEANWHILE)),
+        at=_points,
+    )
+    def buy_and_cancel(  # noqa: PLR0913, PLR0917 - what can disturb a cancellation
+        self, price: tuple[str, str], time: str, trouble: str, lasts: int | str, meanwhile: str, at: int
+    ) -> None:
+        """An order is cancelled while its payment is under way, and the request for that is disturbed."""
+        self.play.order(*price)
+        number = len(self.play.orders)
+        self.play.pay(number)
+        self.play.pass_time(time)
+        self.play.cancellations(self.preferred("cancellation", trouble), lasts=lasts)
+        self.play.cancel(number, meanwhile=meanwhile, at=at)
+        # A job may send the request, while the payment still waits.
+        self.play.wait("1s")
+        self.play.wait("10s")
+
     @rule(
         order=_orders,
         trouble=_post_troubles,
@@ -462,6 +490,7 @@ class MerchantMachine(RuleBasedStateMachine):
         """Reads are disturbed."""
         self.play.reads(self.preferred("reads", trouble), lasts=lasts)
 
+    @_has_others
     @rule(trouble=st.sampled_from(list(ORDER_READ_TROUBLES)), order=_orders)
     def reads_of(self, trouble: str, order: int) -> None:
         """Nothing can be read about an order."""
