@@ -365,6 +365,35 @@ def test_a_refund_of_the_staff_that_nothing_tells_is_not_judged() -> None:
         assert play.status() == "paid"
 
 
+class ShipsUntouchedOnly(SmallShop):
+    """Ships by its job what is paid, and leaves an order of which a part has gone back alone."""
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        """Leave it to the job."""
+        return False
+
+    def tick(self) -> None:
+        """Ship what is paid."""
+        super().tick()
+        for order in self.orders.values():
+            order.shipped |= self.order_status(order.id) == "paid"
+
+
+def test_staff_that_gives_a_part_back_before_the_goods_are_sent_may_keep_them() -> None:
+    """Not so the shop's own code, which was asked for a part alone; what was sent may not be undone."""
+    with Play(ShipsUntouchedOnly) as play:
+        play.pay()
+        play.pass_time("10s")
+        play.provider("refund half")
+        play.wait("10s")
+
+    with pytest.raises(MerchantBug, match="never fulfilled order-1"), Play(ShipsUntouchedOnly) as play:
+        play.pay()
+        play.pass_time("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+
+
 class WithoutRefunds(KnowsItsOwnRefunds):
     """Has no refunds."""
 

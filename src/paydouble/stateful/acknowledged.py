@@ -18,7 +18,7 @@ the next background job.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal, get_args
 from urllib.parse import parse_qsl
 
@@ -67,6 +67,8 @@ class Acknowledged:
         self._is_known_when = not isinstance(shows, str)
         self._answers: dict[tuple[str, str, int], int] = {}
         """The object, type and time of an event, and the answer. A copy under another id is the same fact."""
+        self._taken_over: set[tuple[str, str, int]] = set()
+        """The same of all events that were acknowledged, also before any event of their payment."""
         self._latest: dict[str, Answered] = {}
         """By order, what was acknowledged and has not been looked at."""
         self._judged: set[str] = set()
@@ -84,6 +86,7 @@ class Acknowledged:
 
     def note(self, order: Order, event: Event, answer: int) -> None:
         """Note that an event about an order was answered with a 2xx."""
+        self._taken_over.add((event.object_id, event.type, event.created_at))
         resource = self._box.ledger.find(event.object_id)
         parent = getattr(resource, "payin_id", None)
         if parent is not None and not any(object_id == parent for object_id, _, _ in self._answers):
@@ -126,10 +129,14 @@ class Acknowledged:
 
     def has_heard_of(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:
         """Return whether the newest event of each object was acknowledged."""
-        newest = {
-            each.object_id: (each.object_id, each.type, each.created_at) for each in self._box.journal.events.entries
-        }
-        return all(newest[each.id] in self._answers for each in resources if each.id in newest)
+        return self._are_newest(resources, self._answers)
+
+    def has_taken_over(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:
+        """Return whether the newest event of each object was acknowledged, whatever the merchant knew by then.
+
+        In the end that suffices: what it could not understand yet it had to keep, to ask about, or to refuse.
+        """
+        return self._are_newest(resources, self._taken_over)
 
     def heard_of(self, state: ExpectedState) -> frozenset[tuple[str, int]]:
         """Return the objects of an order and their latest changes; none unless the newest event of each is known."""
@@ -153,10 +160,18 @@ class Acknowledged:
         has it a reason to ask for a refund that none of its code has made.
         """
         elsewhere = [each for each in state.refunds if each.id in order.refunded_elsewhere]
-        if not self.has_heard_of(elsewhere):
+        if not self.has_taken_over(elsewhere):
             return True
         objects: list[PayIn | Refund] = [*state.pay_ins, *state.refunds]
         return any(self._is_missed(each.id) for each in objects)
+
+    def _are_newest(
+        self, resources: Iterable[PayIn | Refund | Dispute], among: Collection[tuple[str, str, int]]
+    ) -> bool:
+        newest = {
+            each.object_id: (each.object_id, each.type, each.created_at) for each in self._box.journal.events.entries
+        }
+        return all(newest[each.id] in among for each in resources if each.id in newest)
 
     def _is_told(self, object_id: str) -> bool:
         """Return whether a reply without a fault has told the merchant this identifier."""

@@ -139,6 +139,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _refunds_after_trouble,
         _neighbours,
         _broken_records,
+        _told_too_early,
         _one_second,
         _behind,
         _pages,
@@ -1011,6 +1012,21 @@ def _neighbours() -> Iterator[CataloguePlay]:
         together = tuple(taken for number in sorted(clicks) for taken in (_ORDER, clicks[number]))
         first = (_ORDER, step("pay", 1, lost, lasts=_LONG), *hours)
         yield CataloguePlay((*first, *together, *hours), "requests of other orders fail each time")
+
+
+def _told_too_early() -> Iterator[CataloguePlay]:
+    # The merchant acknowledges what is about a payment that it does not know yet, and may then have forgotten it.
+    late, click = step("webhooks", "late four"), step("pay", 1, "reply lost", lasts=TO_THE_END)
+    why = "the event of a dispute or refund comes before anything else tells of the payment"
+    for happened in (
+        (step("provider", "dispute"),),
+        (step("provider", "dispute"), step("provider", "dispute lost")),
+        (step("provider", "dispute half"), step("provider", "dispute lost")),
+        (step("provider", "refund half"), step("pass_time", "10s")),
+        (step("provider", "refund"), step("pass_time", "10s")),
+    ):
+        begun = (_ORDER, late, click, step("pass_time", "10s"), *happened, _WORK_OFF)
+        yield CataloguePlay((*begun, step("wait", "2h"), _SETTLE), why)
 
 
 def _broken_records() -> Iterator[CataloguePlay]:

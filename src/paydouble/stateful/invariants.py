@@ -393,7 +393,9 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     if expected.amount_differs(state):
         yield from _of_wrong_payments(order, state)
         return
-    may_wait = bool(state.disputes) and status == "review"  # until a person decides
+    # Until a person decides. Who has given a part back on the provider's own pages may want the goods to stay.
+    may_wait = bool(state.disputes) and status == "review"
+    may_wait |= bool(order.refunded_elsewhere) and not order.was_shipped
     if merchant.shipments(name) == 0 and _has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"
         rest += ", and whose dispute was won" if state.disputes else ""

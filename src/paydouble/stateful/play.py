@@ -679,9 +679,10 @@ class Play:
             self._add_findings(invariants.of_refusals(order, found))
             if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
                 return False
-            hint, policy = ("" if has_heard_all else not_told) or self._unread(), self._policy_of_others
+            was_told = self._acknowledged.has_taken_over(found.resources)
+            hint, policy = ("" if was_told else not_told) or self._unread(), self._policy_of_others
             # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
-            if self._asks(_DISPUTE_READS) or has_heard(found.disputes):
+            if self._asks(_DISPUTE_READS) or self._acknowledged.has_taken_over(found.disputes):
                 self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)), policy)
             ended = chain(
                 invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone),
