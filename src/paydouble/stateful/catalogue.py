@@ -16,7 +16,7 @@ a change to this file.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -185,7 +185,10 @@ def _contents(play: CataloguePlay) -> set[_Content]:
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
     prices = (each.arguments for each in play.steps if each.command == "order")
-    return {(place, content) for content in (*play.entries(), *prices)} | {(None, point) for point in _points(play)}
+    # In a combination nothing is new that was played alone.
+    places = {place, None}
+    of_entries = {(each, content) for each in places for content in (*play.entries(), *prices)}
+    return of_entries | {(None, point) for point in _points(play)}
 
 
 def _points(play: CataloguePlay) -> Iterator[Step]:
@@ -230,6 +233,9 @@ def _charges() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, step("pay", 1, trouble), _SETTLE))
     for trouble in POST_TROUBLES:
         yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE))
+    for trouble in _got_through(POST_TROUBLES):
+        # With no event to tell of the first deposit a second click is the dearest of all.
+        yield CataloguePlay((_ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE))
     for what in MEANWHILE:
         for at in POINTS if what in AT_POINTS else (0,):
             yield CataloguePlay((_ORDER, step("pay", 1, meanwhile=what, at=at), _SETTLE))
@@ -250,6 +256,11 @@ def _durations() -> Iterator[CataloguePlay]:
                 long = step("pay", 1, trouble, lasts=lasts)
                 yield CataloguePlay((_ORDER, long, _RETRY, _SETTLE), "the customer outlasts the trouble")
                 yield CataloguePlay((_ORDER, long, _RESTART, _RETRY, _SETTLE), "the key outlasts the process")
+
+
+def _got_through(names: Iterable[str]) -> list[str]:
+    """Return the troubles of requests that a client which retries outlasts, and which leave it without an answer."""
+    return [name for name in names if POST_TROUBLES[name].gets_through]
 
 
 def _can_last(trouble: Trouble) -> bool:
@@ -380,6 +391,9 @@ def _refunds() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, step("refund", 1, "half", trouble), step("refund_again"), _SETTLE))
         whole = step("refund", 1, "all", trouble)
         yield CataloguePlay((*_PAID, whole, _SETTLE), "a refund of all undoes what the payment did")
+    for trouble in _got_through(REFUND_TROUBLES):
+        silent = (step("webhooks", "drop all"), step("refund", 1, "half", trouble))
+        yield CataloguePlay((*_PAID, *silent, _SETTLE, _SETTLE))
     for what in REFUND_MEANWHILE:
         for at in POINTS if what != "none" else (0,):
             yield CataloguePlay((*_PAID, step("refund", 1, "half", meanwhile=what, at=at), _SETTLE))
@@ -731,7 +745,7 @@ def _acknowledged() -> Iterator[CataloguePlay]:
         (_ORDER, _PAY, step("pass_time", "5s"), step("webhooks", "late"), step("pass_time", "5s"), *refund_first),
         "the success of a payment is told after its refund",
     )
-    for trouble in (name for name, found in POST_TROUBLES.items() if found.gets_through and name != "none"):
+    for trouble in _got_through(POST_TROUBLES):
         attempts = (step("pay", 1, trouble, lasts=TO_THE_END), *[step("wait", "10s")] * 4, *[step("wait", "1m")] * 3)
         yield CataloguePlay(
             (_ORDER, step("webhooks", "drop all"), *attempts, _RETRY, _SETTLE),
@@ -810,8 +824,11 @@ def _meanwhile_sold() -> Iterator[CataloguePlay]:
     # Of what there is only one of, somebody else may have bought what an order no longer had.
     why = "somebody else buys what the order no longer has"
     other = (_ORDER, step("pay", 2), _SETTLE)
+    several = tuple(each for number in (2, 3, 4) for each in (_ORDER, step("pay", number)))
     for ended in _FIRST_ATTEMPTS:
         yield CataloguePlay((*ended, *other, step("provider", "late money", 1), _SETTLE), why)
+        # There may have been two or three.
+        yield CataloguePlay((*ended, *several, _SETTLE, step("provider", "late money", 1), _SETTLE), why)
         yield CataloguePlay((*ended, _ORDER, step("provider", "late money", 1), step("pay", 2), _SETTLE, _SETTLE), why)
     yield CataloguePlay((_ORDER, _PAY, step("cancel"), *other), why)
     yield CataloguePlay((*_PAID, step("cancel"), *other, _SETTLE), why)
@@ -825,14 +842,13 @@ def _meanwhile_sold() -> Iterator[CataloguePlay]:
 
 
 def _lost_replies() -> Iterator[CataloguePlay]:
-    lost = [name for name, trouble in POST_TROUBLES.items() if trouble.gets_through and name != "none"]
+    lost = _got_through(POST_TROUBLES)
     # What follows depends on whether the deposit was made, and hardly on how its reply was lost.
     phases = {POST_TROUBLES[name].faults[0].get("phase"): name for name in reversed(lost)}
     for trouble in POST_TROUBLES:
         # A reply that cannot be read, or says something new, is often taken for an answer, unlike one that is lost.
-        yield CataloguePlay(
-            (_ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE), "no webhook tells"
-        )
+        silent = (step("webhooks", "drop all"), step("pay", 1, trouble), _RETRY, _SETTLE)
+        yield CataloguePlay((_ORDER, *silent), "no webhook tells")
     for trouble in lost:
         yield CataloguePlay(
             (_ORDER, step("pay", 1, trouble), _RESTART, _RETRY, _SETTLE), "the key has to survive a restart"

@@ -371,6 +371,8 @@ REFUND_TROUBLES: Final = (
     "503",
     "proxy page",
     "page with 200",
+    # Clients tell a timeout from a lost connection.
+    "reply too late",
     "409",
     "429",
     "401",
