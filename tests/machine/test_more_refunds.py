@@ -365,6 +365,31 @@ def test_a_refund_of_the_staff_that_nothing_tells_is_not_judged() -> None:
         assert play.status() == "paid"
 
 
+class CountsWhatIsUnknown(SmallShop):
+    """Takes no refund of more than is left after those whose outcome is unknown."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Decline what may be too much."""
+        order = self.orders[order_id]
+        if refund_id not in order.refunds and any(each.state == "open" for each in order.refunds.values()):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+def test_a_trouble_that_lasts_may_also_meet_the_refunds_of_later_orders() -> None:
+    """A shop that does not know whether one was made may refuse another one."""
+    with Play(CountsWhatIsUnknown) as play:
+        for number in (1, 2):
+            play.order()
+            play.pay(number)
+            play.wait("10s")
+            if number == 1:
+                play.refund(1, trouble="page with 200", lasts="end")
+        play.refund(2)
+        play.refund(2)
+        play.provider("dispute half", 2)
+
+
 class ShipsUntouchedOnly(SmallShop):
     """Ships by its job what is paid, and leaves an order of which a part has gone back alone."""
 

@@ -90,7 +90,8 @@ class RequestedRefunds:
     def refuse(self, asked: RequestedRefund, disturbance: Disturbance) -> Iterator[Found]:
         """Note that the merchant refused a refund; yield what is wrong with that."""
         order = asked.order
-        if asked.is_possible and not order.disturbed:
+        # A trouble of another order's refund may have met this one's as well.
+        if asked.is_possible and not (order.disturbed or invariants.met_a_fault(self._box, order, asked.before)):
             order.refusals += invariants.of_refused_refund(order, asked.before, asked.amount, asked.rest)
         if asked.case in self._taken and self._is_plain(disturbance):
             state = expected.expected_state(self._box, order)
