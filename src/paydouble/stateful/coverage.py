@@ -82,7 +82,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "POST": "no deposit request met it",
         "refund": "no refund request met it",
         "own refund": "the merchant made no refund that nobody had asked for",
-        "cancellation": "the merchant cancelled no payment",
+        "cancellation": "the merchant asked the service to cancel no payment",
         "meanwhile": "no call reached the point",
         "reads": "no read of the merchant met it",
         "reads of one order": "the merchant asked about no single order",
