@@ -88,11 +88,11 @@ def explore(
         coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug as bug:
         _tell(terminal, bug, adapter.__name__, path)
+        if artifacts is not None:
+            _keep(terminal, bug, artifacts, path, raw=raw)
         if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, bug):
             terminal.say()
             terminal.say_prose(_LEFT_OVER)
-        if artifacts is not None:
-            _keep(terminal, bug, artifacts, path, raw=raw)
         sys.exit(1)
     except (AdapterMisfit, CallFailed) as error:
         for line in str(error).splitlines():

@@ -259,7 +259,7 @@ def _durations() -> Iterator[CataloguePlay]:
 
 
 def _got_through(names: Iterable[str]) -> list[str]:
-    """Return the troubles of requests that a client which retries outlasts, and which leave it without an answer."""
+    """Return the troubles of requests that a client which retries outlasts."""
     return [name for name in names if POST_TROUBLES[name].gets_through]
 
 
