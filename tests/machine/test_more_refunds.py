@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -615,3 +617,64 @@ def test_a_trouble_of_refunds_to_the_end_is_met_by_the_orders_that_follow() -> N
         play.wait("10s")
         play.provider("late money")
         play.wait("10s")
+
+
+class GivesThePriceBack(SmallShop):
+    """Gives back the price of an order that is cancelled, or what is left; a person looks at what is refused."""
+
+    knows_rest = False
+
+    def cancel(self, order_id: str) -> None:
+        """Ask for the refund."""
+        amount = self.balance(order_id) if self.knows_rest else self.orders[order_id].amount
+        self.refund(order_id, f"{order_id}-cancelled", amount)
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Leave what is too much to the service."""
+        try:
+            super().refund(order_id, refund_id, amount)
+        except Refused:
+            wanted = {"payin_id": self.of(order_id, "payin")[0]["id"], "external_identifier": refund_id}
+            body = json.dumps({**wanted, "amount": float(amount)})
+            self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
+            self.send(self.orders[order_id].refunds[refund_id], "/refund/refund-creation")
+
+    def order_status(self, order_id: str) -> str:
+        """Show what a person has to look at."""
+        is_refused = any(each.state == "refused" for each in self.orders[order_id].refunds.values())
+        return "review" if is_refused else super().order_status(order_id)
+
+
+class GivesTheRestBack(GivesThePriceBack):
+    """Knows what is left."""
+
+    knows_rest = True
+
+
+def _half_is_given_back(shop: type[Merchant], then: Callable[[Play], None]) -> str:
+    with Play(shop) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund(share="half")
+        play.wait("10s")
+        then(play)
+        play.wait("10s")
+    return play.status()
+
+
+def test_a_refund_of_more_than_a_shop_shows_to_be_left_is_told() -> None:
+    """Though a person looks at the order in the end."""
+    told = "asked for a refund of 49.90 EUR of order-1, which it shows as partly refunded: 24.95 EUR is left"
+
+    assert _half_is_given_back(GivesTheRestBack, Play.cancel) == "refunded"
+    with pytest.raises(MerchantBug, match=told):
+        _half_is_given_back(GivesThePriceBack, Play.cancel)
+
+
+def test_a_refund_of_more_than_is_left_that_was_requested_is_a_policy() -> None:
+    """Only one that the shop decided on itself shows that it cannot add up."""
+    with pytest.raises(MerchantBug, match="calls order-1 review in the end") as caught:
+        _half_is_given_back(GivesThePriceBack, Play.refund)
+
+    assert "asked for a refund" not in str(caught.value)

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from paydouble.core.durations import UNITS_MS
-from paydouble.core.money import MINOR_DIGITS, write_amount
+from paydouble.core.money import MINOR_DIGITS, parse_amount, write_amount
 from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
@@ -166,6 +166,32 @@ def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iter
         if order is not None and expected.expected_state(box, order).paid:
             ended = f"asked for a refund of a payment of {order.id} that has ended as {target.status}"
             yield Rule.REFUNDS, f"{ended}, though another one has brought the money"
+
+
+def of_excessive_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+    """Yield refunds, asked for from a position of the journal on, that are more than the merchant shows to be left.
+
+    Only one that the merchant decided on itself, such as that of a cancelled order, and only while it shows the order
+    as partly refunded by one refund, so that it knows what is left. The service refuses such a refund, and the customer
+    waits for the rest.
+    """
+    log = box.journal.requests
+    for entry in islice(log.entries, start - log.evicted, None):
+        is_refused = entry.operation == "refund-creation" and entry.status == 422 and not entry.faults  # noqa: PLR2004 - HTTP
+        target = box.ledger.find(_named_in_body(entry, "payin_id") or "") if is_refused else None
+        order = next(
+            (each for each in orders if isinstance(target, PayIn) and each.owns(target.external_identifier)), None
+        )
+        amount = _amount_in_body(entry, order.currency) if order is not None else None
+        if order is None or amount is None or order.status != "partly_refunded":
+            continue
+        state = expected.expected_state(box, order)
+        left = expected.refundable(state)
+        is_known = len(state.paid) == len(state.refunds) == 1 and not (state.disputes or expected.amount_differs(state))
+        if is_known and amount > left and amount not in order.refunds_requested.values():
+            money, rest = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, left))
+            text = f"asked for a refund of {money} of {order.id}, which it shows as partly refunded: {rest} is left"
+            yield Rule.REFUNDS, f"{text} ({_named(entry)})"
 
 
 def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
@@ -769,6 +795,13 @@ def _named_in_body(entry: RequestEntry, member: str) -> str | None:
     except (ValueError, KeyError, TypeError):
         return None
     return named if isinstance(named, str) else None
+
+
+def _amount_in_body(entry: RequestEntry, currency: str) -> int | None:
+    try:
+        return parse_amount(str(json.loads(entry.body, parse_float=Decimal)["amount"]), currency)
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        return None
 
 
 def _message(entry: RequestEntry) -> str:

@@ -834,6 +834,7 @@ class Play:
         )
         self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_refund_targets(self._box, self.orders, self._seen))
+        self._add_findings(invariants.of_excessive_refunds(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         self._seen = self._box.journal.requests.total
         self._check_view()
