@@ -15,6 +15,7 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.steady import steady
 from bugzoo.table import VARIANTS
 from hypothesis import settings
+from small_shop import SmallShop
 
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, catalogue_run, explore
 from paydouble.stateful.catalogue_run import CatalogueRun
@@ -22,7 +23,7 @@ from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, T
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
-from paydouble.stateful.progress import Progress
+from paydouble.stateful.progress import Progress, shortening, time_left
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import AFTERWARDS, POST_TROUBLES, READ_TROUBLES, Trouble
 
@@ -182,10 +183,8 @@ def test_a_failure_is_shortened_after_the_time() -> None:
     hunting.begin()
 
     assert notes == [
-        "1 of 100 examples of the hunt",
-        "found a failure, and tried 0 other plays to shorten it",
-        "found a failure, and tried 1 other plays to shorten it",
-        "found a failure, and tried 2 other plays to shorten it",
+        "1 of 100 examples of the hunt, 0:00 min left",
+        *(f"tried {tried} plays to shorten what was found: it is paid twice" for tried in range(3)),
     ]
 
 
@@ -197,8 +196,11 @@ def test_both_phases_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> N
         machine(MERCHANTS["NewKeyWhenTheReplyIsLost"]).run(QUICK)
     machine(ZooMerchant, catalogue_seconds=0.0).run(QUICK)
 
-    assert notes[0] == f"0 of {len(catalogue.catalogue())} plays of the catalogue"
-    assert "found a failure, and tried 1 other plays to shorten it" in notes
+    assert notes[0] == f"0 of {len(catalogue.catalogue()):,} plays of the catalogue"
+    told = [
+        each for each in notes if each.startswith("tried 1 plays to shorten what was found: The merchant took a new")
+    ]
+    assert len(told) == 1
     assert notes[-1] == "3 of 3 examples of the hunt"
 
 
@@ -224,7 +226,7 @@ def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> N
     CatalogueRun(_WithoutRefunds, progress=notes.append).all(coverage, 0.0)
 
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
-    assert notes[0] == f"0 of {len(allowed)} plays of the catalogue"
+    assert notes[0] == f"0 of {len(allowed):,} plays of the catalogue, 0:00 min left"
     assert coverage.plays + coverage.left_out == len(allowed) < len(catalogue.catalogue())
     assert "refund" in reasons["refund", "reply lost"]
     assert reasons["POST", "reply lost"] == "there was no time for its plays"
@@ -334,6 +336,16 @@ def test_a_preference_has_what_was_tried_least() -> None:
     assert all(Preferences().of(number, coverage)("POST", "401") == "401" for number in range(1, 50))
 
 
+def test_the_summary_counts_the_plays_that_ended_in_review() -> None:
+    """A shop that hides behind it is seen there."""
+    coverage = Coverage()
+    for late in (step("provider", "late money"), step("wait", "1s")):
+        twice = (step("pay", 1, scenario="abandoned"), step("wait", "25h"), step("retry"), step("wait", "10s"), late)
+        coverage.add(CatalogueRun(SmallShop).one(CataloguePlay((step("order"), *twice, step("wait", "10s")))))
+
+    assert "\n1 of these ended with an order in review, of which less is asked." in coverage.summary()
+
+
 def test_each_trial_has_a_state_and_a_verdict() -> None:
     """A replay after a lost reply is another trial than the first request."""
     with Play(ZooMerchant) as play:
@@ -405,6 +417,27 @@ def test_progress_is_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clo
 
     lines = ["\rShop: 0 of 27 plays", "\rShop: 2 of 27 plays", "\rShop: 4 plays      ", "\rShop: 4 plays"]
     assert stream.getvalue() == ("".join(lines) + "\n" if tty else "")
+
+
+def test_progress_fits_on_the_terminal(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
+    """A line that wraps could not be rewritten; what was found is told while it is shortened."""
+    stream = Terminal(True)
+    monkeypatch.setattr(sys, "__stderr__", stream)
+    monkeypatch.setattr("paydouble.testing.plugin.config", None)
+    monkeypatch.setenv("COLUMNS", "40")
+
+    with closing(Progress("Shop")) as progress:
+        progress(shortening(3, "The merchant made 2 deposits for order-1"))
+        clock.now += 1
+
+    assert stream.getvalue().split("\r")[-1] == "Shop: tried 3 plays to shorten what wa…\n"
+
+
+def test_progress_tells_how_long_it_takes_at_most(clock: SimpleNamespace) -> None:
+    """Only where there is a limit."""
+    assert time_left(None) == ""
+    assert time_left(clock.now + 125.4) == ", 2:05 min left"
+    assert time_left(clock.now - 1) == ", 0:00 min left"
 
 
 def test_progress_without_a_note_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

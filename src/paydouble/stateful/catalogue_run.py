@@ -13,7 +13,7 @@ from paydouble.stateful.coverage import Coverage, Tried
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
-from paydouble.stateful.progress import shortening
+from paydouble.stateful.progress import shortening, time_left
 from paydouble.stateful.steps import CataloguePlay
 from paydouble.stateful.verdicts import MerchantBug
 
@@ -44,7 +44,7 @@ class CatalogueRun(NamedTuple):
             else:
                 coverage.skip(play.entries(), missing)
         for number, play in enumerate(plays):
-            self.progress(_done(number, len(plays)))
+            self.progress(_done(number, len(plays)) + time_left(until))
             if until is not None and coverage.plays and monotonic() >= until:
                 for left in plays[number:]:
                     coverage.leave_out(left.entries())
@@ -91,7 +91,7 @@ class CatalogueRun(NamedTuple):
         while shorter:
             shorter = False
             for candidate in play.shorter():
-                self.progress(shortening(tried))
+                self.progress(shortening(tried, bug.verdict))
                 tried += 1
                 try:
                     self.one(candidate)
@@ -103,7 +103,7 @@ class CatalogueRun(NamedTuple):
 
 
 def _done(number: int, of: int) -> str:
-    return f"{number} of {of} plays of the catalogue"
+    return f"{number:,} of {of:,} plays of the catalogue"
 
 
 def _gist(bug: MerchantBug) -> str:

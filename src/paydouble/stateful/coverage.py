@@ -122,6 +122,8 @@ class Tried(NamedTuple):
     """The findings that the merchant's owner accepts, by their pattern, and how often each was met."""
     allowed: Mapping[str, int]
     """The policies that were met and are not demanded, and how often."""
+    in_review: bool = False
+    """Whether the merchant showed an order in review in the end."""
 
 
 class Untried(NamedTuple):
@@ -147,6 +149,8 @@ class Coverage:
         """Table and entry → what the adapter lacks for a play with it."""
         self.played: set[tuple[str, str]] = set()
         """Tables and entries of the plays that the adapter allowed."""
+        self.in_review = 0
+        """Plays of either phase that ended with an order in review."""
         self.plays = 0
         self.same: Counter[str] = Counter()
         """Why a play was not run, since it would have been the same as an earlier one → how many."""
@@ -163,6 +167,7 @@ class Coverage:
         self.trials.update(tried.trials)
         self.accepted.update(tried.accepted)
         self.allowed.update(tried.allowed)
+        self.in_review += tried.in_review
 
     def skip(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
         """Note why a play with these entries, each with its table, was left out."""
@@ -209,6 +214,8 @@ class Coverage:
         runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
         tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
+        if self.in_review:
+            lines.append(f"{self.in_review} of these ended with an order in review, of which less is asked.")
         if cut := self.was_cut():
             lines.append(f"There was no time for {cut}.")
         if self.same:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from paydouble.stateful.progress import shortening
+from paydouble.stateful.progress import shortening, time_left
 from paydouble.stateful.verdicts import MerchantBug
 
 
@@ -48,4 +48,5 @@ class Hunting:
         self.found = failure or self.found
         most = "" if self._most is None else f" of {self._most}"
         done = f"{self._examples}{most} examples of the hunt"
-        self._progress(done if self.found is None else shortening(self._tried))
+        still_looking = done + time_left(self._until)
+        self._progress(still_looking if self.found is None else shortening(self._tried, self.found.verdict))

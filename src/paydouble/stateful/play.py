@@ -194,7 +194,8 @@ class Play:
     def tried(self) -> Tried:
         """Return what has acted so far, and what was found and is accepted."""
         found = self._driver.findings
-        return Tried(self.trials, found.accepted, found.allowed)
+        in_review = self._ended and any(order.status == "review" for order in self.orders)
+        return Tried(self.trials, found.accepted, found.allowed, in_review)
 
     def status(self, order: int = 1) -> str:
         """Return the status that the merchant shows for an order."""

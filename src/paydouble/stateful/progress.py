@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -53,8 +54,11 @@ class Progress:
             self._output.write("\n")
 
     def _rewrite(self, output: _Output) -> None:
-        output.write(f"\r{self._line:{len(self._shown)}}")
-        self._shown = self._line
+        # A line that the terminal wraps could not be rewritten.
+        widest = shutil.get_terminal_size().columns - 1
+        line = self._line if len(self._line) <= widest else f"{self._line[: widest - 1]}…"
+        output.write(f"\r{line:{len(self._shown)}}")
+        self._shown = line
 
 
 def _output() -> _Output | None:
@@ -87,6 +91,14 @@ def _writer(stream: Any) -> Callable[[str], None]:  # noqa: ANN401 - a text stre
     return write
 
 
-def shortening(tried: int) -> str:
-    """Return how far the search for a shorter play is."""
-    return f"found a failure, and tried {tried} other plays to shorten it"
+def shortening(tried: int, verdict: str) -> str:
+    """Return how far the search for a shorter play is, and for what."""
+    return f"tried {tried} plays to shorten what was found: {verdict}"
+
+
+def time_left(until: float | None) -> str:
+    """Return how long it is until an instant of the monotonic clock, to be added to what is done; empty without one."""
+    if until is None:
+        return ""
+    seconds = max(0, round(until - time.monotonic()))
+    return f", {seconds // 60}:{seconds % 60:02} min left"
