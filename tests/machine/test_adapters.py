@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -14,11 +15,13 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 from small_shop import SmallShop
 
+from paydouble.conformance.calling import CallFailed
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook, explore
 from paydouble.stateful.service import Service
+from paydouble.stateful.verdicts import place_of
 
 # Twenty times what the first play of a process needs for a call, in which it loads modules.
 PATIENCE_SECONDS = 0.3
@@ -80,6 +83,23 @@ def test_what_a_merchant_raises_is_told_with_its_place() -> None:
             raise KeyError(order_id)
 
     assert verdict(Raises).startswith("The merchant's pay(order-1) raised KeyError: 'order-1' at test_adapters.py:")
+
+
+def test_what_a_library_raises_is_told_with_the_line_of_the_shop() -> None:
+    """The standard library's own line says nothing; an error of this package has no place at all."""
+
+    class Parses(Silent):
+        def pay(self, order_id: str) -> None:
+            json.loads(order_id)
+
+    own = CallFailed("the shop is gone")
+    told = verdict(Parses)
+
+    assert "raised JSONDecodeError: Expecting value: line 1 column 1 (char 0) at test_adapters.py:" in told
+    assert place_of(own) == "CallFailed: the shop is gone"
+    with pytest.raises(UsageError) as caught:
+        Play(Silent, dialect="none")
+    assert place_of(caught.value).rpartition(" at ")[2].startswith("test_adapters.py:")
 
 
 def test_a_merchant_that_hangs_is_stopped() -> None:

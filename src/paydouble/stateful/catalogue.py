@@ -30,6 +30,8 @@ from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
+    ANOTHER_CUSTOMER,
+    ANOTHER_CUSTOMER_MEANWHILE,
     AT_POINTS,
     AT_THE_ANSWER,
     CANCEL_MEANWHILE,
@@ -84,6 +86,8 @@ _PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), _SETTLE, step(
 # A shop may keep an order for minutes only, and take no second attempt after a day.
 _FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (_EXPIRED, (_ORDER, *_PAYER_LEAVES))
 _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
+# What happens meanwhile and changes what is known of the order itself.
+_OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
 # More replies than the attempts of a click.
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
@@ -698,7 +702,7 @@ def _refunds_after_trouble() -> Iterator[CataloguePlay]:
     why = "what the trouble has left behind shows when the order is refunded"
     for trouble in POST_TROUBLES:
         yield from _second_order(step("pay", 2, trouble), half, why)
-    for what in MEANWHILE:
+    for what in _OF_THE_ORDER:
         for at in POINTS if what in AT_POINTS else (0,):
             yield from _second_order(step("pay", 2, meanwhile=what, at=at), half, why)
     for trouble in WEBHOOK_TROUBLES:
@@ -825,6 +829,11 @@ def _meanwhile_sold() -> Iterator[CataloguePlay]:
     why = "somebody else buys what the order no longer has"
     other = (_ORDER, step("pay", 2), _SETTLE)
     several = tuple(each for number in (2, 3, 4) for each in (_ORDER, step("pay", number)))
+    for at in _JOB_POINTS[:16]:
+        # The job that frees what was held for an order meets the customer who takes it.
+        held = (_ORDER, step("pay", 1, scenario="abandoned"), step("pass_time", "25h"))
+        frees = step("interrupt_jobs", ANOTHER_CUSTOMER_MEANWHILE, at)
+        yield CataloguePlay((*held, frees, _SETTLE, step("provider", "late money", 1), _SETTLE), why)
     for ended in _FIRST_ATTEMPTS:
         yield CataloguePlay((*ended, *other, step("provider", "late money", 1), _SETTLE), why)
         # There may have been two or three.
@@ -867,7 +876,7 @@ def _lost_replies() -> Iterator[CataloguePlay]:
                 (_ORDER, step("webhooks", silence), paid, step("pass_time", "1h"), step("returns"), _RETRY, _SETTLE),
                 "no reply, no webhook and no background job tells",
             )
-        for what in MEANWHILE:
+        for what in _OF_THE_ORDER:
             for at in POINTS if what in AT_POINTS else (0,):
                 yield CataloguePlay(
                     (_ORDER, step("pay", 1, trouble, meanwhile=what, at=at), _RETRY, _SETTLE),

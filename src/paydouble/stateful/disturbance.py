@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-from paydouble.stateful.troubles import AFTERWARDS, DURATIONS, POST_TROUBLES, TO_THE_END, Trouble, named
+from paydouble.stateful.troubles import (
+    AFTERWARDS,
+    ANOTHER_CUSTOMER,
+    DURATIONS,
+    POST_TROUBLES,
+    TO_THE_END,
+    Trouble,
+    named,
+)
 
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
-_SEND_TWO: Final = frozenset({"second click", "another refund", "jobs run"})
+_SEND_TWO: Final = frozenset({"second click", "another refund", "jobs run", ANOTHER_CUSTOMER})
 
 
 class Disturbance(NamedTuple):

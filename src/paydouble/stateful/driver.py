@@ -21,7 +21,7 @@ from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
-from paydouble.stateful.troubles import AFTER_THE_ANSWER, AT_THE_ANSWER
+from paydouble.stateful.troubles import AFTER_THE_ANSWER, ANOTHER_CUSTOMER_MEANWHILE, AT_THE_ANSWER
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -56,7 +56,7 @@ class PlannedInterruption(NamedTuple):
     returns: Callable[[Webhook], None]
     """Lets the payer of the webhook's order come back."""
     click: Callable[[Webhook], None]
-    """Lets the customer of the webhook's order click."""
+    """Lets the customer of the webhook's order click, or another one."""
 
 
 class _Answer(NamedTuple):
@@ -408,6 +408,7 @@ class Driver:
             "another meanwhile": lambda: self._deliver_another(webhook),
             "payer returns meanwhile": lambda: interruption.returns(webhook),
             "click meanwhile": lambda: interruption.click(webhook),
+            ANOTHER_CUSTOMER_MEANWHILE: lambda: interruption.click(webhook),
         }
         if name in acts:
 

@@ -154,16 +154,24 @@ def of_pauses_between_jobs(box: Sandbox, runs: Sequence[int]) -> Iterator[Found]
             yield Rule.RETRIES, f"repeats {_named(named[same])} in its jobs {often}; the pauses have to grow"
 
 
-def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
-    """Yield refunds, asked for from a position of the journal on, of a payment without money, though another has it."""
+def _refunds_asked_for(
+    box: Sandbox, orders: Sequence[Order], start: int
+) -> Iterator[tuple[RequestEntry, PayIn, Order]]:
+    """Yield the requests for refunds from a position of the journal on, with the payment that they name."""
     log = box.journal.requests
     for entry in islice(log.entries, start - log.evicted, None):
         named = _named_in_body(entry, "payin_id") if entry.operation == "refund-creation" else None
         target = box.ledger.find(named) if named else None
-        if not isinstance(target, PayIn) or target.status not in UNSUCCESSFUL:
-            continue
-        order = next((each for each in orders if each.owns(target.external_identifier)), None)
-        if order is not None and expected.expected_state(box, order).paid:
+        if isinstance(target, PayIn):
+            order = next((each for each in orders if each.owns(target.external_identifier)), None)
+            if order is not None:
+                yield entry, target, order
+
+
+def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
+    """Yield refunds, asked for from a position of the journal on, of a payment without money, though another has it."""
+    for _, target, order in _refunds_asked_for(box, orders, start):
+        if target.status in UNSUCCESSFUL and expected.expected_state(box, order).paid:
             ended = f"asked for a refund of a payment of {order.id} that has ended as {target.status}"
             yield Rule.REFUNDS, f"{ended}, though another one has brought the money"
 
@@ -175,23 +183,42 @@ def of_excessive_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
     as partly refunded by one refund, so that it knows what is left. The service refuses such a refund, and the customer
     waits for the rest.
     """
-    log = box.journal.requests
-    for entry in islice(log.entries, start - log.evicted, None):
-        is_refused = entry.operation == "refund-creation" and entry.status == 422 and not entry.faults  # noqa: PLR2004 - HTTP
-        target = box.ledger.find(_named_in_body(entry, "payin_id") or "") if is_refused else None
-        order = next(
-            (each for each in orders if isinstance(target, PayIn) and each.owns(target.external_identifier)), None
-        )
-        amount = _amount_in_body(entry, order.currency) if order is not None else None
-        if order is None or amount is None or order.status != "partly_refunded":
+    for entry, _, order in _refunds_asked_for(box, orders, start):
+        amount = _amount_in_body(entry, order.currency)
+        is_plain = entry.status == 422 and not entry.faults and order.status == "partly_refunded"  # noqa: PLR2004 - HTTP
+        if amount is None or amount in order.refunds_requested.values() or not is_plain:
             continue
         state = expected.expected_state(box, order)
         left = expected.refundable(state)
         is_known = len(state.paid) == len(state.refunds) == 1 and not (state.disputes or expected.amount_differs(state))
-        if is_known and amount > left and amount not in order.refunds_requested.values():
+        if is_known and amount > left:
             money, rest = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, left))
             text = f"asked for a refund of {money} of {order.id}, which it shows as partly refunded: {rest} is left"
             yield Rule.REFUNDS, f"{text} ({_named(entry)})"
+
+
+def with_refused_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
+    """Yield the orders of which a refund was refused for good, from a position of the journal on, with good reason.
+
+    A fault has refused it, or it was requested of the merchant, and more than what is left without what disputes hold.
+    """
+    for entry, _, order in _refunds_asked_for(box, orders, start):
+        if is_final(entry.status):
+            state, amount = expected.expected_state(box, order), _amount_in_body(entry, order.currency)
+            left = expected.refundable(state) - expected.taken_by_disputes(state)
+            is_requested = amount in order.refunds_requested.values()
+            if entry.faults or (amount is not None and is_requested and amount > left):
+                yield order
+
+
+def is_asked_for(box: Sandbox, order: Order, orders: Sequence[Order], start: int) -> bool:
+    """Return whether a deposit was asked for from a position of the journal on, and for none of the other orders."""
+    log = box.journal.requests
+    others = {each.id for each in orders if each is not order}
+    return any(
+        entry.operation == "deposit-creation" and _order_of(entry, orders) not in others
+        for entry in islice(log.entries, start - log.evicted, None)
+    )
 
 
 def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
@@ -399,6 +426,7 @@ def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedSta
     is_closed = status == "cancelled" and expected.is_given_back(state)
     if status not in allowed and not is_closed:
         ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
+        ledger += ", and there is nothing that a person has to decide" if status == "review" else ""
         yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
     if not expected.amount_differs(state):
         for text in _of_balance(merchant, order, state):

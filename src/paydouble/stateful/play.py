@@ -46,12 +46,20 @@ from paydouble.stateful.policies import (
     WON_DISPUTE,
 )
 from paydouble.stateful.prices import price_for
-from paydouble.stateful.provider import ACTS_ELSEWHERE, BEYOND_THE_CONTRACT, OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.provider import (
+    ACTS_ELSEWHERE,
+    BEYOND_THE_CONTRACT,
+    OF_REFUNDS,
+    PAYER_ACTS,
+    PROVIDER_ACTS,
+)
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Interruption, Points
 from paydouble.stateful.story import Story
 from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
+    ANOTHER_CUSTOMER,
+    ANOTHER_CUSTOMER_MEANWHILE,
     AT_POINTS,
     CANCEL_MEANWHILE,
     CANCELLATION_TROUBLES,
@@ -528,7 +536,7 @@ class Play:
                 at,
                 lambda: self.noted.note("interrupted webhook", what, state, "accept"),
                 self._payer_returns,
-                self._customer_clicks,
+                self._another_customer() if what == ANOTHER_CUSTOMER_MEANWHILE else self._customer_clicks,
             )
 
     def interrupt_jobs(self, what: str, at: int = 0) -> None:
@@ -544,6 +552,8 @@ class Play:
                 "payer returns meanwhile": lambda: self._come_back(order),
                 "events meanwhile": lambda: self._double.advance(by=_UNTIL_PAID_MS),
             }
+            if what == ANOTHER_CUSTOMER_MEANWHILE:
+                acts[what] = self._another_customer()
             state = self.noted.state()
 
             def act() -> None:
@@ -837,6 +847,8 @@ class Play:
         self._add_findings(invariants.of_refund_targets(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_excessive_refunds(self._box, self.orders, self._seen))
         self._add_findings(invariants.of_ledger(self._box, self.orders))
+        for order in invariants.with_refused_refunds(self._box, self.orders, self._seen):
+            order.refund_was_refused = True
         self._seen = self._box.journal.requests.total
         self._check_view()
         self._report()
@@ -998,9 +1010,11 @@ class Play:
             is_known = failures == self._driver.failures
             if is_known and invariants.is_refused_only(self._box, target, start) and self._is_unpaid(target):
                 target.declined_after = self._box.journal.requests.total
-        declined = self._driver.was_declined and not self._sent("deposit-creation", start)
+        # Another customer may have sent one meanwhile.
+        is_asked_for = invariants.is_asked_for(self._box, target, self.orders, start)
+        declined = self._driver.was_declined and not is_asked_for
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
-        if over and not self._sent("deposit-creation", start):
+        if over and not is_asked_for:
             self._run_the_job(interrupted, retry_after_seconds)
         self._driver.service.interruptions.clear()
         self.reached = self._driver.service.points.since(points)
@@ -1013,9 +1027,9 @@ class Play:
     def _is_unpaid(self, target: Order) -> bool:
         return bool({"unpaid", "failed", "cancelled"} & set(self._driver.statuses([target])))
 
-    def _sent(self, operation: str, start: int) -> bool:
+    def _asks_for_refund(self, start: int) -> bool:
         log = self._box.journal.requests
-        return any(entry.operation == operation for entry in list(log.entries)[start - log.evicted :])
+        return any(entry.operation == "refund-creation" for entry in list(log.entries)[start - log.evicted :])
 
     def _run_the_job(self, interrupted: bool, retry_after_seconds: float | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.
@@ -1069,10 +1083,10 @@ class Play:
                 after = expected.expected_state(self._box, target)
                 self._add_findings(invariants.of_declined_refund(target, asked.before, after))
             self._judge_refund(asked, disturbed)
-            if not self._sent("refund-creation", start):
+            if not self._asks_for_refund(start):
                 self._run_the_job(interrupted, pause)
             # A merchant may take it and keep it until the dispute is over.
-            if self._sent("refund-creation", start) and self._refunds.is_disputed(asked, disturbed):
+            if self._asks_for_refund(start) and self._refunds.is_disputed(asked, disturbed):
                 found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
                 self._add_findings([found], DISPUTED_REFUND)
             self._driver.service.interruptions.clear()
@@ -1122,6 +1136,8 @@ class Play:
             interruptions.append(Interruption(at, act(click), enters=True))
         elif meanwhile == "jobs run" and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(lambda: self._driver.call("tick")), enters=True))
+        elif meanwhile == ANOTHER_CUSTOMER and self._driver.merchant.interleaves:
+            interruptions.append(Interruption(at, act(self._another_customer()), enters=True))
         elif meanwhile == "cancelled" and self._driver.merchant.interleaves:
             interruptions.append(Interruption(at, act(lambda: self._cancel(target)), enters=True))
         elif meanwhile == "dies" and self._driver.can_be_killed:
@@ -1150,6 +1166,22 @@ class Play:
             self._debts.allow_deposit(order)
             order.disturbed = order.was_clicked_again = True
             self._driver.call("retry", order.id)
+
+    def _another_customer(self) -> Callable[..., None]:
+        """Place an order; return the click that pays it, for a moment at which the merchant works on something else."""
+        amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
+        order = self._new_order(amount, currency)
+        # What waits for the other's requests may meet these.
+        order.disturbed = True
+        self.orders.append(order)
+        self._driver.call("place_order", order.id, order.money, currency)
+
+        def click(_: Webhook | None = None) -> None:
+            self._debts.allow_deposit(order)
+            self._driver.call("pay", order.id)
+            order.was_clicked = True
+
+        return click
 
     def _order(self, number: int) -> tuple[Order, int]:
         if not self.orders:

@@ -10,7 +10,13 @@ from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
-from paydouble.stateful.troubles import AFTER_THE_ANSWER, JOB_INTERRUPTIONS, OF_ROTATION, WEBHOOK_INTERRUPTIONS
+from paydouble.stateful.troubles import (
+    AFTER_THE_ANSWER,
+    ANOTHER_CUSTOMER,
+    JOB_INTERRUPTIONS,
+    OF_ROTATION,
+    WEBHOOK_INTERRUPTIONS,
+)
 
 
 class Step(NamedTuple):
@@ -71,7 +77,7 @@ _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
     {
-        *("second click", "another refund", "webhook first", "jobs run", "events come", "cancelled"),
+        *("second click", "another refund", "webhook first", "jobs run", "events come", "cancelled", ANOTHER_CUSTOMER),
         *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
     }
 )

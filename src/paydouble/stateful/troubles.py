@@ -298,6 +298,8 @@ SLOW_SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
 SLOW_REFUND: Final = "slow-refund"
 """The one in which each refund takes days."""
 
+ANOTHER_CUSTOMER: Final = "another customer"
+ANOTHER_CUSTOMER_MEANWHILE: Final = f"{ANOTHER_CUSTOMER} meanwhile"
 MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "none": "",
@@ -310,10 +312,21 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         # A worker beside the web server finds the attempt before its outcome is written.
         "jobs run": "background jobs run meanwhile",
         "cancelled": "the customer cancels the order meanwhile",
+        # Two who want the last one, or whose facts are kept in one place.
+        ANOTHER_CUSTOMER: "another customer, who has ordered before, pays meanwhile",
     }
 )
 AT_POINTS: Final = frozenset(
-    {"second click", "another refund", "dies", "database down", "jobs run", "events come", "cancelled"}
+    {
+        "second click",
+        "another refund",
+        "dies",
+        "database down",
+        "jobs run",
+        "events come",
+        "cancelled",
+        ANOTHER_CUSTOMER,
+    }
 )
 """What happens meanwhile at a point of the merchant's code."""
 AFTER_THE_ANSWER: Final = "dies after the answer"
@@ -326,6 +339,7 @@ WEBHOOK_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "again meanwhile": "The next webhook will come again while the merchant works on it",
         "payer returns meanwhile": "The payer will come back to the shop while the merchant works on the next webhook",
         "click meanwhile": "The customer will click once more while the merchant works on the next webhook",
+        ANOTHER_CUSTOMER_MEANWHILE: "Another customer orders, and will pay while the next webhook is worked on",
         "another meanwhile": "An earlier event of the payment will come again while the merchant works on the next one",
     }
 )
@@ -356,6 +370,7 @@ JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         # A job that takes longer than its interval is started beside itself, and many shops have two workers.
         "jobs meanwhile": "the same jobs run in another process",
         "click meanwhile": "the customer clicks once more",
+        ANOTHER_CUSTOMER_MEANWHILE: "another customer, who has ordered before, pays",
         "payer returns meanwhile": "the payer comes back to the shop",
         # A receiver that begins the same work may find the job in the middle of it.
         "events meanwhile": "10 s pass, and their events come",

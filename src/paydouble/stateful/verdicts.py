@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sysconfig
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from paydouble.core.errors import PaydoubleError
 from paydouble.stateful.findings import Rule
 
 if TYPE_CHECKING:
     from paydouble.runfile.recorded import Taped
+
+
+_OWN: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_LIBRARIES: Final = (
+    *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<frozen ",
+)
 
 
 class MerchantBug(AssertionError):
@@ -62,8 +72,12 @@ class DatabaseDown(Exception):
 
 
 def place_of(error: BaseException) -> str:
-    """Return an error's type and message, and the file and line that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""
+    """Return an error's type and message, and the file and line of the shop at which it was raised.
+
+    The line of a library where none is the shop's, and none where the error is this package's own.
+    """
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_OWN)]
+    shops = [each for each in frames if not each.filename.startswith(_LIBRARIES)] or frames
+    where = f" at {shops[-1].filename.rpartition('/')[2]}:{shops[-1].lineno}" if shops else ""
     text = f": {error}" if str(error) else ""
     return f"{type(error).__name__}{text}{where}"
