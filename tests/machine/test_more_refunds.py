@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from returning_shop import ReturnsTheSecond
-from small_shop import SmallOrder, SmallShop, Wish
+from small_shop import SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.payments.resources import Refund
@@ -715,3 +715,62 @@ def test_only_a_refusal_that_is_no_fault_of_the_shop_excuses_it(shop: type[Merch
     else:
         with pytest.raises(MerchantBug, match="calls order-1 review in the end; the service's ledger says paid"):
             play()
+
+
+class CallsAPerson(SmallShop):
+    """Leaves everything about an order to a person when the service has refused what it has to take."""
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        """Note it."""
+        try:
+            return super().post(path, wish)
+        except Unknown:
+            self.to_look_at.add(wish.order_id)
+            raise
+
+    @property
+    def to_look_at(self) -> set[str]:
+        """Return the orders that a person has to look at."""
+        found: set[str] = self.__dict__.setdefault("_to_look_at", set())
+        return found
+
+    def ask(self, order_id: str) -> bool:
+        """Leave it to the person."""
+        return order_id not in self.to_look_at and super().ask(order_id)
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Leave it to the person."""
+        if wish.order_id not in self.to_look_at:
+            super().send(wish, path)
+
+    def order_status(self, order_id: str) -> str:
+        """Show it."""
+        return "review" if order_id in self.to_look_at else super().order_status(order_id)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize("call", ["pay", "refund"])
+@pytest.mark.parametrize(("trouble", "then"), [("409", "none"), ("reply lost", "409"), ("503", "none")])
+def test_a_person_may_look_at_what_the_service_refuses_against_the_contract(
+    call: str, trouble: str, then: str, silent: bool
+) -> None:
+    """Also when a request before it was carried out. It may not where the contract says to try again."""
+
+    def play() -> str:
+        with Play(CallsAPerson) as play:
+            if call == "pay":
+                play.webhooks("drop all" if silent else "late")
+                play.pay(trouble=trouble, then=then, lasts=6 if trouble == "503" else 0)
+            else:
+                play.pay()
+                play.wait("10s")
+                play.webhooks("drop all" if silent else "late")
+                play.refund(share="half", trouble=trouble, then=then, lasts=6 if trouble == "503" else 0)
+            play.wait("10s")
+        return play.status()
+
+    if trouble == "503":
+        with pytest.raises(MerchantBug, match="calls order-1 review in the end"):
+            play()
+    else:
+        assert play() == "review"

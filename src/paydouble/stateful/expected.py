@@ -62,7 +62,9 @@ class Order:
     was_cancelled_paid: bool = False
     """Whether its money was there when the customer cancelled it, and the merchant did not decline."""
     refund_was_refused: bool = False
-    """Whether the service has refused a refund of it for good, with good reason or by a fault."""
+    """Whether the service has refused a refund that was requested of the merchant, with good reason."""
+    was_refused_by_a_fault: bool = False
+    """Whether the service has refused a deposit or a refund of it against the contract."""
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
     limited_until: int = 0
@@ -231,8 +233,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
             allowed |= {"cancelled"}  # its refund may have been refused for good
     if any(each.status == "failed" for each in state.refunds):
         allowed |= {"review"}  # a person has to find another way to give the money back
-    if order.refund_was_refused:
-        allowed |= {"review"}  # a person has to tell whoever asked for it
+    if order.refund_was_refused or order.was_refused_by_a_fault:
+        allowed |= {"review"}  # a person has to find out why, and tell whoever asked for it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):

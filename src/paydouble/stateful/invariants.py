@@ -198,17 +198,36 @@ def of_excessive_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
 
 
 def with_refused_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
-    """Yield the orders of which a refund was refused for good, from a position of the journal on, with good reason.
+    """Yield the orders of which a requested refund was refused, from a position of the journal on, with good reason.
 
-    A fault has refused it, or it was requested of the merchant, and more than what is left without what disputes hold.
+    It is more than what is left without what disputes hold.
     """
     for entry, _, order in _refunds_asked_for(box, orders, start):
-        if is_final(entry.status):
-            state, amount = expected.expected_state(box, order), _amount_in_body(entry, order.currency)
-            left = expected.refundable(state) - expected.taken_by_disputes(state)
-            is_requested = amount in order.refunds_requested.values()
-            if entry.faults or (amount is not None and is_requested and amount > left):
-                yield order
+        state, amount = expected.expected_state(box, order), _amount_in_body(entry, order.currency)
+        left = expected.refundable(state) - expected.taken_by_disputes(state)
+        is_too_much = amount is not None and amount > left
+        if is_final(entry.status) and is_too_much and amount in order.refunds_requested.values():
+            yield order
+
+
+def refused_against_the_contract(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
+    """Yield the orders of which a deposit or refund was refused, from a position of the journal on, by a fault.
+
+    Such as a 409 to an identical request, or a code that is not in the contract: no code can know what became of it.
+    """
+    log = box.journal.requests
+    refused = {
+        entry.id
+        for entry in islice(log.entries, start - log.evicted, None)
+        if entry.faults and _is_refused(entry) and entry.status != 401  # noqa: PLR2004 - HTTP
+    }
+    for entry, _, order in _refunds_asked_for(box, orders, start) if refused else ():
+        if entry.id in refused:
+            yield order
+    for entry in islice(log.entries, start - log.evicted, None):
+        if entry.id in refused and entry.operation == "deposit-creation":
+            named = _order_of(entry, orders)
+            yield from (each for each in orders if each.id == named)
 
 
 def is_asked_for(box: Sandbox, order: Order, orders: Sequence[Order], start: int) -> bool:

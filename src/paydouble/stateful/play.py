@@ -682,7 +682,8 @@ class Play:
 
         `not_told` says that the merchant has asked for nothing.
         """
-        if order.is_unreadable:
+        # Where the service itself breaks the contract, a person may have to find out all that is to be known.
+        if order.is_unreadable or (order.was_refused_by_a_fault and status == "review"):
             return False
         merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
         alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
@@ -850,6 +851,8 @@ class Play:
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         for order in invariants.with_refused_refunds(self._box, self.orders, self._seen):
             order.refund_was_refused = True
+        for order in invariants.refused_against_the_contract(self._box, self.orders, self._seen):
+            order.was_refused_by_a_fault = True
         self._seen = self._box.journal.requests.total
         self._check_view()
         self._report()
