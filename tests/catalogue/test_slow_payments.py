@@ -111,7 +111,7 @@ class ReservesForAnHour(SmallShop):
     [
         (GivesUpAsking, "The merchant calls order-1 pending in the end; the service's ledger says paid"),
         (ClosesEarly, "The merchant calls order-1 cancelled in the end; the service's ledger says paid"),
-        (RepeatsSlowRefunds, "The merchant refunded 24.95 EUR of order-1 2 times; that was requested 1 times"),
+        (RepeatsSlowRefunds, "The merchant refunded 24.95 EUR of order-1 2 times ("),
         (TrustsTime, "The merchant fulfilled order-1, but no money has come"),
     ],
 )

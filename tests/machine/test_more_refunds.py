@@ -717,6 +717,31 @@ def test_only_a_refusal_that_is_no_fault_of_the_shop_excuses_it(shop: type[Merch
             play()
 
 
+class TrustsOldKeys(SmallShop):
+    """Repeats a request under its key, however old that is."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Send it."""
+        try:
+            self.learn(self.post(path, wish))
+        except Unknown:
+            return
+        wish.state = "made"
+
+
+def test_a_report_names_the_keys_of_a_refund_that_was_made_twice() -> None:
+    """And that one has expired."""
+    keys = r"\(key \w{8}… at 0 s, the same key, which has expired, at \d+ s after a request that met a trouble\)"
+    told = rf"refunded 24.95 EUR of order-1 2 times {keys}; that was requested once"
+    with pytest.raises(MerchantBug, match=told), Play(TrustsOldKeys) as play:
+        play.pay()
+        play.wait("10s")
+        play.webhooks("drop all")
+        play.refund(share="half", trouble="reply lost", lasts=6)
+        play.pass_time("25h")
+        play.wait("1m")
+
+
 class CallsAPerson(SmallShop):
     """Leaves everything about an order to a person when the service has refused what it has to take."""
 

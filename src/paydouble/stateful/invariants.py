@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from itertools import islice, pairwise
@@ -322,7 +322,7 @@ def of_ledger(box: Sandbox, orders: Sequence[Order]) -> Iterator[Found]:
     for order in orders:
         state = expected.expected_state(box, order)
         yield from _of_deposits(box, order, state)
-        yield from _of_refunds(order, state)
+        yield from _of_refunds(box, order, state)
         yield from _of_failed_refunds(order, state)
 
 
@@ -520,7 +520,11 @@ def _written(amount: Decimal | int, currency: str) -> str:
 
 def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     if len(state.pay_ins) > order.clicks:
-        made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, order, state)})"
+
+        def asks(entry: RequestEntry) -> bool:
+            return entry.operation == "deposit-creation" and order.owns(_identifier_of(entry))
+
+        made = f"made {len(state.pay_ins)} deposits for {order.id} ({_keys_of(box, state.pay_ins, asks)})"
         yield Rule.DEPOSITS, f"{made}; the customer's clicks allow {order.clicks}"
     charged = [each for each in state.paid if not (expected.is_wrong(each) or each.id in order.paid_late)]
     if len(charged) > 1:
@@ -534,16 +538,19 @@ def _of_deposits(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[F
             )
 
 
-def _keys_of(box: Sandbox, order: Order, state: ExpectedState) -> str:
-    made = {each.id for each in state.pay_ins}
-    first = min(each.created_at for each in state.pay_ins)
+def _keys_of(box: Sandbox, made: Sequence[PayIn] | Sequence[Refund], asks: Callable[[RequestEntry], bool]) -> str:
+    """Return the keys under which these were made, and when; `asks` tells the requests for such an object."""
+    ids = {each.id for each in made}
+    first = min(each.created_at for each in made)
     keys: list[str] = []
+    seen: set[str | None] = set()
     met = ""
-    for entry in box.journal.requests.entries:
-        if entry.operation != "deposit-creation" or not order.owns(_identifier_of(entry)):
-            continue
-        if entry.object_id in made and entry.verdict == "new":
-            keys.append(f"key {str(entry.key)[:8]}… at {(entry.at - first) / 1000:g} s{met and f' after {met}'}")
+    for entry in filter(asks, box.journal.requests.entries):
+        if entry.object_id in ids and entry.verdict == "new":
+            # The service makes something new under a key that it has forgotten.
+            key = "the same key, which has expired," if entry.key in seen else f"key {str(entry.key)[:8]}…"
+            keys.append(f"{key} at {(entry.at - first) / 1000:g} s{met and f' after {met}'}")
+            seen.add(entry.key)
         met = _trouble_of(entry)
     return ", ".join(keys[:_MOST_KEYS] + ["…"] * (len(keys) > _MOST_KEYS))
 
@@ -567,7 +574,7 @@ def _of_failed_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
         )
 
 
-def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
+def _of_refunds(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     refunds = [each for each in expected.own_refunds(order, state) if each.status != "failed"]
     made = Counter(each.amount for each in refunds)
     requested = Counter(order.refunds_requested.values())
@@ -576,14 +583,25 @@ def _of_refunds(order: Order, state: ExpectedState) -> Iterator[Found]:
         unasked -= _rests(unasked, requested - made)
     if sum(unasked.elements()) <= expected.surplus(order, state):
         return
+    paid = {each.id for each in state.paid}
+
+    def asks(entry: RequestEntry) -> bool:
+        return entry.operation == "refund-creation" and _named_in_body(entry, "payin_id") in paid
+
     for amount in unasked:
         done = f"refunded {write_amount(amount, order.currency)} {order.currency} of {order.id}"
         often = f" {made[amount]} times" * (made[amount] > 1)
         if requested[amount]:
-            yield Rule.REFUNDS, f"{done}{often}; that was requested {requested[amount]} times"
+            same = [each for each in refunds if each.amount == amount]
+            keys = _keys_of(box, same, asks)
+            yield Rule.REFUNDS, f"{done}{often} ({keys}); that was requested {_times(requested[amount])}"
         else:
             first = min((each for each in refunds if each.amount == amount), key=lambda each: each.created_at)
             yield Rule.REFUNDS, f"{done}{often}, which nobody had requested ({_told_of(first, state)})"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _rests(unasked: Counter[int], unmade: Counter[int]) -> Counter[int]:
