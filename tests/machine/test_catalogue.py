@@ -204,11 +204,14 @@ def test_both_phases_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     assert notes[-1] == "3 of 3 examples of the hunt"
 
 
-def test_a_catalogue_can_have_a_time() -> None:
-    """What is left out is counted."""
+def test_a_catalogue_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out is counted, and the progress ends where the plays have ended."""
+    notes: list[str] = []
+    monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
     coverage = machine(ZooMerchant, phases=("catalogue",), catalogue_seconds=0.0).run(QUICK)
 
     assert (coverage.plays, coverage.left_out) == (1, len(catalogue.catalogue()) - 1)
+    assert notes[-1].startswith("1 of ")
     assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
     assert {each.reason for each in coverage.untried()} == {"there was no time for its plays"}
 

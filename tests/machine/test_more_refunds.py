@@ -799,3 +799,23 @@ def test_a_person_may_look_at_what_the_service_refuses_against_the_contract(
             play()
     else:
         assert play() == "review"
+
+
+class AsksAPersonAboutOldKeys(SmallShop):
+    """Shows what was never answered, and may not be sent again, to a person."""
+
+    def order_status(self, order_id: str) -> str:
+        """Show it."""
+        wish = self.orders[order_id].wish
+        is_shown = wish is not None and wish.state == "refused" and not self.of(order_id, "payin")
+        return "review" if is_shown else super().order_status(order_id)
+
+
+def test_a_person_may_look_at_a_deposit_whose_key_has_expired() -> None:
+    """No request can tell any more what became of it."""
+    with Play(AsksAPersonAboutOldKeys) as play:
+        play.pay(trouble="request lost", lasts="end")
+        play.pass_time("25h")
+        play.wait("1m")
+
+    assert play.status() == "review"

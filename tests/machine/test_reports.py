@@ -216,3 +216,51 @@ def test_pytest_shows_the_report_without_code_of_the_machine(tmp_path: Path, pha
 
     assert "The merchant answers 403 to a pay-in.created." in ran.stdout
     assert [each for each in lines if each.startswith(">") or "stateful/" in each or "--full-trace" in each] == []
+
+
+class AsksOften(SmallShop):
+    """Asks about its orders again and again, and calls a paid one failed."""
+
+    def tick(self) -> None:
+        """Ask ten times."""
+        for _ in range(10):
+            super().tick()
+
+    def order_status(self, order_id: str) -> str:
+        """Return what is shown."""
+        status = super().order_status(order_id)
+        return "failed" if status == "paid" else status
+
+
+def test_a_report_shows_what_was_sent() -> None:
+    """Requests, webhooks and their answers until the finding; of many the first and the last."""
+    with pytest.raises(MerchantBug) as caught, Play(AsksOften) as play:
+        play.webhooks("drop all")
+        play.pay()
+        play.wait("10s")
+    _, _, rest = str(caught.value).partition("\n\nWhat was sent:\n")
+    sent = rest.partition("\n\n")[0].splitlines()
+
+    assert sent[:2] == [
+        "  +0s        merchant →  POST /pay-in/deposit-creation order-1 49.90 EUR",
+        "                         ✓ 200 new",
+    ]
+    assert any("pay-in.created order-1       ✗ dropped" in line for line in sent)
+    assert any(re.fullmatch(r"  … \d+ more", line) for line in sent)
+    assert len([line for line in sent if line.startswith("  +")]) == 24
+    assert "receiver.test" not in rest
+
+
+def test_a_report_of_a_shop_that_has_sent_nothing_has_no_such_list() -> None:
+    """Its steps are all that there is."""
+
+    class Odd(SmallShop):
+        """Calls an order what nobody knows."""
+
+        def order_status(self, order_id: str) -> str:
+            """Return it."""
+            return f"{order_id}?"
+
+    with pytest.raises(MerchantBug) as caught, Play(Odd) as play:
+        play.order()
+    assert "What was sent" not in str(caught.value)

@@ -70,7 +70,9 @@ def _check_report(variant: Variant, report: str, verdict: str) -> None:
     exec(compile(_section(report, "As a test to paste"), "pasted", "exec"), names)  # noqa: S102 - our own text
     with pytest.raises(MerchantBug) as again:
         names["test_story"]()  # type: ignore[call-arg]
-    assert again.value.verdict == verdict
+    # A shop may make its keys at random.
+    told, expected = (re.sub(r"key \w{8}…", "key", each) for each in (again.value.verdict, verdict))
+    assert told == expected
     scenario = parse_text(_section(report, "As a scenario file"))
     _, _, printed = report.partition("Faults for POST")
     # It leaves out what acts for a time, or on a webhook that is sent by hand; what it has comes in the same order.

@@ -433,6 +433,11 @@ def _several_refunds() -> Iterator[CataloguePlay]:
         for time in ("1h", "25h"):
             twice = (step("refund"), *failed, step("wait", time), step("refund"), _SETTLE)
             yield CataloguePlay((*_PAID, *twice), "the jobs may have made the failed refund again")
+    for shares in (("all", "all"), ("most", "half")):
+        too_much = (step("refund", 1, share) for share in shares)
+        yield CataloguePlay(
+            (*_PAID, *too_much, _SETTLE), "the first of two refunds is under way, and leaves too little"
+        )
     for shares in (("half", "third"), ("third", "half")):
         both = (*_PAID, *(step("refund", 1, share) for share in shares))
         fails = step("provider", "refund fails")

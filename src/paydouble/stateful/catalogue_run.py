@@ -48,7 +48,7 @@ class CatalogueRun(NamedTuple):
             if until is not None and coverage.plays and monotonic() >= until:
                 for left in plays[number:]:
                     coverage.leave_out(left.entries())
-                break
+                return
             try:
                 same = known.reason(play)
                 if same is not None:

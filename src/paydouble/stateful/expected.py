@@ -244,7 +244,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
 
 def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.pay_ins:
-        return _UNPAID
+        # Under a key that may have expired nothing can be asked for again, so a person may have to find out.
+        return _UNPAID | {"review"} if order.disturbed and order.given_up else _UNPAID
     if not state.paid:
         if is_under_way(state):
             return frozenset({"pending"})

@@ -55,7 +55,7 @@ from paydouble.stateful.provider import (
 )
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Interruption, Points
-from paydouble.stateful.story import Story
+from paydouble.stateful.story import Story, what_was_sent
 from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
     ANOTHER_CUSTOMER,
@@ -896,10 +896,11 @@ class Play:
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:
+            sent = what_was_sent(self._box)
             self._collect_consequences()
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""
-            text = self.story.report(first.text, [each.text for each in others], self._name, self._box)
+            text = self.story.report(first.text, [each.text for each in others], self._name, self._box, sent)
             self.reported = bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
             bug.taped = self.taped(first)
             raise bug

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from textwrap import indent
 from types import MappingProxyType
 from typing import Any, Final
 
 from paydouble.payments.resources import PayIn
+from paydouble.records import delivery_of, event_of, request_of
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
 from paydouble.stateful.acknowledged import Shows, ShowsEach, of_each
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT
 from paydouble.stateful.troubles import DIALECTS
+from paydouble.testing.timeline import rows_of
+from paydouble.testing.unused_faults import Happened
+from paydouble.timeline import SERVICE, Plain, Renderer, faults_of
 
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
 )
 _FEW: Final = 2
+_FIRST_ROWS: Final = 8
+_LAST_ROWS: Final = 16
 _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
 
 
@@ -49,8 +55,11 @@ class Story:
         self.faults.extend(faults)
         self.scenario_faults.extend(faults if in_scenario else ())
 
-    def report(self, verdict: str, others: Sequence[str], merchant: str, box: Sandbox) -> str:
-        """Return the report of a verdict; `others` are rules broken besides, `merchant` is the adapter's name."""
+    def report(self, verdict: str, others: Sequence[str], merchant: str, box: Sandbox, sent: Sequence[str] = ()) -> str:
+        """Return the report of a verdict.
+
+        `others` are rules broken besides, `merchant` is the adapter's name, `sent` are the lines of `what_was_sent`.
+        """
         parts = [
             f"{verdict}.",
             *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
@@ -61,6 +70,7 @@ class Story:
                 if any(f"'{act}'" in call for call in self.calls)
             ),
             *((f"{_HELD_TO}: {held_to}.",) if (held_to := self._held_to()) else ()),
+            *(["What was sent:\n" + "\n".join(sent)] if sent else ()),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),
             "As a scenario file:\n\n" + indent(self._scenario(verdict, box), "    "),
         ]
@@ -108,6 +118,33 @@ class Story:
         if DIALECTS[self.dialect]:
             lines.append(f"settings: {json.dumps(DIALECTS[self.dialect])}")
         return "\n".join(lines)
+
+
+def what_was_sent(box: Sandbox) -> list[str]:
+    """Return the requests of the merchant and the webhooks to it, a line or two each, with the answers.
+
+    Of many those at the beginning and at the end.
+    """
+    journal = box.journal
+    seen = Happened(
+        [request_of(each) for each in journal.requests.entries],
+        [event_of(each) for each in journal.events.entries],
+        [delivery_of(each) for each in box.outbox.deliveries.values()],
+    )
+    # An event says something only where it was not sent; where a webhook went is the adapter's own address.
+    rows = [
+        replace(row, notes=tuple(each for each in row.notes if not each.startswith("to ")))
+        for row in rows_of(seen, faults_of(box))
+        if row.who != SERVICE or row.faults
+    ]
+    if not rows:
+        return []
+    renderer = Renderer(Plain(), began=rows[0].at)
+    written = [line for row in rows[:_FIRST_ROWS] for line in renderer.lines(row)]
+    rest = rows[_FIRST_ROWS:]
+    if len(rest) > _LAST_ROWS:
+        written.append(f"  … {len(rest) - _LAST_ROWS} more")
+    return [*written, *(line for row in rest[-_LAST_ROWS:] for line in renderer.lines(row))]
 
 
 def _series(steps: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from paydouble import timeline as rows
-from paydouble.core.documents import Document
 from paydouble.core.printable import printable
 from paydouble.faults import labels
 from paydouble.records import Event, Fault, Request, UnclaimedRequest
@@ -15,7 +14,7 @@ from paydouble.testing.calls import Sync
 from paydouble.testing.sandboxes import SandboxHandle
 from paydouble.testing.socketless import Sandbox
 from paydouble.testing.unused_faults import Happened, why
-from paydouble.timeline import Plain, Renderer, Row
+from paydouble.timeline import Find, Plain, Renderer, Row
 
 _MOST_ROWS: Final = 200
 # A scenario arms faults of its own for each order that plays it.
@@ -34,7 +33,7 @@ def happened(box: SandboxHandle[Sync] | Sandbox) -> Happened:
 
 
 def _lines(seen: Happened, faults: Sequence[Fault]) -> list[str]:
-    found = _rows(seen, {fault.id: fault.document for fault in faults})
+    found = rows_of(seen, {fault.id: fault.document for fault in faults}.get)
     renderer = Renderer(Plain())
     lines = [line for row in found[-_MOST_ROWS:] for line in renderer.lines(row)]
     if not found:
@@ -76,9 +75,8 @@ def _fates(faults: Sequence[Fault], happened: Happened) -> Iterator[str]:
         yield f"… {len(idle) - _MOST_IDLE} more faults never fired"
 
 
-def _rows(happened: Happened, declared: Mapping[str, Document]) -> list[Row]:
-    """Return requests, events and attempts in the order in which they happened."""
-    find = declared.get
+def rows_of(happened: Happened, find: Find) -> list[Row]:
+    """Return requests, events and attempts in the order in which they happened; `find` knows the faults."""
     orders = _orders(happened.events)
     # The sequence numbers give the order; on a manual clock many things have the same time.
     found = [(request.sequence, rows.request_row(request, find, _names(request))) for request in happened.requests]
