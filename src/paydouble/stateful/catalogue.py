@@ -834,6 +834,12 @@ def _meanwhile_sold() -> Iterator[CataloguePlay]:
     why = "somebody else buys what the order no longer has"
     other = (_ORDER, step("pay", 2), _SETTLE)
     several = tuple(each for number in (2, 3, 4) for each in (_ORDER, step("pay", number)))
+    for number in (2, 3):
+        # The last of two, or of three.
+        sold = tuple(each for one in range(1, number) for each in (_ORDER, step("pay", one), _SETTLE))
+        for at in POINTS:
+            last = step("pay", number, meanwhile=ANOTHER_CUSTOMER, at=at)
+            yield CataloguePlay((*sold, _ORDER, last, _SETTLE), why)
     for at in _JOB_POINTS[:16]:
         # The job that frees what was held for an order meets the customer who takes it.
         held = (_ORDER, step("pay", 1, scenario="abandoned"), step("pass_time", "25h"))
