@@ -234,7 +234,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     if any(each.status == "failed" for each in state.refunds):
         allowed |= {"review"}  # a person has to find another way to give the money back
     if order.refund_was_refused or order.was_refused_by_a_fault:
-        allowed |= {"review"}  # a person has to find out why, and tell whoever asked for it
+        allowed |= {"review"}  # a person has to find out why, and tell those who asked for it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
