@@ -812,10 +812,13 @@ class AsksAPersonAboutOldKeys(SmallShop):
 
 
 def test_a_person_may_look_at_a_deposit_whose_key_has_expired() -> None:
-    """No request can tell any more what became of it."""
+    """No request can tell any more what became of it. One that was refused in the contract's own words is judged."""
     with Play(AsksAPersonAboutOldKeys) as play:
         play.pay(trouble="request lost", lasts="end")
         play.pass_time("25h")
         play.wait("1m")
 
     assert play.status() == "review"
+    with pytest.raises(MerchantBug, match="calls order-1 review in the end"), Play(AsksAPersonAboutOldKeys) as play:
+        play.pay(trouble="method gone")
+        play.wait("1m")

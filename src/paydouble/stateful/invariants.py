@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from paydouble.core.durations import UNITS_MS
+from paydouble.core.errors import STATUS
 from paydouble.core.money import MINOR_DIGITS, parse_amount, write_amount
 from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
@@ -213,13 +214,13 @@ def with_refused_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
 def refused_against_the_contract(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
     """Yield the orders of which a deposit or refund was refused, from a position of the journal on, by a fault.
 
-    Such as a 409 to an identical request, or a code that is not in the contract: no code can know what became of it.
+    That is a 409 to an identical request, or a code that is not in the contract: no shop can know what became of it.
     """
     log = box.journal.requests
     refused = {
         entry.id
         for entry in islice(log.entries, start - log.evicted, None)
-        if entry.faults and _is_refused(entry) and entry.status != 401  # noqa: PLR2004 - HTTP
+        if entry.faults and _is_refused(entry) and _code(entry) not in STATUS.keys() - {"IDEMPOTENCY_CONFLICT"}
     }
     for entry, _, order in _refunds_asked_for(box, orders, start) if refused else ():
         if entry.id in refused:
@@ -867,6 +868,14 @@ def _amount_in_body(entry: RequestEntry, currency: str) -> int | None:
         return parse_amount(str(json.loads(entry.body, parse_float=Decimal)["amount"]), currency)
     except (ValueError, KeyError, TypeError, ArithmeticError):
         return None
+
+
+def _code(entry: RequestEntry) -> str:
+    """Return an answer's code as the contract's table has it; envelope A writes it in small letters."""
+    try:
+        return str(json.loads(entry.response_body)["error"]["code"]).upper()
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _message(entry: RequestEntry) -> str:

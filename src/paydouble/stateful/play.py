@@ -291,10 +291,7 @@ class Play:
         """So many orders are placed and paid, more than a page of a list holds that names no limit."""
         with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
             for _ in range(orders):
-                amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
-                order = self._new_order(amount, currency)
-                self.orders.append(order)
-                self._driver.call("place_order", order.id, order.money, currency)
+                order = self._place_order()
                 self._debts.allow_deposit(order)
                 self._create_deposit("pay", order)
 
@@ -785,6 +782,14 @@ class Play:
         self._debts.placed(order)
         return order
 
+    def _place_order(self) -> Order:
+        """Place one more order of the usual price, as a part of a step."""
+        amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
+        order = self._new_order(amount, currency)
+        self.orders.append(order)
+        self._driver.call("place_order", order.id, order.money, currency)
+        return order
+
     def _its_deposits(self, order: Order) -> dict[str, str]:
         """Return what the requests for deposits of an order are matched by."""
         of_all = {"operation": "deposit-creation"}
@@ -1174,12 +1179,9 @@ class Play:
 
     def _another_customer(self) -> Callable[..., None]:
         """Place an order; return the click that pays it, for a moment at which the merchant works on something else."""
-        amount, currency = price_for(self._driver.merchant.currencies, "49.90", "EUR")
-        order = self._new_order(amount, currency)
+        order = self._place_order()
         # What waits for the other's requests may meet these.
         order.disturbed = True
-        self.orders.append(order)
-        self._driver.call("place_order", order.id, order.money, currency)
 
         def click(_: Webhook | None = None) -> None:
             self._debts.allow_deposit(order)

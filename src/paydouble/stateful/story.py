@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import indent
 from types import MappingProxyType
@@ -131,12 +131,9 @@ def what_was_sent(box: Sandbox) -> list[str]:
         [event_of(each) for each in journal.events.entries],
         [delivery_of(each) for each in box.outbox.deliveries.values()],
     )
-    # An event says something only where it was not sent; where a webhook went is the adapter's own address.
-    rows = [
-        replace(row, notes=tuple(each for each in row.notes if not each.startswith("to ")))
-        for row in rows_of(seen, faults_of(box))
-        if row.who != SERVICE or row.faults
-    ]
+    # Where a webhook went is the adapter's own address. An event says something only where it was not sent.
+    found = rows_of(seen, faults_of(box), names_targets=False)
+    rows = [row for row in found if row.who != SERVICE or row.faults]
     if not rows:
         return []
     renderer = Renderer(Plain(), began=rows[0].at)

@@ -75,8 +75,11 @@ def _fates(faults: Sequence[Fault], happened: Happened) -> Iterator[str]:
         yield f"… {len(idle) - _MOST_IDLE} more faults never fired"
 
 
-def rows_of(happened: Happened, find: Find) -> list[Row]:
-    """Return requests, events and attempts in the order in which they happened; `find` knows the faults."""
+def rows_of(happened: Happened, find: Find, *, names_targets: bool = True) -> list[Row]:
+    """Return requests, events and attempts in the order in which they happened; `find` knows the faults.
+
+    `names_targets` is whether an attempt says where it went.
+    """
     orders = _orders(happened.events)
     # The sequence numbers give the order; on a manual clock many things have the same time.
     found = [(request.sequence, rows.request_row(request, find, _names(request))) for request in happened.requests]
@@ -95,7 +98,7 @@ def rows_of(happened: Happened, find: Find) -> list[Row]:
         found.append((event.sequence, row))
     for each in happened.deliveries:
         for attempt in each.attempts:
-            notes = (*filter(None, (attempt.error,)), f"to {each.target}")
+            notes = (*filter(None, (attempt.error,)), *([f"to {each.target}"] if names_targets else ()))
             row = rows.attempt_row(each, attempt, orders.get(each.object_id, ""), find, notes)
             found.append((attempt.sequence, row))
     return [row for _, row in sorted(found, key=lambda numbered: numbered[0])]
