@@ -174,6 +174,24 @@ def test_the_alarm_of_somebody_else_goes_on() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+def test_an_alarm_during_an_alarm_is_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would end the reading of the system's file halfway, and leave that open."""
+    begun, ended = [], []
+
+    def read_slowly() -> float:
+        begun.append(1)
+        if len(begun) == 1:
+            for _ in range(20):
+                signal.raise_signal(signal.SIGALRM)
+        ended.append(1)
+        return 0.0
+
+    monkeypatch.setattr("paydouble.stateful.watchdog.ready_seconds", read_slowly)
+    with pytest.raises(Hanging), Watchdog(60).watch():
+        signal.raise_signal(signal.SIGALRM)
+    assert len(ended) == len(begun) == 2
+
+
 def test_sleeping_backwards_is_refused() -> None:
     """As `time.sleep` refuses it."""
     service = Service(InProcess(), lambda _rule, _text: None)

@@ -42,6 +42,7 @@ class Watchdog:
         """Take the limit."""
         self.seconds = seconds
         self._watching = False
+        self._counting = False
         self._slices = 0
         self._processor_start = self._ready_start = 0.0
 
@@ -53,8 +54,8 @@ class Watchdog:
             return
         before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, self._count)
         self._slices, self._processor_start = 0, time.process_time()
-        left, interval = signal.setitimer(signal.ITIMER_REAL, *[self.seconds / _SLICES] * 2)
         self._watching = True
+        left, interval = signal.setitimer(signal.ITIMER_REAL, *[self.seconds / _SLICES] * 2)
         try:
             yield
         finally:
@@ -67,10 +68,19 @@ class Watchdog:
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._slices += 1
-        if self._slices == 1:  # most calls are over by then, and need not ask
-            self._ready_start = ready_seconds()
-        used = time.process_time() - self._processor_start
-        if is_over(self._slices, used, ready_seconds() - self._ready_start, self.seconds):
+        # The next alarm may come while this one is handled, on a busy machine. It must not end the reading of a file
+        # halfway, which would leave the file open.
+        if self._counting or not self._watching:
+            return
+        self._counting = True
+        try:
+            if self._slices == 1:  # most calls are over by then, and need not ask
+                self._ready_start = ready_seconds()
+            used = time.process_time() - self._processor_start
+            hangs = is_over(self._slices, used, ready_seconds() - self._ready_start, self.seconds)
+        finally:
+            self._counting = False
+        if hangs:
             raise Hanging
 
 
