@@ -34,7 +34,7 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(tmp_path: Path, capsys
     assert run(["explore", path, "--for", "2s", "--examples", "3"]) == 0
     out = " ".join(capsys.readouterr().out.split())
 
-    assert out.startswith("Nothing was found in the time of --for 2s; without it, all is played. ")
+    assert out.startswith("Nothing was found in the time of --for 2s; without it, all is played, and --from ")
     assert " plays of the catalogue and " in out
     assert re.search(r"There was no time for \d+ more plays of the catalogue and 3 more examples of the hunt\.", out)
     assert "Never tried (there was no time for its plays): POST " in out
@@ -66,7 +66,7 @@ def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The report has the steps, and how the test finds the shop."""
+    """The report has the steps, how the test finds the shop, and which play to go on with."""
     path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
 
     assert run(["explore", path, "--examples", "0"]) == 1
@@ -75,6 +75,18 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
     assert "What happened:\n  1. order-1 is placed: 49.90 EUR.\n" in out
     assert f"    PythonShop = merchant_of({path!r})\n" in out
+
+    said = re.search(
+        r"Play ([1-9]\d*) of [\d,]+ found this. After a fix, go on with it:\n    paydouble explore (\S+) --from \1\n",
+        out,
+    )
+    assert said is not None
+    assert said[2] == path
+    assert run(["explore", path, "--from", said[1], "--findings", "2", "--for", "1ms"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
+    assert "1 finding, in 1 of 1 plays of the catalogue.\nThere was no time for " in out
+    assert out.endswith(f" To go on:\n    paydouble explore {path} --from {int(said[1]) + 1}\n")
 
 
 def test_what_a_reset_leaves_behind_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,6 +136,14 @@ def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
     assert run(["replay", str(made), "--merchant", _file(tmp_path, document)]) == 3
 
 
+def test_what_there_was_no_time_for_can_be_played_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first line says how."""
+    assert run(["explore", _file(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
+
+    said = "Nothing was found in the time of --for 1ms; without it, all is played, and --from 2 goes on.\n"
+    assert capsys.readouterr().out.startswith(said)
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And what was found is reported all the same."""
     path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
@@ -152,6 +172,10 @@ def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pyt
         (["--examples", "-1"], "-1 is not in the range"),
         (["--only", "random"], "--only: 'random' is not a phase; there are: catalogue, hunt"),
         (["--only", "hunt", "--examples", "0"], "--only: the hunt has no plays with --examples 0"),
+        (["--from", "0"], "0 is not in the range"),
+        (["--from", "99999"], " plays for this file; give a number up to that"),
+        (["--from", "2", "--only", "hunt"], "--from: the hunt has no numbered plays; leave it out"),
+        (["--findings", "0"], "0 is not in the range"),
         (["no-such-file.yaml"], "this cannot be read (no such file or directory)"),
     ],
 )

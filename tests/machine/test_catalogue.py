@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from decimal import Decimal
 from io import StringIO
 from itertools import count, takewhile
 from types import SimpleNamespace
@@ -18,13 +19,13 @@ from hypothesis import settings
 from small_shop import SmallShop
 
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, catalogue_run, explore
-from paydouble.stateful.catalogue_run import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun, Extent
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, Tried
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress, shortening, time_left
-from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import AFTERWARDS, POST_TROUBLES, READ_TROUBLES, Trouble
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
@@ -119,6 +120,75 @@ def test_a_step_that_does_not_matter_is_left_out() -> None:
 
     assert "with Play(NewKeyWhenTheReplyIsLost) as play:\n            play.order('49.90', 'EUR')\n" in str(shortest)
     assert "play.pay(1, trouble='reply lost')\n\n" in str(shortest)
+
+
+def _plays(monkeypatch: pytest.MonkeyPatch, *plays: tuple[Step, ...]) -> None:
+    monkeypatch.setattr(catalogue_run, "catalogue", lambda: tuple(map(CataloguePlay, plays)))
+
+
+_FINDS_NOTHING = (step("order"), step("pay", 1, scenario="abandoned"))
+_FINDS_THE_KEY = (step("order"), step("wait", "1s"), step("pay", 1, "reply lost"))
+_FINDS_IT_AGAIN = (step("order"), step("pay", 1, "reply lost", lasts=2))
+
+
+_NewKey: Any = MERCHANTS["NewKeyWhenTheReplyIsLost"]
+
+
+class _TwoMistakes(_NewKey):  # type: ignore[misc]  # made at run time
+    def broken_rules(self) -> list[str]:
+        """Return a rule that a second order breaks."""
+        return ["two orders"] if self.orders > 1 else []
+
+    orders = 0
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        """Count the orders."""
+        self.orders += 1
+        super().place_order(order_id, amount, currency)
+
+
+def test_a_run_can_go_on_after_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each mistake is shortened and told once, with the play that found it, and the others are counted."""
+    two_orders = (step("order"), step("order"))
+    _plays(monkeypatch, _FINDS_NOTHING, _FINDS_THE_KEY, _FINDS_IT_AGAIN, two_orders)
+    tried = machine(_TwoMistakes, phases=("catalogue",), most_findings=3)
+
+    with pytest.raises(MerchantBug) as caught:
+        tried.run(QUICK)
+
+    text = str(caught.value)
+    assert text.startswith("Finding 1 of 2:\n\nThe merchant took a new Idempotency-Key for a retry")
+    assert "\n\n\nFinding 2 of 2:\n\nThe merchant breaks a rule of its own: two orders." in text
+    assert [bug.place for bug in tried.found] == [(2, 4), (4, 4)]
+    assert "wait" not in str(tried.found[0])
+    assert (tried.coverage.plays, tried.coverage.failed) == (4, 3)
+    assert "3 of these ended with a finding." in tried.coverage.summary()
+
+
+def test_a_run_ends_after_as_many_findings_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, unless told otherwise; its report is the plain one."""
+    _plays(monkeypatch, _FINDS_THE_KEY, (step("order"), step("order")))
+    tried = machine(_TwoMistakes)
+
+    with pytest.raises(MerchantBug, match=r"^The merchant took a new Idempotency-Key"):
+        tried.run(QUICK)
+
+    assert ([bug.place for bug in tried.found], tried.coverage.plays) == ([(1, 2)], 1)
+
+
+def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are those of a whole run, and what only earlier plays try is told as such."""
+    _plays(monkeypatch, (step("order"), step("reads", "503")), _FINDS_THE_KEY, _FINDS_NOTHING, _FINDS_NOTHING)
+    notes: list[str] = []
+    monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
+
+    coverage = machine(_TwoMistakes, phases=("catalogue",), first_play=3).run(QUICK)
+
+    assert notes[0] == "2 of 4 plays of the catalogue"
+    assert coverage.plays == 1
+    reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
+    assert reasons["reads", "503"] == "its plays come before the first that was asked for"
+    assert "The catalogue began with its play 3." in coverage.summary()
 
 
 def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +296,7 @@ def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> N
     notes: list[str] = []
     coverage = Coverage()
 
-    CatalogueRun(_WithoutRefunds, progress=notes.append).all(coverage, 0.0)
+    CatalogueRun(_WithoutRefunds, progress=notes.append).all(coverage, [], Extent(0.0))
 
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
     assert notes[0] == f"0 of {len(allowed):,} plays of the catalogue, 0:00 min left"

@@ -26,7 +26,7 @@ def runs(merchant: type[Merchant], *plays: CataloguePlay) -> tuple[list[Catalogu
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue_run, "catalogue", lambda: plays)
-        Run(merchant).all(coverage)
+        Run(merchant).all(coverage, [])
     return done, coverage
 
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from paydouble.cli.options import SEED
-from paydouble.cli.terminal import Terminal
+from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.verdicts import MerchantBug
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _STEPS: Final = 12
 _SECOND_MS: Final = 1000
 _MOST_EXAMPLES: Final = 100_000
+_MOST_FINDINGS: Final = 100
 _LEFT_OVER: Final = (
     "In a shop that was just started this play finds nothing. So driver.reset leaves something of an earlier play"
     " behind, such as a variable in memory; let it empty that too, or leave it out of the file."
@@ -46,10 +49,25 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 @click.option("--only", metavar="PHASE", help="Play one phase alone: catalogue, or hunt for the random plays.")
 @click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
 @click.option(
+    "--from",
+    "first",
+    type=click.IntRange(1),
+    default=1,
+    metavar="PLAY",
+    help="Begin the catalogue with this play, to go on where an earlier run has ended.",
+)
+@click.option(
+    "--findings",
+    type=click.IntRange(1, _MOST_FINDINGS),
+    default=1,
+    show_default=True,
+    help="Go on until so many different findings.",
+)
+@click.option(
     "--artifacts",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the run of the play that found something into this folder, for `paydouble replay`.",
+    help="Write the run of each play that found something into this folder, for `paydouble replay`.",
 )
 @click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
@@ -60,6 +78,8 @@ def explore(
     only: str | None,
     limit: str | None,
     *,
+    first: int,
+    findings: int,
     artifacts: Path | None,
     raw: bool,
     no_color: bool,
@@ -81,18 +101,23 @@ def explore(
     terminal = Terminal(no_color=no_color)
     adapter = adapter_of(read_merchant(path), path.resolve().parent)
     phases = _phases(only, examples)
-    members = {"merchant": adapter, "seed": seed, "phases": phases, "seconds": _seconds(limit)}
+    members = {
+        "merchant": adapter,
+        "seed": seed,
+        "phases": phases,
+        "seconds": _seconds(limit),
+        "first_play": _first(first, adapter, phases),
+        "most_findings": findings,
+    }
     began = time.monotonic()
     machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     try:
         coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug as bug:
-        _tell(terminal, bug, adapter.__name__, path)
-        if artifacts is not None:
-            _keep(terminal, bug, artifacts, path, raw=raw)
-        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, bug):
-            terminal.say()
-            terminal.say_prose(_LEFT_OVER)
+        found = machine.found or [bug]
+        _tell_all(terminal, found, machine, path, artifacts, raw=raw)
+        if findings > 1:
+            _sum_up_findings(terminal, machine.coverage, len(found), path)
         sys.exit(1)
     except (AdapterMisfit, CallFailed) as error:
         for line in str(error).splitlines():
@@ -101,6 +126,11 @@ def explore(
         sys.exit(3)
     except KeyboardInterrupt:
         terminal.say()
+        if machine.found:
+            _tell_all(terminal, machine.found, machine, path, artifacts, raw=raw)
+            terminal.say()
+            terminal.say("Interrupted.")
+            sys.exit(130)
         _sum_up(terminal, machine.coverage, "Interrupted. Nothing was found so far.")
         _tell_starts(terminal, adapter.process, began)
         sys.exit(130)
@@ -108,20 +138,78 @@ def explore(
         if adapter.process is not None:
             adapter.process.kill()
     whole = terminal.green(f"{terminal.good} Nothing was found.")
-    cut = f"Nothing was found in the time of --for {limit}; without it, all is played."
+    cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
     _sum_up(terminal, coverage, cut if coverage.was_cut() else whole)
     _tell_starts(terminal, adapter.process, began)
 
 
-def _tell(terminal: Terminal, bug: MerchantBug, adapter: str, merchant: Path) -> None:
+def _tell_all(
+    terminal: Terminal,
+    found: Sequence[MerchantBug],
+    machine: Any,  # noqa: ANN401 - a class made for this run
+    path: Path,
+    artifacts: Path | None,
+    *,
+    raw: bool,
+) -> None:
+    adapter = machine.merchant
+    for number, bug in enumerate(found, 1):
+        if number > 1:
+            terminal.say()
+        if len(found) > 1:
+            terminal.say(terminal.bold(f"Finding {number} of {len(found)}"))
+        _tell(terminal, bug)
+        if artifacts is not None:
+            _keep(terminal, bug, artifacts, path, number, raw=raw)
+        _tell_place(terminal, bug, path)
+        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, bug):
+            terminal.say()
+            terminal.say_prose(_LEFT_OVER)
+    terminal.say()
+    terminal.say("A test to paste begins with:")
+    terminal.say("    from paydouble.conformance import merchant_of")
+    terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
+
+
+def _tell(terminal: Terminal, bug: MerchantBug) -> None:
     first, _, rest = str(bug).partition("\n")
     terminal.say(terminal.red(f"{terminal.bad} {first}"))
     for line in rest.splitlines():
         terminal.say(line)
+
+
+def _tell_place(terminal: Terminal, bug: MerchantBug, merchant: Path) -> None:
+    if bug.place is not None:
+        terminal.say()
+        terminal.say(f"Play {bug.place.number:,} of {bug.place.of:,} found this. After a fix, go on with it:")
+        terminal.say(f"    paydouble explore {merchant} --from {bug.place.number}")
+
+
+def _sum_up_findings(terminal: Terminal, coverage: Coverage, findings: int, path: Path) -> None:
     terminal.say()
-    terminal.say("The test to paste begins with:")
-    terminal.say("    from paydouble.conformance import merchant_of")
-    terminal.say(f"    {adapter} = merchant_of({str(merchant)!r})")
+    terminal.say_prose(
+        f"{count(findings, 'finding')}, in {coverage.failed:,} of {coverage.plays:,} plays of the catalogue."
+    )
+    if coverage.next is not None:
+        terminal.say_prose(f"There was no time for {coverage.was_cut()}. To go on:")
+        terminal.say(f"    paydouble explore {path} --from {coverage.next}")
+
+
+def _going_on(coverage: Coverage) -> str:
+    return "" if coverage.next is None else f", and --from {coverage.next} goes on"
+
+
+def _first(first: int, adapter: Any, phases: tuple[str, ...]) -> int:  # noqa: ANN401 - an adapter
+    from paydouble.stateful.catalogue_run import CatalogueRun
+
+    if first == 1:
+        return first
+    if "catalogue" not in phases:
+        raise UsageError("the hunt has no numbered plays; leave it out", member="--from")
+    plays = len(CatalogueRun(adapter).plays())
+    if first > plays:
+        raise UsageError(f"there are {plays:,} plays for this file; give a number up to that", member="--from")
+    return first
 
 
 def _passes_afresh(machine: Any, bug: MerchantBug) -> bool:  # noqa: ANN401 - a class made for this run
@@ -143,7 +231,7 @@ def _passes_afresh(machine: Any, bug: MerchantBug) -> bool:  # noqa: ANN401 - a 
     return True
 
 
-def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *, raw: bool) -> None:
+def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, number: int, *, raw: bool) -> None:
     from paydouble.runfile.files import SUFFIX, write_run
     from paydouble.runfile.lines import RunFileError
     from paydouble.runfile.redaction import redacted
@@ -153,7 +241,8 @@ def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, *,
         terminal.say("The run is not written: it is longer than the journals keep.")
         return
     run = bug.taped.run()
-    target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{SUFFIX}"
+    again = f"-{number}" if number > 1 else ""
+    target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{again}{SUFFIX}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_run(run if raw else redacted(run), target)

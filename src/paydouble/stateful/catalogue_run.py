@@ -1,11 +1,18 @@
-"""Runs the catalogue on one merchant: what can show nothing new is left out, and what fails is shortened."""
+"""Runs the catalogue on one merchant: what can show nothing new is left out, and what fails is shortened.
+
+The order of the plays is fixed for an adapter, so a run can go on at the play with which an earlier one ended. It then
+knows nothing of the plays before, and leaves out fewer of those that follow.
+
+A run may go on after a finding. Many plays fail for one mistake, so a play whose verdict, apart from numbers, was in an
+earlier report already is counted, and is neither shortened nor reported.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from time import monotonic
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
@@ -15,7 +22,23 @@ from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.progress import shortening, time_left
 from paydouble.stateful.steps import CataloguePlay
-from paydouble.stateful.verdicts import MerchantBug
+from paydouble.stateful.verdicts import MerchantBug, Place
+
+_BEFORE: Final = "its plays come before the first that was asked for"
+
+
+class Extent(NamedTuple):
+    """How much of a catalogue is run."""
+
+    seconds: float | None = None
+    """Real time after which the rest is left out; None for no limit."""
+    first: int = 1
+    """The number of the play to begin with, of those that the adapter allows."""
+    findings: int = 1
+    """After how many different findings the run ends."""
+
+
+_WHOLE: Final = Extent()
 
 
 class CatalogueRun(NamedTuple):
@@ -29,37 +52,53 @@ class CatalogueRun(NamedTuple):
     progress: Callable[[str], object] = str
     """Called with what is done so far, before each play."""
 
-    def all(self, coverage: Coverage, seconds: float | None = None) -> None:
-        """Run each play that the adapter allows and that can show something new.
+    def all(self, coverage: Coverage, found: list[MerchantBug], extent: Extent = _WHOLE) -> None:
+        """Run each play that the adapter allows and that can show something new, as far as `extent` says.
 
-        `MerchantBug` with the report of the first failure, shortened. After so many `seconds` of real time the rest is
-        left out, and counted. The first play is always run, since a shop that no play has met is not shown to work.
+        `found` takes the report of each finding, shortened. What there was no time for is counted. One play is always
+        run, since a shop that no play has met is not shown to work.
         """
-        plays, known = [], Equivalence()
-        until = None if seconds is None else monotonic() + seconds
+        plays, known = self.plays(coverage), Equivalence()
+        told: set[str] = set()
+        until = None if extent.seconds is None else monotonic() + extent.seconds
+        for before in plays[: extent.first - 1]:
+            coverage.skip(before.entries(), _BEFORE)
+        coverage.first = extent.first
+        for number, play in enumerate(plays[extent.first - 1 :], extent.first):
+            self.progress(_done(number - 1, len(plays), len(found)) + time_left(until))
+            if until is not None and coverage.plays and monotonic() >= until:
+                coverage.next = number
+                for left in plays[number - 1 :]:
+                    coverage.leave_out(left.entries())
+                return
+            same = known.reason(play)
+            if same is not None:
+                coverage.same[same] += 1
+                continue
+            coverage.played |= play.entries()
+            coverage.plays += 1
+            try:
+                coverage.add(self.one(play, known))
+            except MerchantBug as bug:
+                coverage.failed += 1
+                report = self._new(play, bug, told)
+                if report is not None:
+                    report.place = Place(number, len(plays))
+                    found.append(report)
+                    if len(found) >= extent.findings:
+                        return
+        self.progress(_done(len(plays), len(plays), len(found)))
+
+    def plays(self, coverage: Coverage | None = None) -> list[CataloguePlay]:
+        """Return the plays that the adapter allows; `coverage` takes why the others are left out."""
+        plays = []
         for play in catalogue():
             missing = play.missing(self.merchant)
             if missing is None:
                 plays.append(play)
-            else:
+            elif coverage is not None:
                 coverage.skip(play.entries(), missing)
-        for number, play in enumerate(plays):
-            self.progress(_done(number, len(plays)) + time_left(until))
-            if until is not None and coverage.plays and monotonic() >= until:
-                for left in plays[number:]:
-                    coverage.leave_out(left.entries())
-                return
-            try:
-                same = known.reason(play)
-                if same is not None:
-                    coverage.same[same] += 1
-                    continue
-                coverage.played |= play.entries()
-                coverage.add(self.one(play, known))
-            except MerchantBug as bug:
-                raise self.shortest(play, bug) from None
-            coverage.plays += 1
-        self.progress(_done(len(plays), len(plays)))
+        return plays
 
     def one(self, play: CataloguePlay, known: Equivalence | None = None) -> Tried:
         """Run one play; returns what it has tried. `MerchantBug` when a rule was broken.
@@ -81,6 +120,14 @@ class CatalogueRun(NamedTuple):
             known.learn(play, seen)
         return running.tried
 
+    def _new(self, play: CataloguePlay, bug: MerchantBug, told: set[str]) -> MerchantBug | None:
+        """Return the shortened report of a finding; None where it is one of those that were `told`."""
+        if _kind(bug.verdict) in told:
+            return None
+        report = self.shortest(play, bug)
+        told.update(map(_kind, (bug.verdict, report.verdict, *report.others)))
+        return report
+
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
         """Return the report of the shortest play that fails with the same verdict, found by leaving things out.
 
@@ -96,16 +143,22 @@ class CatalogueRun(NamedTuple):
                 try:
                     self.one(candidate)
                 except MerchantBug as found:
-                    if found.rule == bug.rule and _gist(found) == _gist(bug):
+                    if found.rule == bug.rule and _gist(found.verdict) == _gist(bug.verdict):
                         play, bug, shorter = candidate, found, True
                         break
         return bug
 
 
-def _done(number: int, of: int) -> str:
-    return f"{number:,} of {of:,} plays of the catalogue"
+def _done(number: int, of: int, findings: int) -> str:
+    found = f", {findings} finding{'s' * (findings != 1)}" if findings else ""
+    return f"{number:,} of {of:,} plays of the catalogue{found}"
 
 
-def _gist(bug: MerchantBug) -> str:
+def _gist(verdict: str) -> str:
     # Amounts, times and keys differ between a play and a shorter one.
-    return re.sub(r"[\d.]+|\(.*\)", "", bug.verdict)
+    return re.sub(r"[\d.]+|\(.*\)", "", verdict)
+
+
+def _kind(verdict: str) -> str:
+    # The reason behind a colon is one of several for the same mistake, such as what is wrong with a signature.
+    return _gist(verdict).partition(":")[0]

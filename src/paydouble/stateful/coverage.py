@@ -152,6 +152,12 @@ class Coverage:
         self.in_review = 0
         """Plays of either phase that ended with an order in review."""
         self.plays = 0
+        self.failed = 0
+        """Plays of the catalogue that ended with a finding."""
+        self.first = 1
+        """The number of the play with which the catalogue began."""
+        self.next: int | None = None
+        """The number of the first play for which there was no time."""
         self.same: Counter[str] = Counter()
         """Why a play was not run, since it would have been the same as an earlier one → how many."""
         self.left_out = 0
@@ -214,6 +220,10 @@ class Coverage:
         runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
         tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
+        if self.first > 1:
+            lines.append(f"The catalogue began with its play {self.first:,}.")
+        if self.failed > 1:
+            lines.append(f"{self.failed} of these ended with a finding.")
         if self.in_review:
             lines.append(f"{self.in_review} of these ended with an order in review, of which less is asked.")
         if cut := self.was_cut():

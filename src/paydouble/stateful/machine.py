@@ -47,7 +47,7 @@ same choices give the same requests, ids, bodies and order; a merchant that draw
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from itertools import count
 from typing import Any, ClassVar, Final, Literal
@@ -61,7 +61,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue_run import CatalogueRun
+from paydouble.stateful.catalogue_run import CatalogueRun, Extent
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
@@ -176,6 +176,12 @@ class MerchantMachine(RuleBasedStateMachine):
     """How long a run goes on at most, both phases together, in real time; None for no such limit."""
     hunt_seconds: ClassVar[float | None] = None
     """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
+    first_play: ClassVar[int] = 1
+    """The number of the play with which the catalogue begins, to go on where an earlier run has ended."""
+    most_findings: ClassVar[int] = 1
+    """After how many different findings the catalogue ends. The hunt follows only where it has found nothing."""
+    found: ClassVar[list[MerchantBug]]
+    """What the latest run has found."""
     coverage: ClassVar[Coverage]
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
@@ -192,7 +198,7 @@ class MerchantMachine(RuleBasedStateMachine):
         """
         super().__init_subclass__()
         cls.coverage = Coverage()
-        cls.preferences, cls.misfits = Preferences(), []
+        cls.preferences, cls.misfits, cls.found = Preferences(), [], []
         cls.hunting = Hunting(str, None, None)
 
         def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
@@ -216,7 +222,8 @@ class MerchantMachine(RuleBasedStateMachine):
         `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried.
         """
         merchant = cls._merchant()
-        cls.coverage, cls.preferences, cls.misfits = Coverage(merchant.accepts), Preferences(), []
+        cls.coverage, cls.preferences = Coverage(merchant.accepts), Preferences()
+        cls.misfits, cls.found = [], []
         is_patched = merchant.follows_time and not merchant.served
         with (
             unfrozen_session() if is_patched else nullcontext(),
@@ -233,7 +240,10 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows, progress)
         if "catalogue" in cls.phases:
-            run.all(cls.coverage, _shorter(cls.catalogue_seconds, until))
+            seconds = _shorter(cls.catalogue_seconds, until)
+            run.all(cls.coverage, cls.found, Extent(seconds, cls.first_play, cls.most_findings))
+            if cls.found:
+                raise _together(cls.found)
         if "hunt" in cls.phases:
             most = hunt.max_examples if cls.hunt_seconds is None else None
             cls.hunting = Hunting(progress, most, _shorter(cls.hunt_seconds, until))
@@ -560,6 +570,15 @@ def _serving(merchant: type[Merchant]) -> AbstractContextManager[None]:
     from paydouble.stateful.play_server import serving  # noqa: PLC0415 - most machines need no server
 
     return serving(merchant.service_port)
+
+
+def _together(found: Sequence[MerchantBug]) -> MerchantBug:
+    """Return one report of several findings; the first's verdict is that of all."""
+    first = found[0]
+    if len(found) == 1:
+        return first
+    texts = (f"Finding {number} of {len(found)}:\n\n{bug}" for number, bug in enumerate(found, 1))
+    return MerchantBug(first.verdict, "\n\n\n".join(texts), first.rule, first.calls, first.dialect)
 
 
 def _shorter(seconds: float | None, until: float | None) -> float | None:

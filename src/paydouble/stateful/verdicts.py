@@ -7,7 +7,7 @@ import sysconfig
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from paydouble.core.errors import PaydoubleError
 from paydouble.stateful.findings import Rule
@@ -21,6 +21,13 @@ _LIBRARIES: Final = (
     *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<frozen ",
 )
+
+
+class Place(NamedTuple):
+    """Where in a catalogue a play stands."""
+
+    number: int
+    of: int
 
 
 class MerchantBug(AssertionError):
@@ -42,6 +49,10 @@ class MerchantBug(AssertionError):
         self.dialect = dialect
         self.taped: Taped | None = None
         """The recording of the play, from which its run file is written; None when it is too long to keep."""
+        self.others: tuple[str, ...] = ()
+        """The sentences of the other rules that the play broke."""
+        self.place: Place | None = None
+        """The play of the catalogue that found it; None where another play did."""
 
 
 class AdapterMisfit(PaydoubleError):

@@ -44,9 +44,9 @@ def find(merchant: type[Merchant]) -> Catch:
     """Run the catalogue from its start until a play fails; `LookupError` when none does."""
     coverage = Coverage()
     try:
-        _Run(merchant, shows=when_it_shows(merchant)).all(coverage)
+        _Run(merchant, shows=when_it_shows(merchant)).all(coverage, [])
     except _Found as found:
-        return Catch(coverage.plays + 1, found.play)
+        return Catch(coverage.plays, found.play)
     message = f"no play of the catalogue catches {merchant.__name__}"
     raise LookupError(message)
 

@@ -52,11 +52,11 @@ def hunt(merchant: type[ZooMerchant], seed: int, examples: int, *, catalogue: bo
     coverage = Coverage()
     verdict: str | None = None
     report = ""
-    try:
-        if catalogue:
-            CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage)
-    except MerchantBug as bug:
-        verdict, report = bug.verdict, str(bug)
+    found: list[MerchantBug] = []
+    if catalogue:
+        CatalogueRun(merchant, shows=when_it_shows(merchant)).all(coverage, found)
+    if found:
+        verdict, report = found[0].verdict, str(found[0])
     tried = coverage.plays
     examples += tried
     while verdict is None and tried < examples:
