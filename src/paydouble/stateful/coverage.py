@@ -218,8 +218,9 @@ class Coverage:
         """Return a few lines: how much was tried, and what was not."""
         entries = sum(len(names) for names in VOCABULARY.values())
         runs = f"{self.plays} plays of the catalogue and {self.examples} examples of the hunt"
-        tried = f"{len(self.counts())} of {entries} entries of the vocabulary"
-        lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with a payment's state and a verdict."]
+        tried = f"{len(self.counts())} of {entries} troubles and acts"
+        states = "the payment's state and what came of it"
+        lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with {states}."]
         if self.first > 1:
             lines.append(f"The catalogue began with its play {self.first:,}.")
         if self.failed > 1:

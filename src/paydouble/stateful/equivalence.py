@@ -37,7 +37,7 @@ from paydouble.stateful.troubles import (
     Trouble,
 )
 
-UNREACHED: Final = "the merchant's code has no further point"
+UNREACHED: Final = "the merchant's code has no further point to interrupt"
 NOTHING: Final = "it would meet nothing"
 NO_LONGER: Final = "the merchant stops asking before it is over"
 REFUSED: Final = "it is refused whatever it says"
