@@ -116,7 +116,8 @@ class Acknowledged:
             if is_held or worked_off:
                 del self._latest[order.id]
             # What nobody has decided about is not judged: another amount, money after the end or for no order.
-            if order.paid_late or order.is_cancelled or amount_differs(state):
+            is_undecided = order.paid_late or order.is_cancelled or amount_differs(state)
+            if is_undecided or order.is_closed_unpaid:
                 continue
             found = []
             paid = self._paid(state)

@@ -31,8 +31,6 @@ from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
-# What a shop holds for an order that is not paid, such as a seat, it holds for some minutes.
-_SHORTEST_HOLD: Final = 5 * UNITS_MS["m"]
 _TOO_MANY: Final = 429
 
 
@@ -130,7 +128,7 @@ class Debts:
         if disturbance.lasts_to_the_end:
             self._disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
-        is_late = self._box.now - order.placed_at >= _SHORTEST_HOLD
+        is_late = self._box.now - order.placed_at >= expected.SHORTEST_HOLD
         may_be_gone = was_declined and (len(self._orders) > 1 or is_late)
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import MINOR_DIGITS, write_amount
-from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, unfinished
+from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, UNSUCCESSFUL, unfinished
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
+SHORTEST_HOLD: Final = 5 * UNITS_MS["m"]
+"""What a shop holds for an order that is not paid, such as a seat, it holds for some minutes."""
 ELSEWHERE: Final = "elsewhere-"
 """How the external identifier of a payment begins that another system of the same business takes."""
 
@@ -100,12 +103,36 @@ class Order:
     """Whether each read about it is disturbed to the end, so that what the merchant shows for it is not judged."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
+    was_called_paid: bool = False
+    """Whether it was shown as paid at some time, or as refunded in part."""
+    was_closed: bool = False
+    """Whether the merchant has closed it, since what it held for it may be free again."""
+    is_reviewed_late: bool = False
+    """Whether it was shown in review for the first time when what was held for it may have been free again."""
     shipped: int = 0
     """How often it was fulfilled when the merchant was looked at last."""
     was_shipped: bool = False
     """Whether it was fulfilled at some time."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
+
+    @property
+    def is_closed_unpaid(self) -> bool:
+        """Return whether it was closed, and not taken up again: what comes for it may go back."""
+        return self.was_closed and not self.was_sold
+
+    @property
+    def waits_for_a_person(self) -> bool:
+        """Return whether a person has to decide about money of which the merchant has learned after its hold.
+
+        It may learn of the money, and that the hold is over, in the same job.
+        """
+        return self.is_reviewed_late and not self.was_sold
+
+    @property
+    def was_sold(self) -> bool:
+        """Return whether the merchant has shown that it has the order's money, or has fulfilled it."""
+        return self.was_called_paid or self.was_shipped
 
     @property
     def refund_calls(self) -> int:
@@ -194,11 +221,33 @@ def surplus(order: Order, state: ExpectedState) -> int:
 
 
 def is_unexpected(order: Order, state: ExpectedState) -> bool:
-    """Return whether an order was cancelled, or all of its money came for attempts that had ended.
+    """Return whether an order was cancelled, or all of its money came, or was learned of, when its attempts had ended.
 
     Its goods may be sold to somebody else by then.
     """
-    return order.is_cancelled or bool(state.paid and all(each.id in order.paid_late for each in state.paid))
+    is_late = bool(state.paid and all(each.id in order.paid_late for each in state.paid))
+    return order.is_cancelled or is_late or _is_learned_late(order, state)
+
+
+def look(order: Order, status: str, state: ExpectedState, now: int) -> None:
+    """Note the status that a merchant shows for an order; `now` is in milliseconds."""
+    may_be_free = now - order.placed_at >= SHORTEST_HOLD
+    # An attempt that has ended without money is another reason to show it as closed.
+    has_ended = any(each.status in UNSUCCESSFUL for each in state.pay_ins)
+    order.was_closed |= status in {"cancelled", "failed"} and may_be_free and not has_ended
+    order.was_called_paid |= status in {"paid", "partly_refunded"}
+    order.is_reviewed_late = status == "review" and (
+        may_be_free if order.status != "review" else order.is_reviewed_late
+    )
+    order.status = status
+
+
+def _is_learned_late(order: Order, state: ExpectedState) -> bool:
+    """Return whether the money of an order goes back that was never called paid while it may have been held."""
+    if order.was_sold or order.refund_ids_taken:
+        return False
+    asked_at = [each.created_at for each in own_refunds(order, state)]
+    return bool(asked_at) and min(asked_at) - order.placed_at >= SHORTEST_HOLD
 
 
 def is_wrong(pay_in: PayIn) -> bool:
@@ -257,7 +306,8 @@ def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
         # The contract does not say what to do about it; `paid` alone is wrong.
         others = _UNPAID | {"review", "partly_refunded", "refunded", "charged_back"}
         return others | ({"paid"} if _gives_rest_back(order, state) else set())
-    return _after_payment(order, state) | ({"review"} if order.paid_late else set())
+    is_late = order.paid_late or order.waits_for_a_person
+    return _after_payment(order, state) | ({"review"} if is_late else set())
 
 
 def is_under_way(state: ExpectedState) -> bool:

@@ -27,6 +27,8 @@ from paydouble.stateful.service import is_final, is_outage
 
 Found = tuple[Rule, str]
 """A broken rule; the text continues the sentence `The merchant …`."""
+# Codes of the contract that a fault sends without their reason.
+_UNFOUNDED = frozenset({"IDEMPOTENCY_CONFLICT", "UNAUTHORIZED"})
 _MOST_KEYS = 4
 # Of one order in a day, besides those that were requested. The contract recommends five attempts of a request.
 _MOST_FAILED_REFUNDS = 10
@@ -211,16 +213,17 @@ def with_refused_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
             yield order
 
 
-def refused_against_the_contract(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
+def refused_for_no_reason(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
     """Yield the orders of which a deposit or refund was refused, from a position of the journal on, by a fault.
 
-    That is a 409 to an identical request, or a code that is not in the contract: no shop can know what became of it.
+    That is a 409 to an identical request, or a code that is not in the contract: no shop can know what became of it. A
+    401 to the right credentials is not among the errors to retry (contract, section 7): a person has to look at them.
     """
     log = box.journal.requests
     refused = {
         entry.id
         for entry in islice(log.entries, start - log.evicted, None)
-        if entry.faults and _is_refused(entry) and _code(entry) not in STATUS.keys() - {"IDEMPOTENCY_CONFLICT"}
+        if entry.faults and _is_refused(entry) and _code(entry) not in STATUS.keys() - _UNFOUNDED
     }
     for entry, _, order in _refunds_asked_for(box, orders, start) if refused else ():
         if entry.id in refused:
@@ -468,7 +471,7 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
         yield from _of_wrong_payments(order, state)
         return
     # Until a person decides. Who has given a part back on the provider's own pages may want the goods to stay.
-    may_wait = bool(state.disputes) and status == "review"
+    may_wait = (bool(state.disputes) and status == "review") or order.waits_for_a_person
     may_wait |= bool(order.refunded_elsewhere) and not order.was_shipped
     if merchant.shipments(name) == 0 and _has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"

@@ -856,7 +856,7 @@ class Play:
         self._add_findings(invariants.of_ledger(self._box, self.orders))
         for order in invariants.with_refused_refunds(self._box, self.orders, self._seen):
             order.refund_was_refused = True
-        for order in invariants.refused_against_the_contract(self._box, self.orders, self._seen):
+        for order in invariants.refused_for_no_reason(self._box, self.orders, self._seen):
             order.was_refused_by_a_fault = True
         self._seen = self._box.journal.requests.total
         self._check_view()
@@ -869,7 +869,7 @@ class Play:
                 status = self._driver.shown.order_status(order.id)
                 found = expected.expected_state(self._box, order)
                 self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
-                order.status = status
+                expected.look(order, status, found, self._box.now)
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
