@@ -277,8 +277,8 @@ class Play:
     ) -> None:
         """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0.
 
-        A trouble `lasts` for so many replies, or to the `end` of the play; for 0 it has its own number. The request
-        after the first one meets `then`, one of `AFTERWARDS`.
+        A trouble `lasts` for so many replies within this call, or to the `end` of the play; for 0 it has its own
+        number. The request after the first one meets `then`, one of `AFTERWARDS`.
         """
         disturbed = Disturbance(trouble, meanwhile, at if meanwhile in AT_POINTS else 0, lasts, then)
         self._click("pay", order, disturbed, scenario)
