@@ -16,6 +16,7 @@ from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 
 from paydouble.cli.main import run
+from paydouble.stateful.steps import CataloguePlay, step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +88,27 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
     assert "1 finding, in 1 of 1 plays of the catalogue.\nThere was no time for " in out
     assert out.endswith(f" To go on:\n    paydouble explore {path} --from {int(said[1]) + 1}\n")
+
+
+def test_several_findings_are_told_one_after_the_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with its play and a file of its own; the commands have the seed, with which alone they play the same."""
+    bought = (step("order"), step("pay"))
+    plays = [CataloguePlay((*bought, step("inject", what))) for what in ("v0", "changed body")]
+    monkeypatch.setattr("paydouble.stateful.catalogue_run.catalogue", lambda: plays)
+    folder = tmp_path / "a shop"
+    folder.mkdir()
+    path = _file(folder, described_shop(folder, "believes everybody"))
+
+    assert run(["explore", path, "--seed", "3", "--findings", "9", "--artifacts", str(tmp_path / "runs")]) == 1
+
+    out = capsys.readouterr().out
+    assert re.findall(r"^Finding .*", out, re.MULTILINE) == ["Finding 1 of 2", "Finding 2 of 2"]
+    assert f"    paydouble explore '{path}' --seed 3 --from 1\n" in out
+    assert f"    paydouble explore '{path}' --seed 3 --from 2\n" in out
+    assert out.endswith("\n2 findings, in 2 of 2 plays of the catalogue.\n")
+    assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
 def test_what_a_reset_leaves_behind_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +195,7 @@ def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pyt
         (["--only", "random"], "--only: 'random' is not a phase; there are: catalogue, hunt"),
         (["--only", "hunt", "--examples", "0"], "--only: the hunt has no plays with --examples 0"),
         (["--from", "0"], "0 is not in the range"),
-        (["--from", "99999"], " plays for this file; give a number up to that"),
+        (["--from", "99999"], "--from: there is no play 99,999; this adapter allows "),
         (["--from", "2", "--only", "hunt"], "--from: the hunt has no numbered plays; leave it out"),
         (["--findings", "0"], "0 is not in the range"),
         (["no-such-file.yaml"], "this cannot be read (no such file or directory)"),

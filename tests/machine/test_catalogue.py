@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from decimal import Decimal
 from io import StringIO
 from itertools import count, takewhile
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from bugzoo.table import VARIANTS
 from hypothesis import settings
 from small_shop import SmallShop
 
+from paydouble.core.errors import UsageError
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, catalogue, catalogue_run, explore
 from paydouble.stateful.catalogue_run import CatalogueRun, Extent
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, Tried
@@ -127,37 +127,28 @@ def _plays(monkeypatch: pytest.MonkeyPatch, *plays: tuple[Step, ...]) -> None:
 
 
 _FINDS_NOTHING = (step("order"), step("pay", 1, scenario="abandoned"))
-_FINDS_THE_KEY = (step("order"), step("wait", "1s"), step("pay", 1, "reply lost"))
-_FINDS_IT_AGAIN = (step("order"), step("pay", 1, "reply lost", lasts=2))
+_FINDS_THE_PRICE = (step("order", "1.15", "EUR"), step("wait", "1s"), step("pay"))
+_FINDS_IT_AGAIN = (step("order", "1.15", "EUR"), step("pay", 1, "reply lost"))
 
 
-_NewKey: Any = MERCHANTS["NewKeyWhenTheReplyIsLost"]
-
-
-class _TwoMistakes(_NewKey):  # type: ignore[misc]  # made at run time
+class _TwoMistakes(SmallShop):
     def broken_rules(self) -> list[str]:
-        """Return a rule that a second order breaks."""
-        return ["two orders"] if self.orders > 1 else []
-
-    orders = 0
-
-    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
-        """Count the orders."""
-        self.orders += 1
-        super().place_order(order_id, amount, currency)
+        """Return two rules of its own: one about a price, and one about the number of orders."""
+        is_cheap = any(order.amount < 2 for order in self.orders.values())
+        return ["it is too cheap"] * is_cheap + ["two orders"] * (len(self.orders) > 1)
 
 
 def test_a_run_can_go_on_after_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each mistake is shortened and told once, with the play that found it, and the others are counted."""
     two_orders = (step("order"), step("order"))
-    _plays(monkeypatch, _FINDS_NOTHING, _FINDS_THE_KEY, _FINDS_IT_AGAIN, two_orders)
+    _plays(monkeypatch, _FINDS_NOTHING, _FINDS_THE_PRICE, _FINDS_IT_AGAIN, two_orders)
     tried = machine(_TwoMistakes, phases=("catalogue",), most_findings=3)
 
     with pytest.raises(MerchantBug) as caught:
         tried.run(QUICK)
 
     text = str(caught.value)
-    assert text.startswith("Finding 1 of 2:\n\nThe merchant took a new Idempotency-Key for a retry")
+    assert text.startswith("Finding 1 of 2:\n\nThe merchant breaks a rule of its own: it is too cheap.")
     assert "\n\n\nFinding 2 of 2:\n\nThe merchant breaks a rule of its own: two orders." in text
     assert [bug.place for bug in tried.found] == [(2, 4), (4, 4)]
     assert "wait" not in str(tried.found[0])
@@ -167,10 +158,10 @@ def test_a_run_can_go_on_after_a_finding(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_run_ends_after_as_many_findings_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """One, unless told otherwise; its report is the plain one."""
-    _plays(monkeypatch, _FINDS_THE_KEY, (step("order"), step("order")))
+    _plays(monkeypatch, _FINDS_THE_PRICE, (step("order"), step("order")))
     tried = machine(_TwoMistakes)
 
-    with pytest.raises(MerchantBug, match=r"^The merchant took a new Idempotency-Key"):
+    with pytest.raises(MerchantBug, match=r"^The merchant breaks a rule of its own: it is too cheap"):
         tried.run(QUICK)
 
     assert ([bug.place for bug in tried.found], tried.coverage.plays) == ([(1, 2)], 1)
@@ -178,7 +169,7 @@ def test_a_run_ends_after_as_many_findings_as_were_asked_for(monkeypatch: pytest
 
 def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers are those of a whole run, and what only earlier plays try is told as such."""
-    _plays(monkeypatch, (step("order"), step("reads", "503")), _FINDS_THE_KEY, _FINDS_NOTHING, _FINDS_NOTHING)
+    _plays(monkeypatch, (step("order"), step("reads", "503")), _FINDS_THE_PRICE, _FINDS_NOTHING, _FINDS_NOTHING)
     notes: list[str] = []
     monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
 
@@ -189,6 +180,27 @@ def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
     assert reasons["reads", "503"] == "its plays come before the first that was asked for"
     assert "The catalogue began with its play 3." in coverage.summary()
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_run_cannot_begin_where_there_is_no_play(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing would be played, and the test would pass."""
+    _plays(monkeypatch, _FINDS_NOTHING, _FINDS_NOTHING)
+
+    with pytest.raises(UsageError, match=rf"there is no play {first}; .* from 1 to 2") as caught:
+        machine(_TwoMistakes, first_play=first).run(QUICK)
+
+    assert caught.value.member == "first_play"
+
+
+def test_what_the_hunt_finds_is_among_what_was_found() -> None:
+    """As what the catalogue finds is."""
+    tried = machine(MERCHANTS["NewKeyWhenTheReplyIsLost"], phases=("hunt",))
+
+    with pytest.raises(MerchantBug) as caught:
+        tried.run(settings(QUICK, max_examples=100))
+
+    assert tried.found == [caught.value]
 
 
 def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.payments.lifecycle import PAID, REFUNDED
-from paydouble.stateful import invariants
+from paydouble.stateful import expected, invariants
 from paydouble.stateful.expected import ExpectedState, Order
 
 PRICE = 4990
@@ -167,3 +167,52 @@ def test_only_an_order_that_is_plainly_paid_needs_its_effects(
     merchant: Any = SimpleNamespace(effects=lambda _: {"mail": 0})
 
     assert bool(list(invariants.of_needed_effects(merchant, ["mail"], bare, status, state))) == is_found
+
+
+MINUTE = UNITS_MS["m"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked_at", "is_unexpected"),
+    [
+        ({}, 5 * MINUTE, True),
+        ({}, 5 * MINUTE - 1, False),
+        ({"placed_at": 1}, 5 * MINUTE, False),
+        ({"was_called_paid": True}, 5 * MINUTE, False),
+        ({"was_shipped": True}, 5 * MINUTE, False),
+        ({"refund_ids_taken": {"r"}}, 5 * MINUTE, False),
+        ({"refunded_elsewhere": {"refund_1"}}, 5 * MINUTE, False),
+    ],
+)
+def test_money_goes_back_unasked_only_when_a_hold_may_be_over(
+    facts: dict[str, Any], asked_at: int, *, is_unexpected: bool
+) -> None:
+    """And where the merchant has not shown before that it has the money."""
+    bare = order(**{"is_cancelled": False, "cancellations": 0, **facts})
+
+    assert expected.is_unexpected(bare, ExpectedState([paid()], [refund(asked_at)], [])) == is_unexpected
+
+
+@pytest.mark.parametrize(
+    ("looks", "payments", "is_closed", "waits"),
+    [
+        ([("pending", 0), ("cancelled", 5)], [paid()], True, False),
+        ([("pending", 0), ("failed", 5)], [], True, False),
+        ([("cancelled", 4)], [paid()], False, False),
+        ([("cancelled", 5)], [paid(status="failed")], False, False),
+        ([("cancelled", 5), ("paid", 6)], [paid()], False, False),
+        ([("pending", 0), ("review", 5)], [paid()], False, True),
+        ([("pending", 0), ("review", 5), ("review", 6)], [paid()], False, True),
+        ([("review", 4), ("review", 5)], [paid()], False, False),
+        ([("partly_refunded", 4), ("review", 5)], [paid()], False, False),
+    ],
+)
+def test_what_a_merchant_shows_says_whether_it_has_closed_an_order(
+    looks: list[tuple[str, int]], payments: list[Any], *, is_closed: bool, waits: bool
+) -> None:
+    """Each look has a status and the minutes since the order was placed."""
+    bare = order(is_cancelled=False, cancellations=0)
+    for status, minutes in looks:
+        expected.look(bare, status, ExpectedState(payments, [], []), minutes * MINUTE)
+
+    assert (bare.is_closed_unpaid, bare.waits_for_a_person) == (is_closed, waits)

@@ -6,10 +6,11 @@ interrupted.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,10 +20,10 @@ from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from paydouble.conformance.adapter import HttpMerchant
     from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.coverage import Coverage
+    from paydouble.stateful.machine import MerchantMachine
     from paydouble.stateful.verdicts import MerchantBug
 
 _STEPS: Final = 12
@@ -110,14 +111,13 @@ def explore(
         "most_findings": findings,
     }
     began = time.monotonic()
-    machine: Any = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
+    machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     try:
         coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
-    except MerchantBug as bug:
-        found = machine.found or [bug]
-        _tell_all(terminal, found, machine, path, artifacts, raw=raw)
+    except MerchantBug:
+        _tell_all(terminal, machine, adapter, path, artifacts, raw=raw)
         if findings > 1:
-            _sum_up_findings(terminal, machine.coverage, len(found), path)
+            _sum_up_findings(terminal, machine, path)
         sys.exit(1)
     except (AdapterMisfit, CallFailed) as error:
         for line in str(error).splitlines():
@@ -127,7 +127,7 @@ def explore(
     except KeyboardInterrupt:
         terminal.say()
         if machine.found:
-            _tell_all(terminal, machine.found, machine, path, artifacts, raw=raw)
+            _tell_all(terminal, machine, adapter, path, artifacts, raw=raw)
             terminal.say()
             terminal.say("Interrupted.")
             sys.exit(130)
@@ -145,14 +145,14 @@ def explore(
 
 def _tell_all(
     terminal: Terminal,
-    found: Sequence[MerchantBug],
-    machine: Any,  # noqa: ANN401 - a class made for this run
+    machine: type[MerchantMachine],
+    adapter: type[HttpMerchant],
     path: Path,
     artifacts: Path | None,
     *,
     raw: bool,
 ) -> None:
-    adapter = machine.merchant
+    found = machine.found
     for number, bug in enumerate(found, 1):
         if number > 1:
             terminal.say()
@@ -161,8 +161,8 @@ def _tell_all(
         _tell(terminal, bug)
         if artifacts is not None:
             _keep(terminal, bug, artifacts, path, number, raw=raw)
-        _tell_place(terminal, bug, path)
-        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, bug):
+        _tell_place(terminal, bug, _again(path, machine))
+        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, adapter, bug):
             terminal.say()
             terminal.say_prose(_LEFT_OVER)
     terminal.say()
@@ -178,41 +178,45 @@ def _tell(terminal: Terminal, bug: MerchantBug) -> None:
         terminal.say(line)
 
 
-def _tell_place(terminal: Terminal, bug: MerchantBug, merchant: Path) -> None:
+def _again(path: Path, machine: type[MerchantMachine]) -> str:
+    """Return the command that plays the same plays again, without the number to begin with."""
+    seed = f" --seed {machine.seed}" if machine.seed else ""
+    return f"    paydouble explore {shlex.quote(str(path))}{seed} --from"
+
+
+def _tell_place(terminal: Terminal, bug: MerchantBug, again: str) -> None:
     if bug.place is not None:
         terminal.say()
         terminal.say(f"Play {bug.place.number:,} of {bug.place.of:,} found this. After a fix, go on with it:")
-        terminal.say(f"    paydouble explore {merchant} --from {bug.place.number}")
+        terminal.say(f"{again} {bug.place.number}")
 
 
-def _sum_up_findings(terminal: Terminal, coverage: Coverage, findings: int, path: Path) -> None:
+def _sum_up_findings(terminal: Terminal, machine: type[MerchantMachine], path: Path) -> None:
+    coverage = machine.coverage
     terminal.say()
     terminal.say_prose(
-        f"{count(findings, 'finding')}, in {coverage.failed:,} of {coverage.plays:,} plays of the catalogue."
+        f"{count(len(machine.found), 'finding')}, in {coverage.failed:,} of {coverage.plays:,} plays of the catalogue."
     )
     if coverage.next is not None:
         terminal.say_prose(f"There was no time for {coverage.was_cut()}. To go on:")
-        terminal.say(f"    paydouble explore {path} --from {coverage.next}")
+        terminal.say(f"{_again(path, machine)} {coverage.next}")
 
 
 def _going_on(coverage: Coverage) -> str:
     return "" if coverage.next is None else f", and --from {coverage.next} goes on"
 
 
-def _first(first: int, adapter: Any, phases: tuple[str, ...]) -> int:  # noqa: ANN401 - an adapter
-    from paydouble.stateful.catalogue_run import CatalogueRun
+def _first(first: int, adapter: type[HttpMerchant], phases: tuple[str, ...]) -> int:
+    from paydouble.stateful.catalogue_run import first_of
 
     if first == 1:
         return first
     if "catalogue" not in phases:
         raise UsageError("the hunt has no numbered plays; leave it out", member="--from")
-    plays = len(CatalogueRun(adapter).plays())
-    if first > plays:
-        raise UsageError(f"there are {plays:,} plays for this file; give a number up to that", member="--from")
-    return first
+    return first_of(adapter, first, "--from")
 
 
-def _passes_afresh(machine: Any, bug: MerchantBug) -> bool:  # noqa: ANN401 - a class made for this run
+def _passes_afresh(machine: type[MerchantMachine], adapter: type[HttpMerchant], bug: MerchantBug) -> bool:
     """Return whether the play that found something finds nothing in a shop that was just started."""
     from paydouble.conformance.calling import CallFailed
     from paydouble.stateful.catalogue_run import CatalogueRun
@@ -220,8 +224,8 @@ def _passes_afresh(machine: Any, bug: MerchantBug) -> bool:  # noqa: ANN401 - a 
     from paydouble.stateful.steps import CataloguePlay, parsed
     from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
-    adapter = machine.merchant
-    adapter.process.kill()
+    if adapter.process is not None:
+        adapter.process.kill()
     play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
     try:
         with serving(adapter.service_port):
@@ -250,7 +254,7 @@ def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, nu
         terminal.say(f"The run is not written: {error}")
         return
     terminal.say(f"The run is {target}; after a fix:")
-    terminal.say(f"    paydouble replay {target} --merchant {merchant}")
+    terminal.say(f"    paydouble replay {shlex.quote(str(target))} --merchant {shlex.quote(str(merchant))}")
 
 
 def _phases(only: str | None, examples: int) -> tuple[str, ...]:

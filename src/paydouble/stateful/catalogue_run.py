@@ -14,10 +14,12 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final, NamedTuple
 
+from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.coverage import Coverage, Tried
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
+from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.progress import shortening, time_left
@@ -39,6 +41,15 @@ class Extent(NamedTuple):
 
 
 _WHOLE: Final = Extent()
+
+
+def first_of(merchant: type[Merchant], number: int, named: str) -> int:
+    """Return the number of a play to begin with; `UsageError` about the setting `named` when there is no such play."""
+    plays = len(CatalogueRun(merchant).plays())
+    if not 1 <= number <= plays:
+        message = f"there is no play {number:,}; this adapter allows {plays:,}, so give a number from 1 to {plays}"
+        raise UsageError(message, member=named)
+    return number
 
 
 class CatalogueRun(NamedTuple):
@@ -122,10 +133,11 @@ class CatalogueRun(NamedTuple):
 
     def _new(self, play: CataloguePlay, bug: MerchantBug, told: set[str]) -> MerchantBug | None:
         """Return the shortened report of a finding; None where it is one of those that were `told`."""
-        if _kind(bug.verdict) in told:
+        first = _kind(bug.rule, bug.verdict)
+        if first in told:
             return None
         report = self.shortest(play, bug)
-        told.update(map(_kind, (bug.verdict, report.verdict, *report.others)))
+        told |= {first, _kind(report.rule, report.verdict), *(_kind(rule, text) for rule, text in report.others)}
         return report
 
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
@@ -159,6 +171,7 @@ def _gist(verdict: str) -> str:
     return re.sub(r"[\d.]+|\(.*\)", "", verdict)
 
 
-def _kind(verdict: str) -> str:
-    # The reason behind a colon is one of several for the same mistake, such as what is wrong with a signature.
-    return _gist(verdict).partition(":")[0]
+def _kind(rule: Rule, verdict: str) -> str:
+    # What is wrong with a forged webhook follows a colon. One mistake lets many of them in.
+    gist = _gist(verdict)
+    return gist.partition(":")[0] if rule in {Rule.FORGED, Rule.ANSWER} else gist

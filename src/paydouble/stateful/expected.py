@@ -17,7 +17,7 @@ from paydouble.sandbox import Sandbox
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
 SHORTEST_HOLD: Final = 5 * UNITS_MS["m"]
-"""What a shop holds for an order that is not paid, such as a seat, it holds for some minutes."""
+"""For how long at least, in milliseconds, a shop holds something for an order that is not paid, such as a seat."""
 ELSEWHERE: Final = "elsewhere-"
 """How the external identifier of a payment begins that another system of the same business takes."""
 
@@ -108,7 +108,7 @@ class Order:
     was_closed: bool = False
     """Whether the merchant has closed it, since what it held for it may be free again."""
     is_reviewed_late: bool = False
-    """Whether it was shown in review for the first time when what was held for it may have been free again."""
+    """Whether it is shown in review, and was not before what was held for it may have been free again."""
     shipped: int = 0
     """How often it was fulfilled when the merchant was looked at last."""
     was_shipped: bool = False

@@ -61,7 +61,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue_run import CatalogueRun, Extent
+from paydouble.stateful.catalogue_run import CatalogueRun, Extent, first_of
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
@@ -181,7 +181,7 @@ class MerchantMachine(RuleBasedStateMachine):
     most_findings: ClassVar[int] = 1
     """After how many different findings the catalogue ends. The hunt follows only where it has found nothing."""
     found: ClassVar[list[MerchantBug]]
-    """What the latest run has found."""
+    """What the latest run has found; the report that it raises has all of it."""
     coverage: ClassVar[Coverage]
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
@@ -224,13 +224,19 @@ class MerchantMachine(RuleBasedStateMachine):
         merchant = cls._merchant()
         cls.coverage, cls.preferences = Coverage(merchant.accepts), Preferences()
         cls.misfits, cls.found = [], []
+        if "catalogue" in cls.phases and cls.first_play != 1:
+            first_of(merchant, cls.first_play, "first_play")
         is_patched = merchant.follows_time and not merchant.served
         with (
             unfrozen_session() if is_patched else nullcontext(),
             _serving(merchant),
             closing(Progress(cls.__name__)) as progress,
         ):
-            cls._run_phases(merchant, hunt, progress)
+            try:
+                cls._run_phases(merchant, hunt, progress)
+            except MerchantBug as bug:
+                cls.found = cls.found or [bug]
+                raise
         summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
         return cls.coverage
 

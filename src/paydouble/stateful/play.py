@@ -905,10 +905,9 @@ class Play:
             self._collect_consequences()
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""
-            also = tuple(each.text for each in others)
-            text = self.story.report(first.text, also, self._name, self._box, sent)
+            text = self.story.report(first.text, [each.text for each in others], self._name, self._box, sent)
             self.reported = bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
-            bug.others = also
+            bug.others = tuple(others)
             bug.taped = self.taped(first)
             raise bug
 

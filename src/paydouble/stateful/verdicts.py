@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from paydouble.core.errors import PaydoubleError
-from paydouble.stateful.findings import Rule
+from paydouble.stateful.findings import Finding, Rule
 
 if TYPE_CHECKING:
     from paydouble.runfile.recorded import Taped
@@ -49,8 +49,8 @@ class MerchantBug(AssertionError):
         self.dialect = dialect
         self.taped: Taped | None = None
         """The recording of the play, from which its run file is written; None when it is too long to keep."""
-        self.others: tuple[str, ...] = ()
-        """The sentences of the other rules that the play broke."""
+        self.others: tuple[Finding, ...] = ()
+        """The other rules that the play broke."""
         self.place: Place | None = None
         """The play of the catalogue that found it; None where another play did."""
 
