@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
@@ -500,7 +501,9 @@ class Driver:
 
     def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
-            if not excused:
+            # While another call is running it may be busy with the same order; the service sends the webhook again.
+            is_busy = self._depth > 0 and status == HTTPStatus.SERVICE_UNAVAILABLE
+            if not (excused or is_busy):
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
         elif expectation == REJECT:
             if status < 400:  # noqa: PLR2004 - HTTP

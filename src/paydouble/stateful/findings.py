@@ -49,6 +49,8 @@ class Rule(IntEnum):
     """It shows what the ledger contradicts."""
     RETRIES = auto()
     """It retries too early or too often."""
+    OWED = auto()
+    """In the end a deposit or a refund is missing that it owes."""
     END = auto()
     """In the end its status, balance or fulfilment does not match the ledger."""
     OWN = auto()

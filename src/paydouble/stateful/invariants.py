@@ -462,10 +462,10 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     """Yield what has not happened for an order when nothing more will happen."""
     name = order.id
     if order.deposit_due and not state.pay_ins and retries_by_itself:
-        yield Rule.END, f"never made a deposit for {name}, though {order.deposit_due}"
+        yield Rule.OWED, f"never made a deposit for {name}, though {order.deposit_due}"
     is_limited = order.limited and box.now >= order.limited_until
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
-        yield Rule.END, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
+        yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
     yield from _of_refunds_due(box, order, state)
     if expected.amount_differs(state):
         yield from _of_wrong_payments(order, state)
@@ -826,7 +826,7 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
         made[amount] -= 1
         if made[amount] < 0:
             money = f"{write_amount(amount, order.currency)} {order.currency}"
-            yield Rule.END, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+            yield Rule.OWED, f"never refunded {money} of {order.id}, though it took the request and {reason}"
 
 
 def _is_refused(entry: RequestEntry) -> bool:

@@ -69,7 +69,7 @@ class LeftToJobs:
             waits = self._waits_since(left)
             if waits is not None and waits[: len(needed)] == needed:
                 made = f"its jobs made one for {earlier} after the same trouble"
-                yield Rule.END, f"never made a deposit for {order.id}, though {made}"
+                yield Rule.OWED, f"never made a deposit for {order.id}, though {made}"
 
     def _waits_since(self, left: _Left) -> list[str] | None:
         # None when something has happened that may make a difference.

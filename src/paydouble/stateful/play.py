@@ -1120,6 +1120,7 @@ class Play:
 
     def _cancel(self, target: Order) -> None:
         before, cancellations = target.is_cancelled, target.cancellations
+        database_failures = self._driver.service.database_failures
         paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
         self._debts.cancel(target)
@@ -1127,7 +1128,10 @@ class Play:
         if not self._driver.was_declined:
             target.cancellations += 1
             target.was_cancelled_paid |= paid
-        elif target.cancellations == cancellations:  # no second click has cancelled it meanwhile
+            return
+        # A refusal may be all that an adapter makes of an answer of 500, which may come after the commit.
+        is_known = self._driver.service.database_failures == database_failures
+        if is_known and target.cancellations == cancellations:  # no second click has cancelled it meanwhile
             target.is_cancelled = before
 
     def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:

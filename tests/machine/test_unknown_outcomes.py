@@ -1,0 +1,126 @@
+"""What the machine makes of an answer that leaves open what a shop has done."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from small_shop import SmallShop
+
+from paydouble.stateful import DatabaseDown, MerchantBug, Play, Refused, ServiceLike
+
+
+class Busy(SmallShop):
+    """Answers 503 to an event of an order on which it is working."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        """Let the service send it again."""
+        return 503 if self.orders[order_id].is_busy else super().handle(order_id, event)
+
+
+class AlwaysBusy(Busy):
+    """Answers 503 to each event."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        """Let the service send it again, for ever."""
+        return 503
+
+
+class GivesBackInItsJob(SmallShop):
+    """Notes a cancellation, and gives the money back in its job; its adapter raises Refused on each answer but 200."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start with nothing cancelled."""
+        super().__init__(service)
+        self.cancelled: list[str] = []
+
+    def cancel(self, order_id: str) -> None:
+        """Note it; the database may fail in the commit, before or after it has stored it."""
+        self.cancelled.append(order_id)
+        try:
+            self.service.checkpoint()
+        except DatabaseDown:
+            raise Refused from None
+
+    def tick(self) -> None:
+        """Give back what is left of the orders that were cancelled."""
+        super().tick()
+        for order_id in self.cancelled:
+            if left := self.balance(order_id):
+                self.refund(order_id, f"{order_id}-cancelled", left)
+
+
+class GivesBackWhatItRefused(GivesBackInItsJob):
+    """Refuses each cancellation, and gives the money back all the same."""
+
+    def cancel(self, order_id: str) -> None:
+        """Refuse it."""
+        super().cancel(order_id)
+        raise Refused
+
+
+class RefundsNeverComeThrough(SmallShop):
+    """Takes a refund, leaves it to a person when the service limits it once, and forgets it."""
+
+    pauses = ()
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Take it."""
+        self.reviewed: set[str] = self.__dict__.setdefault("reviewed", set())
+        super().refund(order_id, refund_id, amount)
+        wish = self.orders[order_id].refunds[refund_id]
+        if wish.state == "open":
+            wish.state = "refused"
+            self.reviewed.add(order_id)
+
+    def order_status(self, order_id: str) -> str:
+        """Return `review` for an order whose refund was given up."""
+        return "review" if order_id in getattr(self, "reviewed", ()) else super().order_status(order_id)
+
+
+def test_a_shop_may_be_busy_while_it_works_on_the_order() -> None:
+    """The service sends the webhook again."""
+    with Play(Busy) as play:
+        play.pay(1, meanwhile="webhook first")
+        play.wait("10s")
+        assert ("pay-in.created", 503) in {(kind, status) for kind, status, _ in play.answers}
+        assert play.status() == "paid"
+
+
+def test_a_shop_that_does_nothing_else_is_not_busy() -> None:
+    """It has no reason to refuse."""
+    with pytest.raises(MerchantBug, match=r"answers 503 to a pay-in\.created"), Play(AlwaysBusy) as play:
+        play.pay()
+        play.wait("10s")
+
+
+def play_cancellation(merchant: type[SmallShop], meanwhile: str) -> None:
+    """Cancel an order that is paid."""
+    with Play(merchant) as play:
+        play.pay()
+        play.wait("10s")
+        play.cancel(1, meanwhile=meanwhile)
+        play.wait("10s")
+
+
+def test_a_refusal_after_a_failure_of_the_database_leaves_open_what_was_done() -> None:
+    """An answer of 500 may come after the commit, so the order may be cancelled, and its money go back."""
+    play_cancellation(GivesBackInItsJob, "database down")
+
+
+def test_a_refusal_without_a_failure_says_that_nothing_was_done() -> None:
+    """So nobody has asked for the money to go back."""
+    with pytest.raises(MerchantBug, match="which nobody had requested"):
+        play_cancellation(GivesBackWhatItRefused, "none")
+
+
+def test_what_is_owed_is_told_before_what_the_order_is_called() -> None:
+    """It is the reason for it."""
+    with pytest.raises(MerchantBug) as caught, Play(RefundsNeverComeThrough) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half", "429")
+        play.wait("10m")
+    assert caught.value.verdict.startswith("The merchant never refunded 24.95 EUR of order-1")
+    assert any("calls order-1 review in the end" in each.text for each in caught.value.others)
