@@ -129,7 +129,7 @@ def test_a_merchant_that_waits_for_its_own_lock_is_told_of_interleaves() -> None
 
     play = Play(Locks, patience_seconds=PATIENCE_SECONDS)
     play.order()
-    with pytest.raises(MerchantBug, match=r"0\.3 s; it came while another call was running.* set interleaves = False"):
+    with pytest.raises(MerchantBug, match=r"0\.3 s; it came while another call was running.* set interleaves to false"):
         play.pay(meanwhile="second click")
 
 

@@ -219,7 +219,7 @@ def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.Mon
 
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
     assert reasons["refund", "reply lost"] == "no refund"
-    assert reasons["meanwhile", "second click"] == "interleaves = False"
+    assert reasons["meanwhile", "second click"] == "interleaves is false"
     assert "Never tried (no refund): refund 'reply lost'." in coverage.summary()
     assert coverage.plays == 0
 

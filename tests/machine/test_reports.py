@@ -24,7 +24,9 @@ from paydouble.faults.model import parse_fault
 from paydouble.scenarios.reading import parse_text
 from paydouble.scenarios.steps import PayInStep
 from paydouble.stateful import MerchantBug, MerchantMachine, Play, ServiceLike, explore
+from paydouble.stateful.story import told_rows
 from paydouble.testing import ReplyLost
+from paydouble.timeline import CALL, Row
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
 ZOO = Path(__file__).parents[1] / "zoo"
@@ -35,6 +37,17 @@ DEPOSIT = {
     "payment_method": {"type": "CREDIT_CARD"},
     "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
 }
+
+FIRST = set(range(8))
+ROWS = [
+    (24, set(), set(range(24))),
+    (25, set(), set(range(25))),
+    (26, set(), FIRST | set(range(10, 26))),
+    (60, {20}, FIRST | {20} | set(range(44, 60))),
+    # The 9th row alone is not left out.
+    (60, {9}, FIRST | {8, 9} | set(range(44, 60))),
+    (124, set(range(124)), FIRST | set(range(8, 16)) | set(range(100, 124))),
+]
 
 
 def report(name: str, seed: int = 0) -> str:
@@ -249,6 +262,40 @@ def test_a_report_shows_what_was_sent() -> None:
     assert any(re.fullmatch(r"  … \d+ more", line) for line in sent)
     assert len([line for line in sent if line.startswith("  +")]) == 24
     assert "receiver.test" not in rest
+
+
+class PaysTwiceLater(AsksOften):
+    """Asks for a second deposit in its second job, under a new key."""
+
+    ticks = 0
+
+    def tick(self) -> None:
+        """Ask much, and for a deposit."""
+        super().tick()
+        self.ticks += 1
+        wish = self.orders["order-1"].wish
+        if self.ticks == 2 and wish is not None:
+            self.send(self.wish("order-1", wish.body.decode()), "/pay-in/deposit-creation")
+
+
+def test_a_long_report_shows_what_asked_for_something() -> None:
+    """Reads are left out first."""
+    with pytest.raises(MerchantBug) as caught, Play(PaysTwiceLater) as play:
+        play.webhooks("drop all")
+        play.pay()
+        for _ in range(3):
+            play.wait("10s")
+    _, _, rest = str(caught.value).partition("\n\nWhat was sent:\n")
+    sent = rest.partition("\n\n")[0].splitlines()
+    assert len([line for line in sent if "POST /pay-in/deposit-creation" in line]) == 2
+    assert not any(re.fullmatch(r"  … 1 more", line) for line in sent)
+
+
+@pytest.mark.parametrize(("rows", "telling", "shown"), ROWS)
+def test_a_report_leaves_out_what_tells_least(rows: int, telling: set[int], shown: set[int]) -> None:
+    """The first and the last rows are shown, and a single row is never left out for a line that says so."""
+    found = [Row(0, CALL, "POST /" if each in telling else "GET /", "200", good=True) for each in range(rows)]
+    assert told_rows(found) == shown
 
 
 def test_a_report_of_a_shop_that_has_sent_nothing_has_no_such_list() -> None:

@@ -354,7 +354,7 @@ def test_a_shop_without_the_plays_time_lives_through_no_day() -> None:
     merchant = over_sockets(ZooMerchant, follows_time=False)
     plays = [CataloguePlay((step("order"), step("wait", time))) for time in ("1h", "25h")]
 
-    assert [each.missing(merchant) for each in plays] == [None, "follows_time = False"]
+    assert [each.missing(merchant) for each in plays] == [None, "follows_time is false"]
     assert [each.missing(Served) for each in plays] == [None, None]
 
 
@@ -608,7 +608,7 @@ def test_a_receiver_that_is_busy_is_asked_for_interleaves() -> None:
         def receive(self, webhook: Webhook) -> int:
             raise Unreachable("timeout", "no answer within 10 s")
 
-    assert verdict(Busy).endswith("while another call was running; does it need interleaves = False?")
+    assert verdict(Busy).endswith("while another call was running; does interleaves have to be false?")
 
 
 def test_a_port_in_use_is_named() -> None:

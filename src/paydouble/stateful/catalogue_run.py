@@ -82,11 +82,11 @@ class CatalogueRun(NamedTuple):
                 for left in plays[number - 1 :]:
                     coverage.leave_out(left.entries())
                 return
+            coverage.played |= play.entries()
             same = known.reason(play)
             if same is not None:
                 coverage.same[same] += 1
                 continue
-            coverage.played |= play.entries()
             coverage.plays += 1
             try:
                 coverage.add(self.one(play, known))

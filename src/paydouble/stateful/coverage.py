@@ -148,7 +148,7 @@ class Coverage:
         self.skipped: dict[tuple[str, str], str] = {}
         """Table and entry → what the adapter lacks for a play with it."""
         self.played: set[tuple[str, str]] = set()
-        """Tables and entries of the plays that the adapter allowed."""
+        """Tables and entries of the plays that were run, or left out as the same as one of these."""
         self.in_review = 0
         """Plays of either phase that ended with an order in review."""
         self.plays = 0

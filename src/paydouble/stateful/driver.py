@@ -547,7 +547,7 @@ class Driver:
         if str(hanging):
             self.add_finding(Rule.CRASH, f"hangs: {call} has not come back; {hanging}")
             return
-        inside = "; it came while another call was running, so it may wait for a lock: then set interleaves = False"
+        inside = "; it came while another call was running, so it may wait for a lock: then set interleaves to false"
         limit = f"after {self._watchdog.seconds:g} s{inside if self._depth > 1 else ''}"
         self.add_finding(Rule.CRASH, f"hangs: {call} has not come back {limit}")
 
@@ -559,7 +559,7 @@ class Driver:
 
     def _busy_hint(self, unreachable: Unreachable) -> str:
         is_entered_twice = unreachable.kind == "timeout" and self._depth > 1
-        return ", while another call was running; does it need interleaves = False?" if is_entered_twice else ""
+        return ", while another call was running; does interleaves have to be false?" if is_entered_twice else ""
 
     def _stop_shop(self, name: str) -> None:
         # A shop elsewhere goes on until its process ends; in process the exception has ended the call.

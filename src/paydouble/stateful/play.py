@@ -104,8 +104,8 @@ _TIMERS_AT_ONCE: Final = 25
 # More orders than a play otherwise has.
 _CROWD: Final = 4
 _NEVER_ASKED: Final = (
-    "; it acknowledged no event of the latest change, and asked the service nothing (for a shop that never asks:"
-    " reconciles = False)"
+    "; it acknowledged no event of the latest change, and asked the service nothing (for a shop that never asks,"
+    " set reconciles to false)"
 )
 _DID_NOT_ASK: Final = (
     "; in the end its jobs ran {times} times, an hour apart, and asked the service nothing (a shop that does it"

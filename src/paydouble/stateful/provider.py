@@ -188,13 +188,13 @@ BEYOND_THE_CONTRACT: Final[Mapping[str, Beyond]] = MappingProxyType(
         "refund fails late": Beyond(
             "refunds_can_fail_late",
             "The contract does not say that a refund can fail after it has succeeded, and other services do it. For a"
-            " shop that knows of refunds that fail before they succeed, and need not know this:"
-            " refunds_can_fail_late = False.",
+            " shop that knows of refunds that fail before they succeed, and need not know this, set"
+            " refunds_can_fail_late to false.",
         ),
         "dispute reopened": Beyond(
             "disputes_can_reopen",
             "The contract does not say that a dispute that was won can be opened again, and banks do it. For a shop"
-            " that need not know this: disputes_can_reopen = False.",
+            " that need not know this, set disputes_can_reopen to false.",
         ),
     }
 )

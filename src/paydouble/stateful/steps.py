@@ -49,7 +49,7 @@ class Step(NamedTuple):
             },
             "interleaves": not (merchant.interleaves or _NESTED.isdisjoint(said)),
         }
-        return next((f"{name} = False" for name, is_lacking in lacks.items() if is_lacking), None)
+        return next((f"{name} is false" for name, is_lacking in lacks.items() if is_lacking), None)
 
     def _takes_a_day(self) -> bool:
         return any(is_a_day(each) for each in self.arguments if self.command in _WAITS)

@@ -19,7 +19,7 @@ from paydouble.stateful.provider import BEYOND_THE_CONTRACT
 from paydouble.stateful.troubles import DIALECTS
 from paydouble.testing.timeline import rows_of
 from paydouble.testing.unused_faults import Happened
-from paydouble.timeline import SERVICE, Plain, Renderer, faults_of
+from paydouble.timeline import CALL, SERVICE, Plain, Renderer, Row, faults_of
 
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
@@ -27,6 +27,8 @@ _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
 _FEW: Final = 2
 _FIRST_ROWS: Final = 8
 _LAST_ROWS: Final = 16
+# Of those between that tell something.
+_TELLING_ROWS: Final = 16
 _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
 
 
@@ -123,7 +125,7 @@ class Story:
 def what_was_sent(box: Sandbox) -> list[str]:
     """Return the requests of the merchant and the webhooks to it, a line or two each, with the answers.
 
-    Of many those at the beginning and at the end.
+    Of many those at the beginning and at the end, and between them what asked for something or went wrong.
     """
     journal = box.journal
     seen = Happened(
@@ -137,11 +139,31 @@ def what_was_sent(box: Sandbox) -> list[str]:
     if not rows:
         return []
     renderer = Renderer(Plain(), began=rows[0].at)
-    written = [line for row in rows[:_FIRST_ROWS] for line in renderer.lines(row)]
-    rest = rows[_FIRST_ROWS:]
-    if len(rest) > _LAST_ROWS:
-        written.append(f"  … {len(rest) - _LAST_ROWS} more")
-    return [*written, *(line for row in rest[-_LAST_ROWS:] for line in renderer.lines(row))]
+    shown = told_rows(rows)
+    written: list[str] = []
+    for is_shown, group in groupby(enumerate(rows), lambda each: each[0] in shown):
+        alike = [row for _, row in group]
+        lines = (line for row in alike for line in renderer.lines(row))
+        written += lines if is_shown else [f"  … {len(alike)} more"]
+    return written
+
+
+def told_rows(rows: Sequence[Row]) -> set[int]:
+    """Return the numbers of the rows that a report shows, counted from 0."""
+    between = range(_FIRST_ROWS, len(rows) - _LAST_ROWS)
+    telling = [number for number in between if _tells(rows[number])]
+    # Of a request that is repeated for a day the first and the last.
+    half = _TELLING_ROWS // 2
+    folded = {*between}.difference(telling[:half], telling[-half:])
+    # A line that says that one is left out is as long as that one.
+    folded -= {each for each in folded if not {each - 1, each + 1} & folded}
+    return {*range(len(rows))} - folded
+
+
+def _tells(row: Row) -> bool:
+    """Return whether a row asks for something, met a trouble or went wrong; most others are reads."""
+    asks = row.who == CALL and not row.what.startswith("GET ")
+    return asks or bool(row.faults) or row.good is False
 
 
 def _series(steps: Sequence[str]) -> Iterator[tuple[str, int]]:
