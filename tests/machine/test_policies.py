@@ -292,6 +292,94 @@ def test_what_is_kept_until_a_dispute_is_over_was_not_tried() -> None:
         play.refund()
 
 
+class ChecksDisputesAtTheRequest(SmallShop):
+    """Declines a refund of disputed money, and does not look again before its job sends one that has waited."""
+
+    pauses = ()
+
+    def is_held(self, order_id: str) -> bool:
+        return bool(self.of(order_id, "dispute", "needs_response", "under_review", "lost"))
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if self.is_held(order_id):
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+class ChecksDisputesBeforeItSends(ChecksDisputesAtTheRequest):
+    """Looks again, unless an earlier request may have been carried out."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        if "refund" not in path or wish.key in self.unknown or not self.is_held(wish.order_id):
+            super().send(wish, path)
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        lost = len(self.service.lost)  # type: ignore[attr-defined]  # of the play's own service
+        try:
+            return super().post(path, wish)
+        finally:
+            if len(self.service.lost) > lost:  # type: ignore[attr-defined]
+                self.unknown.add(wish.key)
+
+    @property
+    def unknown(self) -> set[str]:
+        found: set[str] = self.__dict__.setdefault("_unknown", set())
+        return found
+
+
+class GivesDisputedRestBack(ChecksDisputesAtTheRequest):
+    """Gives back what is left of an order that is cancelled, whoever disputes it."""
+
+    def cancel(self, order_id: str) -> None:
+        SmallShop.refund(self, order_id, f"{order_id}-cancelled", self.balance(order_id))
+
+
+def _disputed_while_a_refund_waits(play: Play, trouble: str = "429") -> None:
+    play.pay()
+    play.wait("10s")
+    play.refund(1, "half", trouble, lasts=6)
+    play.provider("dispute")
+    for _ in range(8):
+        play.wait("10m")
+
+
+def _cancelled_while_disputed(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.provider("dispute half")
+    play.wait("10s")
+    play.cancel()
+
+
+@pytest.mark.parametrize(
+    ("shop", "steps"),
+    [(ChecksDisputesAtTheRequest, _disputed_while_a_refund_waits), (GivesDisputedRestBack, _cancelled_while_disputed)],
+)
+def test_disputed_money_is_not_asked_back_by_a_job_or_a_cancellation(
+    shop: type[Merchant], steps: Callable[[Play], None]
+) -> None:
+    """Whoever decides about it, and whenever it is sent."""
+    with pytest.raises(MerchantBug, match="tries to refund"), Play(_demanding(shop, "disputed refund")) as play:
+        steps(play)
+
+
+@pytest.mark.parametrize("trouble", ["429", "reply lost", "request lost"])
+def test_a_refund_that_may_have_been_made_is_asked_for_once_more(trouble: str) -> None:
+    """Only the reply tells what became of it; one that was surely not made is held back."""
+    with Play(_demanding(ChecksDisputesBeforeItSends, "disputed refund")) as play:
+        _disputed_while_a_refund_waits(play, trouble)
+
+
+def test_a_dispute_that_comes_with_the_request_need_not_be_known() -> None:
+    """No job has run since its event, and the shop works on events in a job."""
+    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    with Play(_demanding(WorksOnEventsByJob, "disputed refund"), shows=by_job) as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.refund(1, "half")
+
+
 def test_a_broken_record_meets_each_way_to_ask_for_it() -> None:
     """By its own address and by lists, also of its refunds; other orders are answered."""
     services: list[ServiceLike] = []

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Literal, get_args
 from urllib.parse import parse_qsl
 
@@ -77,8 +78,19 @@ class Acknowledged:
         """How many events were noted, and how many of them before the latest background jobs began."""
         self._places: dict[str, int] = {}
         """By order, the number of the event that was noted last."""
+        self._worked_off: set[tuple[str, str, int]] = set()
+        """The events that were acknowledged before background jobs began that have ended since."""
+        self._attributed: set[tuple[str, str, int]] = set()
+        """The events of disputes that came when a reply had told the merchant the identifier of their payment."""
         self._ahead: set[str] = set()
         """Orders with an event that came before the merchant had the identifier of its payment or refund."""
+
+    @contextmanager
+    def jobs(self) -> Iterator[None]:
+        """Note what background jobs find that run meanwhile."""
+        before = set(self._answers)
+        yield
+        self._worked_off |= before
 
     def begin_jobs(self) -> None:
         """Note that background jobs begin: what is acknowledged while they run may be left to the next ones."""
@@ -97,6 +109,8 @@ class Acknowledged:
         self._places[order.id] = self._noted
         # No reply has the identifier of a dispute; its events name the payment.
         known_by = parent if isinstance(resource, Dispute) and parent else event.object_id
+        if isinstance(resource, Dispute) and self._is_told(known_by):
+            self._attributed.add((event.object_id, event.type, event.created_at))
         if order.disturbed or not self._is_told(known_by):
             self._ahead.add(order.id)
 
@@ -153,6 +167,14 @@ class Acknowledged:
         if at_once or not self._is_known_when:
             return self.has_heard_of(state.resources)
         return bool(order.worked_off) and self.heard_of(state) == order.worked_off
+
+    def knows_disputes(self, state: ExpectedState) -> bool:
+        """Return whether a merchant has worked on the newest event of each payment and dispute of an order."""
+        objects: list[PayIn | Dispute] = [*state.pay_ins, *state.disputes]
+        if self._are_newest(objects, self._worked_off):
+            return True
+        at_once = not self._is_known_when or all(self._shows[each] == "at once" for each in ("payment", "dispute"))
+        return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
 
     def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change that came after a final state which it knew.

@@ -92,6 +92,9 @@ _OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTO
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
+# Troubles that outlast a click: the service refuses the request for now, has not got it, or has carried it out.
+_THEN_JOBS: Final = (_SETTLE, step("wait", "10m"), step("wait", "1h"))
+_KEEPS_WAITING: Final = ("429", "request lost", "reply lost")
 # After a refund of the whole a job has nothing more to send; after one of a part it has.
 _WHOLE_OR_PART: Final = frozenset({"all", "half"})
 
@@ -124,6 +127,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _cancelled_in_part,
         _provider,
         _lifecycles,
+        _while_refunds_wait,
+        _while_payments_wait,
         _paid_twice,
         _late_events,
         _overtaken,
@@ -651,6 +656,34 @@ def _lifecycles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, *unread, _WORK_OFF), "events are all that tells of refunds and disputes")
         late = (step("webhooks", "late four"), *acts, step("pass_time", "2h"), _WORK_OFF)
         yield CataloguePlay((*_PAID, *late), "events come late, and no job runs before them")
+
+
+def _while_refunds_wait() -> Iterator[CataloguePlay]:
+    # A check that was made when the refund was asked for does not hold any more when a job goes on with it.
+    for then in (*lifecycles(1), *((step("provider", what),) for what in sorted(OF_REFUNDS)), *lifecycles(2)):
+        for trouble in _KEEPS_WAITING:
+            for share in sorted(_WHOLE_OR_PART, reverse=True):
+                waits = step("refund", 1, share, trouble, lasts=_LONG)
+                yield CataloguePlay((*_PAID, waits, *then, *_THEN_JOBS), "a refund waits")
+            given_back = (step("own_refunds", trouble, lasts=_LONG), step("cancel"), *then)
+            yield CataloguePlay((*_PAID, *given_back, *_THEN_JOBS), "the money of a cancelled order waits to go back")
+
+
+def _while_payments_wait() -> Iterator[CataloguePlay]:
+    # The payment goes on while the merchant does not know whether it was made, or whether it is cancelled.
+    minute, silent = step("pass_time", "1m"), step("webhooks", "drop all")
+    acts = (
+        *((SCENARIOS[0], (step("provider", what),)) for what in PROVIDER_ACTS),
+        *(("payer-decides", (minute, step("payer", what))) for what in PAYER_ACTS),
+    )
+    for scenario, then in acts:
+        for trouble in _KEEPS_WAITING:
+            cancelled = (step("cancellations", trouble, lasts=_LONG), step("cancel"), *then)
+            begun = (_ORDER, step("pay", 1, scenario=scenario))
+            yield CataloguePlay((*begun, *cancelled, *_THEN_JOBS), "the cancellation of a payment waits")
+        unanswered = (step("pay", 1, "reply lost", lasts=_LONG, scenario=scenario), *then, *_THEN_JOBS)
+        yield CataloguePlay((_ORDER, *unanswered, _RETRY, _SETTLE), "a deposit has no reply")
+        yield CataloguePlay((_ORDER, silent, *unanswered, _RETRY, _SETTLE), "a deposit has no reply")
 
 
 def _paid_twice() -> Iterator[CataloguePlay]:

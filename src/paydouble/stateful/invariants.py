@@ -39,6 +39,7 @@ _REASON_SHOWN = 60
 _MOST_DIGITS = 30
 # With jitter no two pauses are the same, and the contract recommends five attempts at most.
 _MOST_EQUAL_PAUSES = 5
+_TOO_MANY = 429
 _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
@@ -753,10 +754,32 @@ def of_refund_limit(order: Order, amount: int, rest: int) -> Found:
     return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {left} is left"
 
 
-def of_disputed_refund(order: Order, amount: int, disputed: int) -> Found:
-    """Return what is wrong when a merchant wants to refund money that is disputed, or was charged back."""
-    money, held = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, disputed))
-    return Rule.REFUNDS, f"tries to refund {money} of {order.id}, of which {held} is disputed or was charged back"
+class Disputed(NamedTuple):
+    """An order of which a dispute holds or has taken money, as the merchant knows."""
+
+    order: Order
+    rest: int
+    """What could be refunded, in minor units."""
+    held: int
+    """What is disputed, or was charged back, in minor units."""
+
+
+def of_disputed_refunds(box: Sandbox, disputed: Sequence[Disputed], start: int) -> Iterator[Found]:
+    """Yield refunds, asked for from a position of the journal on, of money of which a merchant knows the dispute.
+
+    A request that was sent before may be repeated, since only its reply tells what became of it; one to which the
+    service answered 429 was not carried out.
+    """
+    entries = list(box.journal.requests.entries)
+    known = {each.order.id: each for each in disputed}
+    sent = {entry.key for entry in entries[: start - box.journal.requests.evicted] if entry.status != _TOO_MANY}
+    for entry, _, order in _refunds_asked_for(box, [each.order for each in disputed], start):
+        amount, (_, rest, held) = _amount_in_body(entry, order.currency), known[order.id]
+        if amount is not None and entry.key not in sent and rest >= amount > rest - held:
+            money, taken = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, held))
+            text = f"tries to refund {money} of {order.id}, of which {taken} is disputed or was charged back"
+            yield Rule.REFUNDS, text
+        sent.add(entry.key)
 
 
 def _is_paid_twice(order: Order, state: ExpectedState) -> bool:
@@ -830,7 +853,7 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
 
 
 def _is_refused(entry: RequestEntry) -> bool:
-    return entry.status is not None and 400 <= entry.status < 500 and entry.status != 429  # noqa: PLR2004 - HTTP
+    return entry.status is not None and 400 <= entry.status < 500 and entry.status != _TOO_MANY  # noqa: PLR2004 - HTTP
 
 
 def _named(entry: RequestEntry) -> str:

@@ -22,7 +22,7 @@ from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import UNSUCCESSFUL
-from paydouble.payments.resources import PayIn
+from paydouble.payments.resources import Dispute, PayIn
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
@@ -457,7 +457,7 @@ class Play:
             self._debts.allow_deposit(target)
             self._create_deposit("retry", target)
             self._driver.down = lasts == TO_THE_END
-            self._driver.call("tick")
+            self._tick()
 
     def restart(self) -> None:
         """The merchant's process is killed and started again."""
@@ -664,14 +664,14 @@ class Play:
         self._driver.service.interruptions.clear()
         for round_number in range(_ROUNDS):
             before = self._driver.statuses(), self._box.journal.events.total
-            self._driver.call("tick")
+            self._tick()
             self._until_idle(self._box.now + _HOUR)
             if round_number >= _ROUNDS_OF_HOURS:
                 self._until_idle()
             after = self._driver.statuses(), self._box.journal.events.total
             if self._runs_away() or (round_number and self._box.idle and before == after):
                 break
-        self._driver.call("tick")
+        self._tick()
         return round_number + 2
 
     def _judge_in_the_end(self, order: Order, status: str, found: ExpectedState, not_told: str) -> bool:
@@ -1062,9 +1062,23 @@ class Play:
 
     def _tick(self, retry_after_seconds: float | None = None) -> None:
         failures = self._driver.failures
-        self._driver.call("tick", retry_after_seconds=retry_after_seconds)
+        with self._disputes_known(), self._acknowledged.jobs():
+            self._driver.call("tick", retry_after_seconds=retry_after_seconds)
         if self._driver.failures > failures:
             self._job_failed_at = self._box.now
+
+    @contextmanager
+    def _disputes_known(self) -> Iterator[None]:
+        """Check that a call asks for no refund of money that is disputed, as far as the merchant knows before."""
+        start, known = self._box.journal.requests.total, []
+        for order in self.orders if self._box.ledger.count(Dispute) else ():
+            state = expected.expected_state(self._box, order)
+            held = expected.taken_by_disputes(state)
+            if held and self._acknowledged.knows_disputes(state):
+                known.append(invariants.Disputed(order, expected.refundable(state), held))
+        yield
+        if known:
+            self._add_findings(invariants.of_disputed_refunds(self._box, known, start), DISPUTED_REFUND)
 
     @staticmethod
     def _next_refund(target: Order, amount: int) -> str:
@@ -1089,17 +1103,14 @@ class Play:
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-            self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
+            with self._disputes_known():
+                self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
             if meanwhile == "none" and self._driver.was_declined:
                 after = expected.expected_state(self._box, target)
                 self._add_findings(invariants.of_declined_refund(target, asked.before, after))
             self._judge_refund(asked, disturbed)
             if not self._asks_for_refund(start):
                 self._run_the_job(interrupted, pause)
-            # A merchant may take it and keep it until the dispute is over.
-            if self._asks_for_refund(start) and self._refunds.is_disputed(asked, disturbed):
-                found = invariants.of_disputed_refund(asked.order, asked.amount, asked.disputed)
-                self._add_findings([found], DISPUTED_REFUND)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._let_jobs_repeat(armed, second, pause)
@@ -1124,7 +1135,8 @@ class Play:
         paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
         self._debts.cancel(target)
-        self._driver.call("cancel", target.id)
+        with self._disputes_known():
+            self._driver.call("cancel", target.id)
         if not self._driver.was_declined:
             target.cancellations += 1
             target.was_cancelled_paid |= paid

@@ -30,8 +30,6 @@ class RequestedRefund(NamedTuple):
     before: ExpectedState
     rest: int
     """What could be refunded, in minor units."""
-    disputed: int
-    """What of the money is disputed, or was charged back, in minor units."""
     is_possible: bool
     """Whether it can be made, as far as the ledger says and the merchant shows."""
     case: Hashable
@@ -61,7 +59,6 @@ class RequestedRefunds:
             amount,
             state,
             rest=expected.refundable(state),
-            disputed=expected.taken_by_disputes(state),
             is_possible=self._is_possible(order, refund_id, state),
             case=self._case(order, amount, state),
             knows_rest=self._knows_rest(order, refund_id, state),
@@ -81,11 +78,6 @@ class RequestedRefunds:
     def is_too_much(self, asked: RequestedRefund, disturbance: Disturbance) -> bool:
         """Return whether the merchant, which took it, knew that less is left."""
         return self._is_plain(disturbance) and asked.knows_rest and asked.amount > asked.rest
-
-    def is_disputed(self, asked: RequestedRefund, disturbance: Disturbance) -> bool:
-        """Return whether the merchant knew that a dispute holds or has taken some of this money."""
-        is_known = self._is_plain(disturbance) and asked.knows_rest
-        return is_known and asked.rest >= asked.amount > asked.rest - asked.disputed
 
     def refuse(self, asked: RequestedRefund, disturbance: Disturbance) -> Iterator[Found]:
         """Note that the merchant refused a refund; yield what is wrong with that."""
