@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.coverage import COMMANDS
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.lifecycles import lifecycles
+from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -42,6 +42,7 @@ from paydouble.stateful.troubles import (
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
     MEANWHILE,
+    OF_CUSTOMERS,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
@@ -72,6 +73,18 @@ _WITHIN_THE_SECOND: Final = step("pass_time", "3400ms")
 _TURNS: Final = 12
 
 _INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
+
+
+class _Change(NamedTuple):
+    """A change of a payment after its money has come."""
+
+    before: tuple[Step, ...]
+    act: tuple[Step, ...] = ()
+    """What brings the event of the change; it is empty where the event comes by itself."""
+
+
+# A refund is over after three seconds.
+_NEARLY_OVER: Final = step("pass_time", "2s")
 # A place in a payment's life, and what is played there; the place is None where it does not matter.
 _Content = tuple[Hashable, Hashable]
 _ORDER: Final = step("order")
@@ -127,6 +140,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _cancelled_in_part,
         _provider,
         _lifecycles,
+        _interrupted_changes,
+        _changes_in_another_order,
         _while_refunds_wait,
         _while_payments_wait,
         _paid_twice,
@@ -152,6 +167,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _one_second,
         _behind,
         _pages,
+        _changes_left_to_jobs,
         _pairs,
     )
     plays: dict[Hashable, CataloguePlay] = {}
@@ -656,6 +672,76 @@ def _lifecycles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, *unread, _WORK_OFF), "events are all that tells of refunds and disputes")
         late = (step("webhooks", "late four"), *acts, step("pass_time", "2h"), _WORK_OFF)
         yield CataloguePlay((*_PAID, *late), "events come late, and no job runs before them")
+
+
+@cache
+def _changes() -> tuple[_Change, ...]:
+    """Return what can happen to a payment after its money has come."""
+    ways = [_Change((*_PAID, *_settled(*before)), (act,)) for *before, act in ways_to_each_act()]
+    return (*ways, _Change(_EXPIRED, (step("provider", "late money"),)))
+
+
+@cache
+def _tellings() -> tuple[_Change, ...]:
+    """Return the changes, and for each refund also the moment before the event of its end."""
+    ends = [_Change((*each.before, *each.act, _NEARLY_OVER)) for each in _changes() if _may_refund(*each.act)]
+    failing = (_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1, "half"), _NEARLY_OVER)
+    return (*_changes(), *ends, _Change(failing))
+
+
+def _from_the_second(points: Sequence[int]) -> tuple[int, ...]:
+    # A kill at the first point is the least telling: the merchant has done nothing yet.
+    return (*points[1:], *points[:1])
+
+
+def _settled(*acts: Step) -> Iterator[Step]:
+    for act in acts:
+        yield from (act, _SETTLE)
+
+
+def _may_refund(act: Step) -> bool:
+    # Many merchants give the money of a cancelled order back.
+    return act.command in {"refund", "cancel"} or not OF_REFUNDS.isdisjoint(act.arguments)
+
+
+def _interrupted_changes() -> Iterator[CataloguePlay]:
+    # Each kind of event has code of its own. What customers do meanwhile is played where they still pay.
+    later = step("pass_time", "10m")
+    for at in _from_the_second(POINTS):
+        for what in (each for each in WEBHOOK_INTERRUPTIONS if each not in OF_CUSTOMERS):
+            for before, act in _tellings() if at == 0 or what not in AT_THE_ANSWER else ():
+                interrupted = step("interrupt_webhook", what, at)
+                yield CataloguePlay((*before, interrupted, *act, later, _WORK_OFF), f"a later change, {what}")
+
+
+def _changes_left_to_jobs() -> Iterator[CataloguePlay]:
+    silent, later = step("webhooks", "drop all"), step("pass_time", "10m")
+    for at in _from_the_second(_JOB_POINTS):
+        for what in (each for each in JOB_INTERRUPTIONS if each not in OF_CUSTOMERS):
+            # A kill matters between any two small transactions.
+            for before, act in _changes() if what in LOSES_NOTES or at in POINTS[::2] else ():
+                interrupted = (*act, later, step("interrupt_jobs", what, at), _SETTLE)
+                yield CataloguePlay((*before, *interrupted), "a job works on a later change")
+                yield CataloguePlay((*before, silent, *interrupted), "a job reads of a later change")
+    for trouble in READ_TROUBLES:
+        for before, act in _changes():
+            unread = (*act, later, step("reads", trouble), _SETTLE, _SETTLE)
+            yield CataloguePlay((*before, silent, *unread), "a job reads of a later change")
+    for before, act in _changes():
+        yield CataloguePlay((*before, *act, _RESTART, later, _WORK_OFF), "a later change outlives a process")
+
+
+def _changes_in_another_order() -> Iterator[CataloguePlay]:
+    # What is older must not undo what is newer, and what comes twice must not happen twice.
+    hours = (step("pass_time", "2h"), _WORK_OFF, step("wait", "3d"))
+    for trouble in (name for name, found in WEBHOOK_TROUBLES.items() if found.retimes):
+        for before, act in _changes():
+            told = (step("webhooks", trouble), *act, *hours)
+            yield CataloguePlay((*before, *told), "the events of a later change come late, twice or in another order")
+    for which in range(1, 5):
+        for before, act in _changes():
+            again = (*act, step("pass_time", "10s"), step("inject", "again", which), _WORK_OFF, _SETTLE)
+            yield CataloguePlay((*before, *again), "an older event comes again after a later change")
 
 
 def _while_refunds_wait() -> Iterator[CataloguePlay]:

@@ -30,6 +30,10 @@ class _Act(NamedTuple):
     gives: frozenset[str]
     takes: frozenset[str]
 
+    def is_possible(self, facts: frozenset[str]) -> bool:
+        """Return whether it can have an effect where these facts are given."""
+        return self.needs <= facts and not self.forbids & facts
+
 
 def _act(
     taken: Step,
@@ -60,10 +64,35 @@ def _acts(order: int) -> tuple[_Act, ...]:
     )
 
 
+# In sequences they would do little that the others do not.
+_FURTHER_ACTS: Final = (
+    _act(step("provider", "dispute under review"), needs=[_OPEN]),
+    _act(step("provider", "dispute accepted"), needs=[_OPEN], takes=[_OPEN]),
+    _act(step("provider", "another dispute"), needs=[_PART_HELD], forbids=[_ALL_HELD]),
+    # Of the merchant's staff, on the provider's own pages.
+    _act(step("provider", "refund half"), forbids=[_ALL_ASKED, _ALL_HELD], gives=[_REFUND]),
+    _act(step("provider", "refund"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
+)
+
+
 @cache
 def lifecycles(length: int, order: int = 1) -> tuple[tuple[Step, ...], ...]:
     """Return every sequence of so many acts on an order that is paid."""
     return tuple(_sequences(_acts(order), length, frozenset()))
+
+
+@cache
+def ways_to_each_act() -> tuple[tuple[Step, ...], ...]:
+    """Return a shortest sequence to each act on an order that is paid, which ends with it."""
+    found: dict[_Act, tuple[Step, ...]] = {}
+    ways: list[tuple[tuple[Step, ...], frozenset[str]]] = [((), frozenset())]
+    # Each way is as long as the one before or longer, so the first to an act is a shortest one.
+    for before, facts in ways:
+        for act in (*_acts(1), *_FURTHER_ACTS):
+            if act not in found and act.is_possible(facts):
+                found[act] = (*before, act.step)
+                ways.append((found[act], facts - act.takes | act.gives))
+    return tuple(found.values())
 
 
 def _sequences(acts: tuple[_Act, ...], length: int, facts: frozenset[str]) -> Iterator[tuple[Step, ...]]:
@@ -71,6 +100,6 @@ def _sequences(acts: tuple[_Act, ...], length: int, facts: frozenset[str]) -> It
         yield ()
         return
     for act in acts:
-        if act.needs <= facts and not act.forbids & facts:
+        if act.is_possible(facts):
             for rest in _sequences(acts, length - 1, facts - act.takes | act.gives):
                 yield (act.step, *rest)

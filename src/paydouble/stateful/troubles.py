@@ -19,6 +19,7 @@ from paydouble.stateful.crafted import CRAFTED, Crafted
 
 Document = dict[str, Any]
 Entry = TypeVar("Entry")
+_RETIMES: Final = frozenset({"reorder", "duplicate", "delay", "tie"})
 
 
 class Trouble(NamedTuple):
@@ -39,6 +40,11 @@ class Trouble(NamedTuple):
     def reorders(self) -> bool:
         """Whether it changes the order of webhooks."""
         return any(fault["effect"]["type"] == "reorder" for fault in self.faults)
+
+    @property
+    def retimes(self) -> bool:
+        """Whether it changes when a webhook comes, or how often."""
+        return any(fault["effect"]["type"] in _RETIMES for fault in self.faults)
 
 
 def _api(effect: str, *, phase: str | None = None, times: int | None = 1, **attributes: object) -> tuple[Document, ...]:
@@ -377,6 +383,8 @@ JOB_INTERRUPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What happens while background jobs run."""
+OF_CUSTOMERS: Final = frozenset({"click meanwhile", "payer returns meanwhile", ANOTHER_CUSTOMER_MEANWHILE})
+"""The interruptions that a customer causes."""
 REFUND_TROUBLES: Final = (
     "none",
     "request lost",
