@@ -675,18 +675,20 @@ def _lifecycles() -> Iterator[CataloguePlay]:
 
 
 @cache
-def _changes() -> tuple[_Change, ...]:
-    """Return what can happen to a payment after its money has come."""
-    ways = [_Change((*_PAID, *_settled(*before)), (act,)) for *before, act in ways_to_each_act()]
-    return (*ways, _Change(_EXPIRED, (step("provider", "late money"),)))
+def _changes(*, variants: bool = True) -> tuple[_Change, ...]:
+    """Return what can happen to a payment after its money has come; without `variants`, each kind of event once."""
+    ways = ways_to_each_act(variants=variants)
+    after = [_Change((*_PAID, *_settled(*before)), (act,)) for *before, act in ways]
+    return (*after, _Change(_EXPIRED, (step("provider", "late money"),)))
 
 
 @cache
 def _tellings() -> tuple[_Change, ...]:
-    """Return the changes, and for each refund also the moment before the event of its end."""
-    ends = [_Change((*each.before, *each.act, _NEARLY_OVER)) for each in _changes() if _may_refund(*each.act)]
+    """Return one change for each kind of event, and for each refund also the moment before the event of its end."""
+    changes = _changes(variants=False)
+    ends = [_Change((*each.before, *each.act, _NEARLY_OVER)) for each in changes if _may_refund(*each.act)]
     failing = (_ORDER, step("pay", 1, scenario="refund-fails"), _SETTLE, step("refund", 1, "half"), _NEARLY_OVER)
-    return (*_changes(), *ends, _Change(failing))
+    return (*changes, *ends, _Change(failing))
 
 
 def _from_the_second(points: Sequence[int]) -> tuple[int, ...]:
@@ -719,7 +721,7 @@ def _changes_left_to_jobs() -> Iterator[CataloguePlay]:
     for at in _from_the_second(_JOB_POINTS):
         for what in (each for each in JOB_INTERRUPTIONS if each not in OF_CUSTOMERS):
             # A kill matters between any two small transactions.
-            for before, act in _changes() if what in LOSES_NOTES or at in POINTS[::2] else ():
+            for before, act in _changes(variants=False) if what in LOSES_NOTES or at in POINTS[::2] else ():
                 interrupted = (*act, later, step("interrupt_jobs", what, at), _SETTLE)
                 yield CataloguePlay((*before, *interrupted), "a job works on a later change")
                 yield CataloguePlay((*before, silent, *interrupted), "a job reads of a later change")

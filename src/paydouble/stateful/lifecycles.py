@@ -29,6 +29,8 @@ class _Act(NamedTuple):
     forbids: frozenset[str]
     gives: frozenset[str]
     takes: frozenset[str]
+    is_variant: bool = False
+    """Whether it brings events of the same kinds as an act before it, or none."""
 
     def is_possible(self, facts: frozenset[str]) -> bool:
         """Return whether it can have an effect where these facts are given."""
@@ -45,33 +47,37 @@ def _act(
     return _Act(taken, frozenset(needs), frozenset(forbids), frozenset(gives), frozenset(takes))
 
 
+def _variant(taken: Step, **facts: Collection[str]) -> _Act:
+    return _act(taken, **facts)._replace(is_variant=True)
+
+
 def _acts(order: int) -> tuple[_Act, ...]:
     return (
         _act(step("refund", order, "half"), forbids=[_ALL_ASKED, _ALL_HELD], gives=[_REFUND]),
-        _act(step("refund", order, "all"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
+        _variant(step("refund", order, "all"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
         # The service refuses it, and the merchant may decline it or wait.
-        _act(step("refund", order, "half"), needs=[_ALL_HELD], forbids=[_ALL_ASKED]),
-        _act(step("refund", order, "all"), needs=[_PART_HELD], forbids=[_ALL_ASKED], gives=[_ALL_ASKED]),
+        _variant(step("refund", order, "half"), needs=[_ALL_HELD], forbids=[_ALL_ASKED]),
+        _variant(step("refund", order, "all"), needs=[_PART_HELD], forbids=[_ALL_ASKED], gives=[_ALL_ASKED]),
         # Many merchants give the money back by themselves.
         _act(step("cancel", order), forbids=[_CANCELLED, _PART_HELD], gives=[_CANCELLED, _REFUND]),
-        _act(step("cancel", order), needs=[_PART_HELD], forbids=[_CANCELLED], gives=[_CANCELLED]),
+        _variant(step("cancel", order), needs=[_PART_HELD], forbids=[_CANCELLED], gives=[_CANCELLED]),
         _act(step("provider", "dispute", order), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD, _ALL_HELD]),
-        _act(step("provider", "dispute half", order), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD]),
+        _variant(step("provider", "dispute half", order), forbids=[_DISPUTED], gives=[_DISPUTED, _OPEN, _PART_HELD]),
         _act(step("provider", "dispute won", order), needs=[_OPEN], gives=[_WON], takes=[_OPEN, _PART_HELD, _ALL_HELD]),
         _act(step("provider", "dispute lost", order), needs=[_OPEN], takes=[_OPEN]),
-        _act(step("provider", "dispute reopened", order), needs=[_WON], gives=[_OPEN, _PART_HELD], takes=[_WON]),
+        _variant(step("provider", "dispute reopened", order), needs=[_WON], gives=[_OPEN, _PART_HELD], takes=[_WON]),
         _act(step("provider", "refund fails late", order), needs=[_REFUND], takes=[_REFUND]),
     )
 
 
 # In sequences they would do little that the others do not.
 _FURTHER_ACTS: Final = (
-    _act(step("provider", "dispute under review"), needs=[_OPEN]),
-    _act(step("provider", "dispute accepted"), needs=[_OPEN], takes=[_OPEN]),
-    _act(step("provider", "another dispute"), needs=[_PART_HELD], forbids=[_ALL_HELD]),
+    _variant(step("provider", "dispute under review"), needs=[_OPEN]),
+    _variant(step("provider", "dispute accepted"), needs=[_OPEN], takes=[_OPEN]),
+    _variant(step("provider", "another dispute"), needs=[_PART_HELD], forbids=[_ALL_HELD]),
     # Of the merchant's staff, on the provider's own pages.
     _act(step("provider", "refund half"), forbids=[_ALL_ASKED, _ALL_HELD], gives=[_REFUND]),
-    _act(step("provider", "refund"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
+    _variant(step("provider", "refund"), forbids=[_ALL_ASKED, _PART_HELD], gives=[_REFUND, _ALL_ASKED]),
 )
 
 
@@ -82,8 +88,11 @@ def lifecycles(length: int, order: int = 1) -> tuple[tuple[Step, ...], ...]:
 
 
 @cache
-def ways_to_each_act() -> tuple[tuple[Step, ...], ...]:
-    """Return a shortest sequence to each act on an order that is paid, which ends with it."""
+def ways_to_each_act(*, variants: bool = True) -> tuple[tuple[Step, ...], ...]:
+    """Return a shortest sequence to each act on an order that is paid, which ends with it.
+
+    Without `variants` there is one act for each kind of event that tells of a change.
+    """
     found: dict[_Act, tuple[Step, ...]] = {}
     ways: list[tuple[tuple[Step, ...], frozenset[str]]] = [((), frozenset())]
     # Each way is as long as the one before or longer, so the first to an act is a shortest one.
@@ -92,7 +101,7 @@ def ways_to_each_act() -> tuple[tuple[Step, ...], ...]:
             if act not in found and act.is_possible(facts):
                 found[act] = (*before, act.step)
                 ways.append((found[act], facts - act.takes | act.gives))
-    return tuple(found.values())
+    return tuple(way for act, way in found.items() if variants or not act.is_variant)
 
 
 def _sequences(acts: tuple[_Act, ...], length: int, facts: frozenset[str]) -> Iterator[tuple[Step, ...]]:
