@@ -370,7 +370,7 @@ class WonIsFinal(Receiver):
 @pytest.mark.parametrize(
     ("merchant", "command", "found"),
     [
-        (shop(receiver_part=SwallowsRefunds), "refund", "answered 200 to the refund.succeeded"),
+        (shop(receiver_part=SwallowsRefunds), "refund", "answered 200 to the refund."),
         (ignoring("refund.failed"), "refund", "answered 200 to the refund.failed"),
         (
             shop(receiver_part=WonIsFinal),
