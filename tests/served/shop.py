@@ -89,7 +89,7 @@ def call(path: str, key: str = "", body: bytes | None = None) -> Any:
     """Send a request until it is answered; returns the data, or None when it was refused for good."""
     credentials = base64.b64encode(f"{config['key']}:{config['secret']}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}", **({"Idempotency-Key": key} if key else {})}
-    for attempt in range(5):
+    for attempt in range(config.get("tries", 5)):
         if attempt:
             sleep(2.0 ** (attempt - 1))
         if config.get("mistake") == "new key" and key:
@@ -242,6 +242,12 @@ def pay(order: Order) -> None:
         paying.discard(order["id"])
 
 
+def is_over(order: Order) -> bool:
+    """Return whether an order has lived for as long as it may without its money."""
+    lives = config.get("lives")
+    return bool(lives) and now() - order["placed_at"] > lives and status_of(order) in {"unpaid", "pending", *ENDED}
+
+
 def cancel(order: Order) -> bool:
     """Cancel what is not paid; when its money comes all the same, it is taken up again. Returns whether it was done."""
     with writing:
@@ -255,7 +261,10 @@ def cancel(order: Order) -> bool:
 def reconcile() -> None:
     """Ask about every order for which something was sent, and send again what never arrived."""
     for order in tuple(orders.values()):
-        if order["key"] and not look_up(order) and not order["refused"] and not objects(order, "pay-in"):
+        if is_over(order):
+            order["cancelled"] = 1
+            save()
+        elif order["key"] and not look_up(order) and not order["refused"] and not objects(order, "pay-in"):
             send(order)
 
 
@@ -349,6 +358,7 @@ class Handler(BaseHTTPRequestHandler):
                     "shipped": 0,
                     "objects": {},
                     "cancelled": 0,
+                    "placed_at": now() if config.get("lives") else 0,
                 }
                 save()
             case ["orders", order_id, "pay"]:

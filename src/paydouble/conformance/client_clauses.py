@@ -36,6 +36,8 @@ _STORM: Final = 10
 _MOST_AFTER_REFUSAL: Final = 2
 # Less than any jitter.
 _SAME_PAUSE: Final = 0.03
+# A shop may try again after seconds or minutes, and keep an order for less than an hour.
+_LONGER: Final = ("1m", "10m", "1h")
 # A retry is waited for; whole seconds of a reset of two may be cut.
 _RETRY_WITHIN_SECONDS: Final = 4.0
 _LEAST_PAUSE_SECONDS: Final = 1.0
@@ -743,7 +745,12 @@ def _sent_in_the_end(case: Case, order: Order, after: str, reset: str) -> None:
     """Report a shop that sends nothing more although the reset is over, its jobs ran, and the customer clicked."""
     if not case.stage.follows_time and reset not in after:
         return  # how long it backs off is its own decision, and its clock is not ours
-    case.advance("1h")
+    for longer in _LONGER:
+        case.advance(longer)
+        case.tick()
+        case.click_again(order)
+        if case.pay_ins(order):
+            return
     end = time.monotonic() + _RETRY_WITHIN_SECONDS
     while not case.pay_ins(order) and time.monotonic() < end:
         case.tick()
@@ -994,11 +1001,15 @@ def refund_reply_lost(case: Case) -> None:
         case.refund(order, "10.00", f"{number}")
         case.sandbox.faults.remove(hidden.id)
         case.service_sends()
-        case.tick()
+        total += 10
+        for longer in (None, *_LONGER):
+            case.tick()
+            case.advance(longer)
+            if _refunded(case, pay_in) >= total:
+                break
         case.advance()
         if not case.refunds():
             raise NotTested("the shop sent no refund")
-        total += 10
         found = _refunded(case, pay_in)
         case.check(
             found == total,
@@ -1066,7 +1077,7 @@ def unknown_status(case: Case) -> None:
             case.customer_returns(order)
         if not case.expect_unpaid(order, what):
             return
-        case.advance("1h")
+        case.advance("2m")
     books = case.books(order)
     case.check(books.status not in {"failed", "cancelled"}, f"after {what}: {books}", "open, since nobody knows", S)
     case.click_again(order)
