@@ -88,6 +88,30 @@ class ReadsNoDisputes(SmallShop):
         return [] if path.startswith("/dispute") else super().list(path)
 
 
+class RemembersPaymentsInMemory(SmallShop):
+    """Finds the order of a dispute by what this process has seen of its payment, and acknowledges the rest."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.known: set[str] = set()
+
+    def restart(self) -> None:
+        self.known.clear()
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        resource = event["data"]["object"]
+        if resource["object"] == "dispute" and resource["payin_id"] not in self.known:
+            return 200
+        return super().handle(order_id, event)
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        self.known.add(resource["id"])
+        super().learn(resource)
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.startswith("/dispute") else super().list(path)
+
+
 class ChecksDisputesOnce(SmallShop):
     """Declines a refund of disputed money, and sends one that has waited without another look."""
 
@@ -107,6 +131,7 @@ class ChecksDisputesOnce(SmallShop):
         (NotesReadDisputesFirst, ["'drop all'", "'interrupt_jobs'", "'dies'", "'dispute lost'"], "calls order-1 paid"),
         (LastDisputeEventWins, ["'inject'", "'again'", "'dispute lost'"], "calls it paid; the service's ledger says"),
         (ReadsNoDisputes, ["'restart'", "'dispute lost'"], "answered 200 to the dispute.closed"),
+        (RemembersPaymentsInMemory, ["'restart'", "'work_off'", "'dispute lost'"], "answered 200 to the dispute."),
         (ChecksDisputesOnce, ["('lasts', 6)", "'429'", "'dispute'"], "tries to refund"),
     ],
 )

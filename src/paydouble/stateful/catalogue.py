@@ -731,6 +731,11 @@ def _changes_left_to_jobs() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*before, silent, *unread), "a job reads of a later change")
     for before, act in _changes():
         yield CataloguePlay((*before, *act, _RESTART, later, _WORK_OFF), "a later change outlives a process")
+        # What a process has kept in its memory is gone when the event comes.
+        yield CataloguePlay((*before, _RESTART, *act, later, _WORK_OFF), "a new process learns of a later change")
+        for trouble in READ_TROUBLES if _may_refund(*act) else ():
+            read = (step("reads", trouble), *act, _SETTLE, _SETTLE)
+            yield CataloguePlay((*before, *read), "the merchant reads before it gives money back")
 
 
 def _changes_in_another_order() -> Iterator[CataloguePlay]:
