@@ -105,8 +105,8 @@ _OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTO
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
-# Troubles that outlast a click: the service refuses the request for now, has not got it, or has carried it out.
 _THEN_JOBS: Final = (_SETTLE, step("wait", "10m"), step("wait", "1h"))
+# Troubles that outlast a click: the service refuses the request for now, has not got it, or has carried it out.
 _KEEPS_WAITING: Final = ("429", "request lost", "reply lost")
 # After a refund of the whole a job has nothing more to send; after one of a part it has.
 _WHOLE_OR_PART: Final = frozenset({"all", "half"})
