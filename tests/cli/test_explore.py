@@ -101,6 +101,9 @@ def test_several_findings_are_told_one_after_the_other(
     folder.mkdir()
     path = _file(folder, described_shop(folder, "believes everybody"))
 
+    assert run(["explore", path, "--part", "2/2"]) == 1
+    assert f"    paydouble explore '{path}' --part 2/2 --from 2\n" in capsys.readouterr().out
+
     assert run(["explore", path, "--seed", "3", "--findings", "9", "--artifacts", str(tmp_path / "runs")]) == 1
 
     out = capsys.readouterr().out
@@ -197,6 +200,9 @@ def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pyt
         (["--from", "0"], "0 is not in the range"),
         (["--from", "99999"], "--from: there is no play 99,999; this adapter allows "),
         (["--from", "2", "--only", "hunt"], "--from: the hunt has no numbered plays; leave it out"),
+        (["--part", "2"], "--part: '2' is no part; write 2/4 for the second of four"),
+        (["--part", "5/4"], "--part: there is no part 5 of 4; the first is 1, and the last is 4"),
+        (["--part", "2/4", "--only", "hunt"], "--part: the hunt has no parts; leave it out"),
         (["--findings", "0"], "0 is not in the range"),
         (["no-such-file.yaml"], "this cannot be read (no such file or directory)"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -180,6 +181,47 @@ def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
     assert reasons["reads", "503"] == "its plays come before the first that was asked for"
     assert "The catalogue began with its play 3." in coverage.summary()
+
+
+def _waits(seconds: int) -> tuple[Step, ...]:
+    return (step("order"), step("wait", f"{seconds}s"))
+
+
+def test_each_play_is_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its number, what the other parts try is told as such, and the random plays are in the first part."""
+    _plays(monkeypatch, *map(_waits, range(1, 6)), (step("order"), step("reads", "503")), _FINDS_THE_PRICE)
+    runs = [machine(_TwoMistakes, part=(number, 3)) for number in (1, 2, 3)]
+
+    with pytest.raises(MerchantBug):
+        runs[0].run(QUICK)
+    covered = [runs[0].coverage, *(each.run(QUICK) for each in runs[1:])]
+
+    assert [bug.place for bug in runs[0].found] == [(7, 7)]
+    assert [each.plays for each in covered] == [3, 2, 2]
+    assert [each.examples for each in covered[1:]] == [0, 0]
+    assert "This was part 2 of 3 of the catalogue." in covered[1].summary()
+    reasons = [{each.name: each.reason for each in tried.untried() if each.table == "reads"} for tried in covered]
+    assert reasons[1]["503"] == "its plays are in another part"
+    assert reasons[2]["503"] != reasons[1]["503"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": (0, 2)}, "there is no part 0 of 2; the first is 1, and the last is 2"),
+        ({"part": (3, 2)}, "there is no part 3 of 2; the first is 1, and the last is 2"),
+        ({"part": (3, 3)}, "part 3 of 3 has no play, of 2, from number 1 on; make fewer parts"),
+        ({"part": (2, 2), "phases": ("hunt",)}, "the hunt has no parts; leave it out"),
+    ],
+)
+def test_a_part_that_has_nothing_is_refused(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would be played, and the test would pass."""
+    _plays(monkeypatch, _FINDS_NOTHING, _FINDS_NOTHING)
+
+    with pytest.raises(UsageError, match=re.escape(message)):
+        machine(_TwoMistakes, **options).run(QUICK)
 
 
 @pytest.mark.parametrize("first", [0, 3])

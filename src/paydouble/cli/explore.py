@@ -18,6 +18,7 @@ from paydouble.cli.options import SEED
 from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
+from paydouble.core.printable import printable
 
 if TYPE_CHECKING:
     from paydouble.conformance.adapter import HttpMerchant
@@ -58,6 +59,11 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     help="Begin the catalogue with this play, to go on where an earlier run has ended.",
 )
 @click.option(
+    "--part",
+    metavar="K/N",
+    help="Run every N-th play of the catalogue from the K-th on, as one of N runs; the random plays are in part 1.",
+)
+@click.option(
     "--findings",
     type=click.IntRange(1, _MOST_FINDINGS),
     default=1,
@@ -80,6 +86,7 @@ def explore(
     limit: str | None,
     *,
     first: int,
+    part: str | None,
     findings: int,
     artifacts: Path | None,
     raw: bool,
@@ -108,6 +115,7 @@ def explore(
         "phases": phases,
         "seconds": _seconds(limit),
         "first_play": _first(first, adapter, phases),
+        "part": _part(part, phases),
         "most_findings": findings,
     }
     began = time.monotonic()
@@ -181,7 +189,9 @@ def _tell(terminal: Terminal, bug: MerchantBug) -> None:
 def _again(path: Path, machine: type[MerchantMachine]) -> str:
     """Return the command that plays the same plays again, without the number to begin with."""
     seed = f" --seed {machine.seed}" if machine.seed else ""
-    return f"    paydouble explore {shlex.quote(str(path))}{seed} --from"
+    number, parts = machine.part
+    part = f" --part {number}/{parts}" if parts > 1 else ""
+    return f"    paydouble explore {shlex.quote(str(path))}{seed}{part} --from"
 
 
 def _tell_place(terminal: Terminal, bug: MerchantBug, again: str) -> None:
@@ -214,6 +224,19 @@ def _first(first: int, adapter: type[HttpMerchant], phases: tuple[str, ...]) -> 
     if "catalogue" not in phases:
         raise UsageError("the hunt has no numbered plays; leave it out", member="--from")
     return first_of(adapter, first, "--from")
+
+
+def _part(part: str | None, phases: tuple[str, ...]) -> tuple[int, int]:
+    from paydouble.stateful.catalogue_run import part_of
+
+    if part is None:
+        return 1, 1
+    if "catalogue" not in phases:
+        raise UsageError("the hunt has no parts; leave it out", member="--part")
+    number, slash, parts = part.partition("/")
+    if not (slash and number.isascii() and number.isdecimal() and parts.isascii() and parts.isdecimal()):
+        raise UsageError(f"{printable(part)!r} is no part; write 2/4 for the second of four", member="--part")
+    return part_of(int(number), int(parts), "--part")
 
 
 def _passes_afresh(machine: type[MerchantMachine], adapter: type[HttpMerchant], bug: MerchantBug) -> bool:

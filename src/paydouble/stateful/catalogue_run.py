@@ -1,7 +1,7 @@
 """Runs the catalogue on one merchant: what can show nothing new is left out, and what fails is shortened.
 
-The order of the plays is fixed for an adapter, so a run can go on at the play with which an earlier one ended. It then
-knows nothing of the plays before, and leaves out fewer of those that follow.
+The order of the plays is fixed for an adapter, so a run can go on at the play with which an earlier one ended, and
+several runs can have a part each. A run knows nothing of the plays of others, and leaves out fewer of its own.
 
 A run may go on after a finding. Many plays fail for one mistake, so a play whose verdict, apart from numbers, was in an
 earlier report already is counted, and is neither shortened nor reported.
@@ -10,7 +10,7 @@ earlier report already is counted, and is neither shortened nor reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Final, NamedTuple
 
@@ -27,6 +27,19 @@ from paydouble.stateful.steps import CataloguePlay
 from paydouble.stateful.verdicts import MerchantBug, Place
 
 _BEFORE: Final = "its plays come before the first that was asked for"
+_ELSEWHERE: Final = "its plays are in another part"
+
+
+class Part(NamedTuple):
+    """A part of a catalogue, of several of one size that are run apart: every so many plays."""
+
+    number: int = 1
+    """From 1 on."""
+    of: int = 1
+
+    def has(self, play: int) -> bool:
+        """Return whether the play of this number, from 1 on, is in this part."""
+        return (play - self.number) % self.of == 0
 
 
 class Extent(NamedTuple):
@@ -38,6 +51,7 @@ class Extent(NamedTuple):
     """The number of the play to begin with, of those that the adapter allows."""
     findings: int = 1
     """After how many different findings the run ends."""
+    part: Part = Part()
 
 
 _WHOLE: Final = Extent()
@@ -50,6 +64,13 @@ def first_of(merchant: type[Merchant], number: int, named: str) -> int:
         message = f"there is no play {number:,}; this adapter allows {plays:,}, so give a number from 1 to {plays}"
         raise UsageError(message, member=named)
     return number
+
+
+def part_of(number: int, of: int, named: str) -> Part:
+    """Return a part of the catalogue; `UsageError` about the setting `named` when there is no such part."""
+    if not 1 <= number <= of:
+        raise UsageError(f"there is no part {number} of {of}; the first is 1, and the last is {of}", member=named)
+    return Part(number, of)
 
 
 class CatalogueRun(NamedTuple):
@@ -72,14 +93,12 @@ class CatalogueRun(NamedTuple):
         plays, known = self.plays(coverage), Equivalence()
         told: set[str] = set()
         until = None if extent.seconds is None else monotonic() + extent.seconds
-        for before in plays[: extent.first - 1]:
-            coverage.skip(before.entries(), _BEFORE)
-        coverage.first = extent.first
-        for number, play in enumerate(plays[extent.first - 1 :], extent.first):
+        own = _numbered(plays, extent, coverage)
+        for place, (number, play) in enumerate(own):
             self.progress(_done(number - 1, len(plays), len(found)) + time_left(until))
             if until is not None and coverage.plays and monotonic() >= until:
                 coverage.next = number
-                for left in plays[number - 1 :]:
+                for _, left in own[place:]:
                     coverage.leave_out(left.entries())
                 return
             coverage.played |= play.entries()
@@ -159,6 +178,26 @@ class CatalogueRun(NamedTuple):
                         play, bug, shorter = candidate, found, True
                         break
         return bug
+
+
+def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage) -> list[tuple[int, CataloguePlay]]:
+    """Return the plays of an extent with their numbers; `coverage` takes why the others are left out.
+
+    `UsageError` for a part that has none.
+    """
+    own: list[tuple[int, CataloguePlay]] = []
+    for number, play in enumerate(plays, 1):
+        if number < extent.first:
+            coverage.skip(play.entries(), _BEFORE)
+        elif extent.part.has(number):
+            own.append((number, play))
+        else:
+            coverage.skip(play.entries(), _ELSEWHERE)
+    if not own and extent.part.of > 1:
+        part = f"part {extent.part.number} of {extent.part.of} has no play"
+        raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")
+    coverage.first, coverage.part = extent.first, (extent.part.number, extent.part.of)
+    return own
 
 
 def _done(number: int, of: int, findings: int) -> str:

@@ -156,6 +156,8 @@ class Coverage:
         """Plays of the catalogue that ended with a finding."""
         self.first = 1
         """The number of the play with which the catalogue began."""
+        self.part = (1, 1)
+        """Which part of the catalogue was run, and of how many."""
         self.next: int | None = None
         """The number of the first play for which there was no time."""
         self.same: Counter[str] = Counter()
@@ -221,8 +223,7 @@ class Coverage:
         tried = f"{len(self.counts())} of {entries} troubles and acts"
         states = "the payment's state and what came of it"
         lines = [f"{runs} tried {tried}, in {len(self.trials)} combinations with {states}."]
-        if self.first > 1:
-            lines.append(f"The catalogue began with its play {self.first:,}.")
+        lines += self._extent()
         if self.failed > 1:
             lines.append(f"{self.failed} of these ended with a finding.")
         if self.in_review:
@@ -249,6 +250,14 @@ class Coverage:
                 f" With {policy!r} in demands it is a finding."
             )
         return "\n".join(lines)
+
+    def _extent(self) -> Iterator[str]:
+        """Yield how much of the catalogue was asked for, where that was not all of it."""
+        if self.first > 1:
+            yield f"The catalogue began with its play {self.first:,}."
+        number, parts = self.part
+        if parts > 1:
+            yield f"This was part {number} of {parts} of the catalogue."
 
     def table(self) -> str:
         """Return each entry with its states and verdicts, one a line."""

@@ -61,7 +61,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue_run import CatalogueRun, Extent, first_of
+from paydouble.stateful.catalogue_run import CatalogueRun, Extent, Part, first_of, part_of
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
@@ -178,6 +178,9 @@ class MerchantMachine(RuleBasedStateMachine):
     """How long the hunt goes on, in real time; None for as many examples as Hypothesis's `max_examples` says."""
     first_play: ClassVar[int] = 1
     """The number of the play with which the catalogue begins, to go on where an earlier run has ended."""
+    part: ClassVar[tuple[int, int]] = (1, 1)
+    """Which part of the catalogue is run, and of how many, for several runners of a CI: `(2, 4)` is every fourth play,
+    from the second on. The hunt belongs to the first part."""
     most_findings: ClassVar[int] = 1
     """After how many different findings the catalogue ends. The hunt follows only where it has found nothing."""
     found: ClassVar[list[MerchantBug]]
@@ -226,6 +229,9 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.misfits, cls.found = [], []
         if "catalogue" in cls.phases and cls.first_play != 1:
             first_of(merchant, cls.first_play, "first_play")
+        part = part_of(*cls.part, "part")
+        if "catalogue" not in cls.phases and part.of > 1:
+            raise UsageError("the hunt has no parts; leave it out", member="part")
         is_patched = merchant.follows_time and not merchant.served
         with (
             unfrozen_session() if is_patched else nullcontext(),
@@ -247,10 +253,10 @@ class MerchantMachine(RuleBasedStateMachine):
         run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows, progress)
         if "catalogue" in cls.phases:
             seconds = _shorter(cls.catalogue_seconds, until)
-            run.all(cls.coverage, cls.found, Extent(seconds, cls.first_play, cls.most_findings))
+            run.all(cls.coverage, cls.found, Extent(seconds, cls.first_play, cls.most_findings, Part(*cls.part)))
             if cls.found:
                 raise _together(cls.found)
-        if "hunt" in cls.phases:
+        if "hunt" in cls.phases and cls.part[0] == 1:
             most = hunt.max_examples if cls.hunt_seconds is None else None
             cls.hunting = Hunting(progress, most, _shorter(cls.hunt_seconds, until))
             try:
