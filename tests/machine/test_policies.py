@@ -257,6 +257,7 @@ class WorksOnEventsByJob(SmallShop):
     def tick(self) -> None:
         # Refunds come first.
         super().tick()
+        self.service.checkpoint()
         inbox, self.inbox = self.inbox, []
         for order_id, event in inbox:
             super().handle(order_id, event)
@@ -377,6 +378,18 @@ def test_a_dispute_that_comes_with_the_request_need_not_be_known() -> None:
         play.pay()
         play.wait("10s")
         play.provider("dispute")
+        play.refund(1, "half")
+
+
+@pytest.mark.parametrize("what", ["dies", "database down"])
+def test_a_job_that_was_cut_short_has_not_worked_on_the_event_of_a_dispute(what: str) -> None:
+    """Nor need the shop know of it."""
+    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    with Play(_demanding(WorksOnEventsByJob, "disputed refund"), shows=by_job) as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.interrupt_jobs(what)
         play.refund(1, "half")
 
 

@@ -18,7 +18,7 @@ the next background job.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Literal, get_args
 from urllib.parse import parse_qsl
@@ -86,11 +86,12 @@ class Acknowledged:
         """Orders with an event that came before the merchant had the identifier of its payment or refund."""
 
     @contextmanager
-    def jobs(self) -> Iterator[None]:
-        """Note what background jobs find that run meanwhile."""
+    def jobs(self, were_cut_short: Callable[[], bool]) -> Iterator[None]:
+        """Note what background jobs that run meanwhile have worked off, unless they were cut short."""
         before = set(self._answers)
         yield
-        self._worked_off |= before
+        if not were_cut_short():
+            self._worked_off |= before
 
     def begin_jobs(self) -> None:
         """Note that background jobs begin: what is acknowledged while they run may be left to the next ones."""

@@ -1061,8 +1061,13 @@ class Play:
                 order.late_money_is_news = False
 
     def _tick(self, retry_after_seconds: float | None = None) -> None:
-        failures = self._driver.failures
-        with self._disputes_known(), self._acknowledged.jobs():
+        failures, acts = self._driver.failures, self._driver.service.acts
+
+        def were_cut_short() -> bool:
+            is_disturbed = self._debts.reads_disturbed or self._driver.service.acts > acts
+            return is_disturbed or self._driver.failures > failures
+
+        with self._disputes_known(), self._acknowledged.jobs(were_cut_short):
             self._driver.call("tick", retry_after_seconds=retry_after_seconds)
         if self._driver.failures > failures:
             self._job_failed_at = self._box.now
