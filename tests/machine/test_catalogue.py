@@ -170,7 +170,10 @@ def test_a_run_ends_after_as_many_findings_as_were_asked_for(monkeypatch: pytest
 
 def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers are those of a whole run, and what only earlier plays try is told as such."""
-    _plays(monkeypatch, (step("order"), step("reads", "503")), _FINDS_THE_PRICE, _FINDS_NOTHING, _FINDS_NOTHING)
+    lacking = (step("order"), step("reads", "503"), step("cancel"))
+    _plays(
+        monkeypatch, (step("order"), step("reads", "503")), lacking, _FINDS_THE_PRICE, _FINDS_NOTHING, _FINDS_NOTHING
+    )
     notes: list[str] = []
     monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
 

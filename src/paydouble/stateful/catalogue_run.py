@@ -188,11 +188,11 @@ def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage
     own: list[tuple[int, CataloguePlay]] = []
     for number, play in enumerate(plays, 1):
         if number < extent.first:
-            coverage.skip(play.entries(), _BEFORE)
+            coverage.pass_over(play.entries(), _BEFORE)
         elif extent.part.has(number):
             own.append((number, play))
         else:
-            coverage.skip(play.entries(), _ELSEWHERE)
+            coverage.pass_over(play.entries(), _ELSEWHERE)
     if not own and extent.part.of > 1:
         part = f"part {extent.part.number} of {extent.part.of} has no play"
         raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")

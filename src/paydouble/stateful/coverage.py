@@ -182,6 +182,10 @@ class Coverage:
         for entry in entries:
             self.skipped.setdefault(entry, reason)
 
+    def pass_over(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
+        """Note why a play with these entries was not asked for, though the adapter allows it."""
+        self.skipped.update(dict.fromkeys(entries, reason))
+
     def leave_out(self, entries: Iterable[tuple[str, str]]) -> None:
         """Note that there was no time for a play with these entries, each with its table."""
         self.left_out += 1
