@@ -79,6 +79,72 @@ class RefundsNeverComeThrough(SmallShop):
         return "review" if order_id in getattr(self, "reviewed", ()) else super().order_status(order_id)
 
 
+class LooksUpFirst(SmallShop):
+    """Keeps the events of an order whose deposit has no known outcome until it has looked that up."""
+
+    pauses = ()
+    keeps = True
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Start with nothing kept."""
+        super().__init__(service)
+        self.kept: list[tuple[str, dict[str, Any]]] = []
+
+    def is_unknown(self, order_id: str) -> bool:
+        """Return whether a deposit was asked for, and no reply or read has told of it."""
+        wish = self.orders[order_id].wish
+        return wish is not None and wish.state == "open"
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        """Keep it, or work on it."""
+        if not self.is_unknown(order_id):
+            return super().handle(order_id, event)
+        if self.keeps:
+            self.kept.append((order_id, event))
+        return 200
+
+    def tick(self) -> None:
+        """Look up, and work on what was kept."""
+        for order in self.orders.values():
+            self.ask(order.id)
+        kept, self.kept = self.kept, []
+        for order_id, event in kept:
+            self.handle(order_id, event)
+
+
+class ForgetsWhatIsUnknown(LooksUpFirst):
+    """Drops these events, and learns of nothing by reads but which deposits there are."""
+
+    keeps = False
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        """Take a read for the beginning."""
+        super().learn({**resource, "status": "created"} if resource["id"] not in self.versions else resource)
+
+    def ask(self, order_id: str) -> bool:
+        """Look up what is unknown only."""
+        return super().ask(order_id) if self.is_unknown(order_id) else True
+
+
+def test_events_may_wait_until_the_outcome_of_the_deposit_is_looked_up() -> None:
+    """A job that gets no answer to that cannot work on them yet."""
+    with Play(LooksUpFirst, shows="at once") as play:
+        play.pay(1, "500 after the commit")
+        play.pass_time("10s")
+        play.work_off()
+        play.wait("10s")
+        assert play.status() == "paid"
+
+
+def test_events_do_not_wait_once_a_read_has_told_of_the_deposit() -> None:
+    """What was acknowledged meanwhile has to be worked on."""
+    with pytest.raises(MerchantBug, match="order-1 pending in the end"), Play(ForgetsWhatIsUnknown) as play:
+        play.pay(1, "500 after the commit")
+        play.pass_time("10s")
+        play.wait("10s")
+        play.work_off()
+
+
 def test_a_shop_may_be_busy_while_it_works_on_the_order() -> None:
     """The service sends the webhook again."""
     with Play(Busy) as play:

@@ -12,7 +12,7 @@ was lost.
 
 An event can come before the merchant has the identifier of its payment or refund: the reply was lost or is overtaken,
 or the merchant was killed before it kept the reply. Then a merchant that works on events at once may leave this one to
-the next background job.
+the next background job, which may have to look up first what became of the request.
 """
 
 from __future__ import annotations
@@ -115,8 +115,13 @@ class Acknowledged:
         if order.disturbed or not self._is_told(known_by):
             self._ahead.add(order.id)
 
-    def findings(self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool) -> Iterator[Found]:
-        """Yield what is missing after the latest acknowledged events; `jobs_ran` is whether background jobs did."""
+    def findings(
+        self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool, asked_in_vain: bool = False
+    ) -> Iterator[Found]:
+        """Yield what is missing after the latest acknowledged events; `jobs_ran` is whether background jobs did.
+
+        `asked_in_vain` is whether the jobs have asked the service something, and got no answer.
+        """
         for order in orders:
             latest = self._latest.get(order.id)
             if latest is None:
@@ -124,7 +129,9 @@ class Acknowledged:
             state = expected_state(self._box, order)
             worked_off = jobs_ran and self._places[order.id] <= self._noted_before_jobs
             if order.id in self._ahead:
-                if not worked_off:
+                # It may have to look up first what became of its deposit.
+                is_unknown = asked_in_vain and not all(self._is_told(each.id) for each in state.pay_ins)
+                if not worked_off or is_unknown:
                     continue
                 self._ahead.discard(order.id)
             is_held = all(self._is_held(family, jobs_ran=worked_off) for family in families(state))

@@ -406,13 +406,13 @@ class Play:
         with self._step(
             "Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE), in_scenario=False
         ):
-            armed = self._arm(_MUTE)
+            armed, lost = self._arm(_MUTE), len(self._driver.service.lost)
             self._acknowledged.begin_jobs()
             self._tick()
             self._disarm(armed)
             self._left_to_jobs = False
             self._check_view()
-            self._check_acknowledged(jobs_ran=True)
+            self._check_acknowledged(jobs_ran=True, asked_in_vain=len(self._driver.service.lost) > lost)
 
     def outage(self, time: str) -> None:
         """The merchant's receiver cannot be reached for a time."""
@@ -885,12 +885,15 @@ class Play:
         if outermost and not self._left_to_jobs:
             self._check_acknowledged(jobs_ran=False)
 
-    def _check_acknowledged(self, *, jobs_ran: bool) -> None:
+    def _check_acknowledged(self, *, jobs_ran: bool, asked_in_vain: bool = False) -> None:
         # One that wanted to ask the service before it acted could not, while reads were disturbed.
         if not self._debts.reads_disturbed:
             with self._driver.looking():
                 merchant = self._driver.shown
-                self._add_findings(self._acknowledged.findings(merchant, self._readable(), jobs_ran=jobs_ran))
+                found = self._acknowledged.findings(
+                    merchant, self._readable(), jobs_ran=jobs_ran, asked_in_vain=asked_in_vain
+                )
+                self._add_findings(found)
 
     def _readable(self) -> list[Order]:
         return [order for order in self.orders if not order.is_unreadable]
