@@ -376,6 +376,19 @@ def test_each_kind_of_play_comes_early() -> None:
     }
 
 
+def test_each_section_comes_before_the_second_combination_of_another_one() -> None:
+    """Mistakes in the pages of lists are as early as those in the reply to a click."""
+    plays = catalogue.catalogue()
+    first = next(number for number, play in enumerate(plays) if play.reason)
+    places = {play.reason: number for number, play in reversed(list(enumerate(plays)))}
+
+    behind, second = (
+        "an older order is behind a page of payments that are not the shop's",
+        "a second attempt is a new one",
+    )
+    assert max(places[behind], places[second]) < first + 50
+
+
 def test_each_act_comes_before_any_trouble() -> None:
     """What a shop does wrong without any trouble is told by the plainest play that shows it."""
     acts = {"order", "pay", "retry", "returns", "refund", "cancel", "provider"}

@@ -2,11 +2,11 @@
 
 Each entry of the vocabulary is played alone, in the shortest play in which it can matter: a trouble of a POST in one
 payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
-follow where one trouble hides what another does; each says why. The first turn has each entry
-alone at each place of a payment's life and one of each combination, and the variants follow in further turns, so that
-each kind of mistake has its chance early. A turn begins with each act by itself and without trouble; the others come in
-the order of what a mistake costs: double charges, forged payments, double or missing fulfilment, refunds and disputes,
-then everything else.
+follow where one trouble hides what another does; each says why. The first turn has each entry alone at each place of a
+payment's life and one of each combination, those of all sections in turn, and the variants follow in further turns, so
+that each kind of mistake has its chance early. A turn begins with each act by itself and without trouble; the others
+come in the order of what a mistake costs: double charges, forged payments, double or missing fulfilment, refunds and
+disputes, then everything else.
 
 Not every play is run on every merchant: `equivalence.py` decides which would show nothing new.
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import count
 from typing import Final, NamedTuple
 
 from paydouble.config import Settings
@@ -170,21 +171,28 @@ def catalogue() -> tuple[CataloguePlay, ...]:
         _changes_left_to_jobs,
         _pairs,
     )
-    plays: dict[Hashable, CataloguePlay] = {}
-    for section in sections:
-        for play in section():
-            plays.setdefault((play.dialect, play.steps), play)
+    played: set[Hashable] = set()
     shapes: dict[tuple[Hashable, frozenset[_Content]], list[CataloguePlay]] = {}
     known: set[_Content] = set()
-    for play in plays.values():
-        # A play with something new is in the first turn, as a shape of its own.
-        new = _contents(play) - known
-        known |= new
-        shapes.setdefault((_shape(play), frozenset(new)), []).append(play)
+    places: dict[Hashable, tuple[int, int]] = {}
+    for section in sections:
+        combinations = count()
+        for play in section():
+            if (play.dialect, play.steps) in played:
+                continue
+            played.add((play.dialect, play.steps))
+            # A play with something new is in the first turn, as a shape of its own.
+            new = _contents(play) - known
+            known |= new
+            shape = _shape(play), frozenset(new)
+            if shape not in shapes:
+                # Of the combinations one of each section comes first, then the next ones.
+                places[shape] = _rank(play, shape[1]), next(combinations) if play.reason else 0
+            shapes.setdefault(shape, []).append(play)
     return tuple(
         play
         for turn in range(_TURNS)
-        for _, alike in sorted(shapes.items(), key=lambda item: _rank(*item))
+        for _, alike in sorted(shapes.items(), key=lambda item: places[item[0]])
         for play in alike[_share(turn, alike) : _share(turn + 1, alike)]
     )
 
@@ -200,10 +208,10 @@ def _shape(play: CataloguePlay) -> Hashable:
     return play.reason, play.dialect == "plain", tuple((each.command, *dict(each.options)) for each in play.steps)
 
 
-def _rank(shape: tuple[Hashable, frozenset[_Content]], alike: Sequence[CataloguePlay]) -> int:
+def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
     # What is new by its point alone comes after all that is new by an entry.
-    is_point = any(isinstance(content, Step) for _, content in shape[1]) and len(shape[1]) == 1
-    return 2 if alike[0].reason else int(is_point)
+    is_point = any(isinstance(content, Step) for _, content in new) and len(new) == 1
+    return 2 if play.reason else int(is_point)
 
 
 def _contents(play: CataloguePlay) -> set[_Content]:
