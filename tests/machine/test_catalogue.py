@@ -195,7 +195,7 @@ def test_each_play_is_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
     _plays(monkeypatch, *map(_waits, range(1, 6)), (step("order"), step("reads", "503")), _FINDS_THE_PRICE)
     runs = [machine(_TwoMistakes, part=(number, 3)) for number in (1, 2, 3)]
 
-    with pytest.raises(MerchantBug):
+    with pytest.raises(MerchantBug, match=r"Play 7 of 7 .* first_play = 7 begins with it\."):
         runs[0].run(QUICK)
     covered = [runs[0].coverage, *(each.run(QUICK) for each in runs[1:])]
 

@@ -64,6 +64,9 @@ class Order:
     """How often the customer was told that it is cancelled."""
     was_cancelled_paid: bool = False
     """Whether its money was there when the customer cancelled it, and the merchant did not decline."""
+    was_beyond_the_contract: bool = False
+    """Whether something has happened to it of which the contract says nothing: staff has refunded it on the provider's
+    own pages, or the provider has acted as `BEYOND_THE_CONTRACT` says."""
     refund_was_refused: bool = False
     """Whether the service has refused a refund that was requested of the merchant, with good reason."""
     was_refused_by_a_fault: bool = False
@@ -284,6 +287,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person has to find another way to give the money back
     if order.refund_was_refused or order.was_refused_by_a_fault:
         allowed |= {"review"}  # a person has to find out why, and tell those who asked for it
+    if order.was_beyond_the_contract:
+        allowed |= {"review"}  # a person may want to see it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):

@@ -73,6 +73,7 @@ from paydouble.stateful.prices import PRICES
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, parsed, step
+from paydouble.stateful.story import WHAT_HAPPENED
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     CANCEL_MEANWHILE,
@@ -587,10 +588,20 @@ def _serving(merchant: type[Merchant]) -> AbstractContextManager[None]:
 def _together(found: Sequence[MerchantBug]) -> MerchantBug:
     """Return one report of several findings; the first's verdict is that of all."""
     first = found[0]
-    if len(found) == 1:
-        return first
-    texts = (f"Finding {number} of {len(found)}:\n\n{bug}" for number, bug in enumerate(found, 1))
-    return MerchantBug(first.verdict, "\n\n\n".join(texts), first.rule, first.calls, first.dialect)
+    title = "Finding {number} of {of}:\n\n" if len(found) > 1 else ""
+    texts = (f"{title.format(number=number, of=len(found))}{_placed(bug)}" for number, bug in enumerate(found, 1))
+    both = MerchantBug(first.verdict, "\n\n\n".join(texts), first.rule, first.calls, first.dialect)
+    both.taped, both.others, both.place = first.taped, first.others, first.place
+    return both
+
+
+def _placed(bug: MerchantBug) -> str:
+    """Return a report with the play of the catalogue that has found it."""
+    if bug.place is None:
+        return str(bug)
+    verdict, what_happened, story = str(bug).partition(WHAT_HAPPENED)
+    found = f"Play {bug.place.number:,} of {bug.place.of:,} of the catalogue found this"
+    return f"{verdict}{found}. After a fix, first_play = {bug.place.number} begins with it.\n\n{what_happened}{story}"
 
 
 def _shorter(seconds: float | None, until: float | None) -> float | None:

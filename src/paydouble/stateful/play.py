@@ -770,6 +770,7 @@ class Play:
 
     def _let_act_be_told(self, what: str, target: Order) -> None:
         target.late_money_is_news |= what == "late money"
+        target.was_beyond_the_contract |= what in BEYOND_THE_CONTRACT or what in OF_REFUNDS
         self._double.deliver()
         # Nothing else that either of them does has the same time: a receiver could not order the two.
         self._double.advance(by=_A_SECOND)

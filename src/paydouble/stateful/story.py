@@ -24,6 +24,8 @@ from paydouble.timeline import CALL, SERVICE, Plain, Renderer, Row, faults_of
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
 )
+WHAT_HAPPENED: Final = "What happened:\n"
+"""The title of the steps in a report."""
 _FEW: Final = 2
 _FIRST_ROWS: Final = 8
 _LAST_ROWS: Final = 16
@@ -65,7 +67,7 @@ class Story:
         parts = [
             f"{verdict}.",
             *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
-            "What happened:\n" + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self._told(), 1)),
+            WHAT_HAPPENED + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self._told(), 1)),
             *(
                 beyond.note
                 for act, beyond in BEYOND_THE_CONTRACT.items()
@@ -125,7 +127,7 @@ class Story:
 def what_was_sent(box: Sandbox) -> list[str]:
     """Return the requests of the merchant and the webhooks to it, a line or two each, with the answers.
 
-    Of many those at the beginning and at the end, and between them what asked for something or went wrong.
+    Of many those at the beginning and at the end, and between them what is no plain read.
     """
     journal = box.journal
     seen = Happened(
@@ -161,9 +163,9 @@ def told_rows(rows: Sequence[Row]) -> set[int]:
 
 
 def _tells(row: Row) -> bool:
-    """Return whether a row asks for something, met a trouble or went wrong; most others are reads."""
-    asks = row.who == CALL and not row.what.startswith("GET ")
-    return asks or bool(row.faults) or row.good is False
+    """Return whether a row is more than a read that was answered as it should be."""
+    is_read = row.who == CALL and row.what.startswith("GET ")
+    return not is_read or bool(row.faults) or row.good is False
 
 
 def _series(steps: Sequence[str]) -> Iterator[tuple[str, int]]:
