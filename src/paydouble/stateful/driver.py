@@ -87,6 +87,8 @@ class Driver:
         """Whether the latest call came back without a refusal or an exception."""
         self.was_declined = False
         """Whether the latest call was declined: the merchant raised `Refused`."""
+        self.is_behind: Callable[[Order], bool] = lambda _order: False
+        """Returns whether the merchant has acknowledged all events of an order, and does not show what they say."""
         self._was_killed = False
         self.interruption: PlannedInterruption | None = None
         """What interrupts the merchant's work on the next webhook."""
@@ -118,9 +120,7 @@ class Driver:
         self.service = Service(self.double, self.add_finding) if self.shop is None else self.shop.service
         self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time and not served else None
         self._watchdog = Watchdog(patience_seconds) if self.shop is None else self.shop.threads
-        self._depth = 0
-        self._activity = 0
-        self._entered = 0
+        self._depth = self._activity = self._entered = 0
         try:
             made = self._make(make)
             self.merchant = made if self.shop is None else self.shop.in_thread(made)
@@ -283,6 +283,7 @@ class Driver:
                 self.receive(make(webhook))
         self.expectation = expectation
         before = self._view() if expectation != ACCEPT else []
+        behind = [self.is_behind(order) for order in self.orders] if expectation != ACCEPT else []
         interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
         failures, activity = self.failures, self._activity
         points, acts, limited = self.service.points, self.service.acts, self.service.limits_met
@@ -306,7 +307,8 @@ class Driver:
             self._crashed(_WALL_CLOCK + (_FOLLOW if self.shop is None else _ASK))
         else:
             self._judge(status, expectation, words, excused=excused)
-        if expectation != ACCEPT and activity == self._activity and _differ(before, self._view()):
+        is_alone = expectation != ACCEPT and activity == self._activity
+        if is_alone and _differ(before, after := self._view()) and not self._has_caught_up(before, after, behind):
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
         self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
         if interruption == "answer lost":
@@ -532,6 +534,14 @@ class Driver:
                 effects = dict(shown.effects(name))
                 found.append((shown.order_status(name), shown.balance(name), shown.shipments(name), effects))
         return found
+
+    def _has_caught_up(self, before: _View, after: _View, behind: Sequence[bool]) -> bool:
+        """Return whether each order that has changed was behind, and is not any more.
+
+        Whatever comes may wake a receiver that has events to work on, which it has acknowledged before.
+        """
+        changed = [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+        return all(behind[number] and not self.is_behind(self.orders[number]) for number in changed)
 
     def _excused(self, error: BaseException, failures: int) -> bool:
         if self.shop is not None and self.failures > failures:

@@ -15,7 +15,7 @@ from paydouble.core.errors import STATUS
 from paydouble.core.money import MINOR_DIGITS, parse_amount, write_amount
 from paydouble.core.printable import printable
 from paydouble.journal import RequestEntry
-from paydouble.payments.lifecycle import UNSUCCESSFUL
+from paydouble.payments.lifecycle import PAY_IN, REFUND, UNSUCCESSFUL
 from paydouble.payments.resources import PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
@@ -217,14 +217,15 @@ def with_refused_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
 def refused_for_no_reason(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Order]:
     """Yield the orders of which a deposit or refund was refused, from a position of the journal on, by a fault.
 
-    That is a 409 to an identical request, or a code that is not in the contract: no shop can know what became of it. A
-    401 to the right credentials is not among the errors to retry (contract, section 7): a person has to look at them.
+    That is a 409 to an identical request, or a code or a status that is not in the contract: no shop can know what
+    became of it. A 401 to the right credentials is not among the errors to retry (contract, section 7): a person has to
+    look at them.
     """
     log = box.journal.requests
     refused = {
         entry.id
         for entry in islice(log.entries, start - log.evicted, None)
-        if entry.faults and _is_refused(entry) and _code(entry) not in STATUS.keys() - _UNFOUNDED
+        if entry.faults and (_has_unknown_status(entry) or _is_refused_without_a_reason(entry))
     }
     for entry, _, order in _refunds_asked_for(box, orders, start) if refused else ():
         if entry.id in refused:
@@ -850,6 +851,19 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
         if made[amount] < 0:
             money = f"{write_amount(amount, order.currency)} {order.currency}"
             yield Rule.OWED, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+
+
+def _is_refused_without_a_reason(entry: RequestEntry) -> bool:
+    return _is_refused(entry) and _code(entry) not in STATUS.keys() - _UNFOUNDED
+
+
+def _has_unknown_status(entry: RequestEntry) -> bool:
+    """Return whether an answer has an object in a status that the contract does not have."""
+    try:
+        status = json.loads(entry.response_body)["data"]["status"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return status not in {*PAY_IN, *REFUND}
 
 
 def _is_refused(entry: RequestEntry) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, Self
@@ -145,6 +146,7 @@ class Play:
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
         self._driver.on_received = self._check_webhook
+        self._driver.is_behind = self._is_behind
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._acknowledged = Acknowledged(self._box, shows)
@@ -229,6 +231,16 @@ class Play:
         with self._driver.looking():
             found = list(invariants.of_effects(self._driver.shown, target, state))
         return not found
+
+    def _is_behind(self, order: Order) -> bool:
+        state = expected.expected_state(self._box, order)
+        if not self._acknowledged.has_taken_over(state.resources):
+            return False
+        differences = ["it shows nothing"]
+        with self._driver.looking():
+            looked_at = replace(order, status=self._driver.shown.order_status(order.id))
+            differences = list(invariants.of_effects(self._driver.shown, looked_at, state))
+        return bool(differences)
 
     @property
     def answers(self) -> Sequence[tuple[str, int | None, int]]:
