@@ -49,7 +49,9 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     help="Random plays after the catalogue; 0 for none.",
 )
 @click.option("--only", metavar="PHASE", help="Play one phase alone: catalogue, or hunt for the random plays.")
-@click.option("--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m.")
+@click.option(
+    "--for", "limit", metavar="TIME", help="Stop after this real time, such as 2m; to shorten a finding is not counted."
+)
 @click.option(
     "--from",
     "first",
