@@ -70,9 +70,9 @@ def test_a_shop_may_leave_its_requests_to_a_job(tmp_path: Path, capsys: pytest.C
     assert "4 kept, 0 broken, 0 not tested" in capsys.readouterr().out
 
 
-def test_orders_may_live_for_half_an_hour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_orders_may_be_closed_after_half_an_hour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A shop that tries once a click, and leaves the rest to its jobs, is given its time in small steps."""
-    short = {"lives": 1800, "tries": 1}
+    short = {"closes_after": 1800, "tries": 1}
     path = _file(tmp_path, change=lambda document: document["driver"]["reset"]["json"].update(short))
 
     assert run(["conformance", "merchant", path, "--only", "C4.2,C7.2"]) == 0

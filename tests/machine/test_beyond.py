@@ -105,10 +105,7 @@ def test_a_person_may_look_at_a_status_that_the_contract_does_not_have() -> None
 
 
 class WokenByAnything(SmallShop):
-    """Stores an event while a deposit has no known outcome, and works on what it has stored whenever anything comes."""
-
-    pauses = ()
-    trusts = False
+    """Stores each event, and works on what it has stored when anything comes, and in its job."""
 
     def __init__(self, service: ServiceLike) -> None:
         """Start with nothing stored."""

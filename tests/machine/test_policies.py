@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, cast
 
@@ -315,12 +315,17 @@ class ChecksDisputesBeforeItSends(ChecksDisputesAtTheRequest):
             super().send(wish, path)
 
     def post(self, path: str, wish: Wish) -> dict[str, Any]:
-        lost = len(self.service.lost)  # type: ignore[attr-defined]  # of the play's own service
+        self.was_limited = False
         try:
             return super().post(path, wish)
-        finally:
-            if len(self.service.lost) > lost:  # type: ignore[attr-defined]
+        except Unknown:
+            if not self.was_limited:
                 self.unknown.add(wish.key)
+            raise
+
+    def until_reset(self, headers: Mapping[str, str]) -> float:
+        self.was_limited = True
+        return super().until_reset(headers)
 
     @property
     def unknown(self) -> set[str]:
@@ -329,7 +334,7 @@ class ChecksDisputesBeforeItSends(ChecksDisputesAtTheRequest):
 
 
 class GivesDisputedRestBack(ChecksDisputesAtTheRequest):
-    """Gives back what is left of an order that is cancelled, whoever disputes it."""
+    """Gives back what is left of an order that is cancelled, also while it is disputed."""
 
     def cancel(self, order_id: str) -> None:
         SmallShop.refund(self, order_id, f"{order_id}-cancelled", self.balance(order_id))
@@ -359,7 +364,7 @@ def _cancelled_while_disputed(play: Play) -> None:
 def test_disputed_money_is_not_asked_back_by_a_job_or_a_cancellation(
     shop: type[Merchant], steps: Callable[[Play], None]
 ) -> None:
-    """Whoever decides about it, and whenever it is sent."""
+    """By a job that sends what has waited, or by a cancellation that decides on it."""
     with pytest.raises(MerchantBug, match="tries to refund"), Play(_demanding(shop, "disputed refund")) as play:
         steps(play)
 

@@ -23,7 +23,7 @@ class AlwaysBusy(Busy):
     """Answers 503 to each event."""
 
     def handle(self, order_id: str, event: dict[str, Any]) -> int:
-        """Let the service send it again, for ever."""
+        """Let the service send it again, always."""
         return 503
 
 

@@ -243,9 +243,10 @@ def pay(order: Order) -> None:
 
 
 def is_over(order: Order) -> bool:
-    """Return whether an order has lived for as long as it may without its money."""
-    lives = config.get("lives")
-    return bool(lives) and now() - order["placed_at"] > lives and status_of(order) in {"unpaid", "pending", *ENDED}
+    """Return whether an order is old enough to be closed without its money."""
+    seconds = config.get("closes_after")
+    is_old = bool(seconds) and now() - order["placed_at"] > seconds
+    return is_old and status_of(order) in {"unpaid", "pending", *ENDED}
 
 
 def cancel(order: Order) -> bool:
@@ -358,7 +359,7 @@ class Handler(BaseHTTPRequestHandler):
                     "shipped": 0,
                     "objects": {},
                     "cancelled": 0,
-                    "placed_at": now() if config.get("lives") else 0,
+                    "placed_at": now() if config.get("closes_after") else 0,
                 }
                 save()
             case ["orders", order_id, "pay"]:

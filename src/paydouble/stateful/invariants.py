@@ -860,10 +860,9 @@ def _is_refused_without_a_reason(entry: RequestEntry) -> bool:
 def _has_unknown_status(entry: RequestEntry) -> bool:
     """Return whether an answer has an object in a status that the contract does not have."""
     try:
-        status = json.loads(entry.response_body)["data"]["status"]
+        return json.loads(entry.response_body)["data"]["status"] not in {*PAY_IN, *REFUND}
     except (ValueError, KeyError, TypeError):
         return False
-    return status not in {*PAY_IN, *REFUND}
 
 
 def _is_refused(entry: RequestEntry) -> bool:
