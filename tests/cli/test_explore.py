@@ -16,6 +16,7 @@ from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 
 from paydouble.cli.main import run
+from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.steps import CataloguePlay, step
 
 if TYPE_CHECKING:
@@ -247,3 +248,25 @@ def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "")
     assert "Interrupted. Nothing was found so far." in out
     assert " plays of the catalogue and 0 examples of the hunt tried" in out
+
+
+def test_a_signal_during_the_search_for_a_shorter_play_loses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of CI sends SIGTERM; what was found is told as it was found, with its place."""
+
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr(CatalogueRun, "shortest", killed)
+    path = _file(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
+    before = signal.getsignal(signal.SIGTERM)
+
+    assert run(["explore", path, "--examples", "0"]) == 130
+    out = capsys.readouterr().out
+
+    assert "because of a webhook whose signature does not hold" in out
+    assert re.search(r"Play [\d,]+ of [\d,]+ found this", out)
+    assert out.endswith("Interrupted, maybe before the shortest play was found.\n")
+    assert signal.getsignal(signal.SIGTERM) is before

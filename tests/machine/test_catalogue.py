@@ -248,6 +248,27 @@ def test_what_the_hunt_finds_is_among_what_was_found() -> None:
     assert tried.found == [caught.value]
 
 
+@pytest.mark.parametrize("phase", ["catalogue", "hunt"])
+def test_an_interruption_loses_no_finding(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it was still looking for a shorter play."""
+
+    def interrupted(_self: object, done: str) -> None:
+        if done.startswith("tried "):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "__call__", interrupted)
+    running = machine(MERCHANTS["NewKeyWhenTheReplyIsLost"], phases=(phase,))
+
+    with pytest.raises(KeyboardInterrupt):
+        running.run(settings(QUICK, max_examples=50, stateful_step_count=12))
+
+    (bug,) = running.found
+    assert "took a new Idempotency-Key for a retry" in bug.verdict
+    summary = summaries.pop()
+    assert summary.startswith(f"{running.__name__}, interrupted: ")
+    assert summary.endswith(str(bug))
+
+
 def test_an_adapter_without_a_method_is_not_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The result names what was never tried for that reason."""
     needy = (step("refund", 1, "half", "reply lost"), step("restart"), step("returns"), step("refund_again"))

@@ -7,8 +7,10 @@ interrupted.
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +23,8 @@ from paydouble.core.errors import UsageError
 from paydouble.core.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from paydouble.conformance.adapter import HttpMerchant
     from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.coverage import Coverage
@@ -123,7 +127,8 @@ def explore(
     began = time.monotonic()
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     try:
-        coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
+        with _interrupted_by_sigterm():
+            coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug:
         _tell_all(terminal, machine, adapter, path, artifacts, raw=raw)
         if findings > 1:
@@ -137,9 +142,7 @@ def explore(
     except KeyboardInterrupt:
         terminal.say()
         if machine.found:
-            _tell_all(terminal, machine, adapter, path, artifacts, raw=raw)
-            terminal.say()
-            terminal.say("Interrupted.")
+            _tell_all(terminal, machine, adapter, path, artifacts, raw=raw, is_interrupted=True)
             sys.exit(130)
         _sum_up(terminal, machine.coverage, "Interrupted. Nothing was found so far.")
         _tell_starts(terminal, adapter.process, began)
@@ -153,6 +156,16 @@ def explore(
     _tell_starts(terminal, adapter.process, began)
 
 
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C, so that a run which a limit of CI ends tells what it has found."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _tell_all(
     terminal: Terminal,
     machine: type[MerchantMachine],
@@ -161,8 +174,10 @@ def _tell_all(
     artifacts: Path | None,
     *,
     raw: bool,
+    is_interrupted: bool = False,
 ) -> None:
     found = machine.found
+    is_served_afresh = not is_interrupted and adapter.process is not None and adapter.driver.reset is not None
     for number, bug in enumerate(found, 1):
         if number > 1:
             terminal.say()
@@ -172,13 +187,16 @@ def _tell_all(
         if artifacts is not None:
             _keep(terminal, bug, artifacts, path, number, raw=raw)
         _tell_place(terminal, bug, _again(path, machine))
-        if adapter.process is not None and adapter.driver.reset is not None and _passes_afresh(machine, adapter, bug):
+        if is_served_afresh and _passes_afresh(machine, adapter, bug):
             terminal.say()
             terminal.say_prose(_LEFT_OVER)
     terminal.say()
     terminal.say("A test to paste begins with:")
     terminal.say("    from paydouble.conformance import merchant_of")
     terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
+    if is_interrupted:
+        terminal.say()
+        terminal.say("Interrupted, maybe before the shortest play was found.")
 
 
 def _tell(terminal: Terminal, bug: MerchantBug) -> None:

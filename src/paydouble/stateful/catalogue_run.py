@@ -23,6 +23,7 @@ from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.progress import shortening, time_left
+from paydouble.stateful.shortening import shortest
 from paydouble.stateful.steps import CataloguePlay
 from paydouble.stateful.verdicts import MerchantBug, Place
 
@@ -111,12 +112,17 @@ class CatalogueRun(NamedTuple):
                 coverage.add(self.one(play, known))
             except MerchantBug as bug:
                 coverage.failed += 1
-                report = self._new(play, bug, told)
-                if report is not None:
-                    report.place = Place(number, len(plays))
-                    found.append(report)
-                    if len(found) >= extent.findings:
-                        return
+                if _kind(bug.rule, bug.verdict) in told:
+                    continue
+                bug.place = Place(number, len(plays))
+                # A run that is interrupted during the search tells it as it was found.
+                found.append(bug)
+                found[-1] = report = self.shortest(play, bug)
+                report.place = bug.place
+                told |= {_kind(each.rule, each.verdict) for each in (bug, report)}
+                told |= {_kind(rule, text) for rule, text in report.others}
+                if len(found) >= extent.findings:
+                    return
         self.progress(_done(len(plays), len(plays), len(found)))
 
     def plays(self, coverage: Coverage | None = None) -> list[CataloguePlay]:
@@ -150,34 +156,24 @@ class CatalogueRun(NamedTuple):
             known.learn(play, seen)
         return running.tried
 
-    def _new(self, play: CataloguePlay, bug: MerchantBug, told: set[str]) -> MerchantBug | None:
-        """Return the shortened report of a finding; None where it is one of those that were `told`."""
-        first = _kind(bug.rule, bug.verdict)
-        if first in told:
-            return None
-        report = self.shortest(play, bug)
-        told |= {first, _kind(report.rule, report.verdict), *(_kind(rule, text) for rule, text in report.others)}
-        return report
-
     def shortest(self, play: CataloguePlay, bug: MerchantBug) -> MerchantBug:
         """Return the report of the shortest play that fails with the same verdict, found by leaving things out.
 
         The one that was given when the play itself does not fail again.
         """
-        shorter = True
         tried = 0
-        while shorter:
-            shorter = False
-            for candidate in play.shorter():
-                self.progress(shortening(tried, bug.verdict))
-                tried += 1
-                try:
-                    self.one(candidate)
-                except MerchantBug as found:
-                    if found.rule == bug.rule and _gist(found.verdict) == _gist(bug.verdict):
-                        play, bug, shorter = candidate, found, True
-                        break
-        return bug
+
+        def attempt(candidate: CataloguePlay) -> MerchantBug | None:
+            nonlocal tried
+            self.progress(shortening(tried, bug.verdict))
+            tried += 1
+            try:
+                self.one(candidate)
+            except MerchantBug as again:
+                return again if again.rule == bug.rule and _gist(again.verdict) == _gist(bug.verdict) else None
+            return None
+
+        return shortest(play, bug, attempt)[1]
 
 
 def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage) -> list[tuple[int, CataloguePlay]]:

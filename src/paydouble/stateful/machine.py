@@ -223,7 +223,8 @@ class MerchantMachine(RuleBasedStateMachine):
     def run(cls, hunt: settings) -> Coverage:
         """Run the phases over the merchant; `hunt` are Hypothesis's settings for the hunt. Returns what was tried.
 
-        `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried.
+        `MerchantBug` with the report of the first failure. Without one, pytest ends with a summary of what was tried;
+        after an interruption also with what was found before it.
         """
         merchant = cls._merchant()
         cls.coverage, cls.preferences = Coverage(merchant.accepts), Preferences()
@@ -243,6 +244,13 @@ class MerchantMachine(RuleBasedStateMachine):
                 cls._run_phases(merchant, hunt, progress)
             except MerchantBug as bug:
                 cls.found = cls.found or [bug]
+                raise
+            except KeyboardInterrupt:
+                # Also what it was still looking for a shorter play of.
+                latest = cls.hunting.found
+                cls.found = cls.found or ([] if latest is None else [latest])
+                found = "".join(f"\n\n{bug}" for bug in cls.found)
+                summaries.append(f"{cls.__name__}, interrupted: {cls.coverage.summary()}{found}")
                 raise
         summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
         return cls.coverage

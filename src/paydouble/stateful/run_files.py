@@ -28,6 +28,7 @@ from paydouble.runfile.replaying import NOTHING, Divergence, difference
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.play import Play
+from paydouble.stateful.shortening import shortest
 from paydouble.stateful.steps import CataloguePlay, Step, parsed
 from paydouble.stateful.verdicts import MerchantBug
 
@@ -117,43 +118,14 @@ def shrunk(
         raise RunFileError(
             f"the shop does not break the rule of this story ({story.rule}) any more, so it is not shrunk"
         )
-    play = story.play
-    # First large parts, then single steps and options.
-    size = len(play.steps) // 2
-    while size > 1:
-        play, best = _without_parts(story, play, best, merchant, patience_seconds, size, progress)
-        size //= 2
-    shorter = True
-    while shorter:
-        shorter = False
-        for candidate in play.shorter():
-            found = _failing(story, candidate, merchant, patience_seconds)
-            if found is not None:
-                play, best, shorter = candidate, found, True
-                progress(len(story_of(best).play.steps))
-                break
-    return best
 
+    def attempt(play: CataloguePlay) -> Run | None:
+        found = _failing(story, play, merchant, patience_seconds)
+        if found is not None:
+            progress(len(story_of(found).play.steps))
+        return found
 
-def _without_parts(  # noqa: PLR0913, PLR0917 - what a search has to know
-    story: Story,
-    play: CataloguePlay,
-    best: Run,
-    merchant: MakeMerchant,
-    patience: float,
-    size: int,
-    progress: Callable[[int], object],
-) -> tuple[CataloguePlay, Run]:
-    place = 0
-    while place < len(play.steps):
-        candidate = play._replace(steps=play.steps[:place] + play.steps[place + size :])
-        found = _failing(story, candidate, merchant, patience) if candidate.steps else None
-        if found is None:
-            place += size
-        else:
-            play, best = candidate, found
-            progress(len(story_of(best).play.steps))
-    return play, best
+    return shortest(story.play, best, attempt)[1]
 
 
 def _failing(story: Story, play: CataloguePlay, merchant: MakeMerchant, patience: float) -> Run | None:
