@@ -3,9 +3,10 @@
     python tools/flakes.py [--runs N] [--busy] [--seed N] [--minutes N] [--jobs N] [--kept FILE] [PATH …]
 
 Each run has a seed, with which pytest-randomly orders the tests and seeds `random`; `pytest --randomly-seed=SEED`
-repeats it. `--busy` keeps every core busy with other programs meanwhile. `--minutes` begins no run
-after so many. `--kept` keeps the outcome of each run in a file, and makes no kept run again, so that runs of many hours
-can be made in parts. Ends with one line, and with status 1 when a test failed in any run.
+repeats it. `--busy` makes two runs at a time, so that each has the other one beside it, and keeps a core that neither
+uses busy with another program. `--minutes` begins no run after so many. `--kept` keeps the outcome of each run in a
+file, and makes no kept run again, so that runs of many hours can be made in parts. Ends with one line, and with status
+1 when a test failed in any run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -31,15 +33,15 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 _SEEDS: Final = 1_000
 """The seed of the first run, where none is given."""
 # A program that computes and never waits.
-_BUSY: Final = "while True: sum(range(100_000))"
-_BUSY_A_CORE: Final = 2
+_BUSY: Final = "import os; os.nice(19)\nwhile True: sum(range(100_000))"
+_BUSY_AT_ONCE: Final = 2
 
 
 def main() -> int:
     """Run the tests; return the exit status."""
     parser = argparse.ArgumentParser(prog="python tools/flakes.py", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=20, help="how many (default 20)")
-    parser.add_argument("--busy", action="store_true", help="keep every core busy with other programs")
+    parser.add_argument("--busy", action="store_true", help="two runs at a time, on cores that are never free")
     parser.add_argument("--seed", type=int, default=_SEEDS, help="of the first run; each further run has the next one")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many minutes")
     parser.add_argument("--jobs", type=int, default=2, help="processes of a run (default 2)")
@@ -54,12 +56,17 @@ def main() -> int:
     end = time.monotonic() + options.minutes * 60
     failed: defaultdict[str, list[int]] = defaultdict(list)
     took: dict[int, float] = {}
-    with _busy() if options.busy else _idle():
-        for seed in range(options.seed, options.seed + options.runs):
-            if time.monotonic() > end:
-                break
-            made = f"{' '.join(options.paths)}, seed {seed}, {options.jobs} jobs, {'busy' if options.busy else 'idle'}"
-            outcome = kept.outcome_of(made, partial(_run, seed, options.jobs, options.paths))
+
+    def made(seed: int) -> tuple[int, dict[str, Any]] | None:
+        if time.monotonic() > end:
+            return None
+        run = f"{' '.join(options.paths)}, seed {seed}, {options.jobs} jobs, {'busy' if options.busy else 'idle'}"
+        return seed, kept.outcome_of(run, partial(_run, seed, options.jobs, options.paths))
+
+    at_once = _BUSY_AT_ONCE if options.busy else 1
+    with _busy() if options.busy else nullcontext(), ThreadPoolExecutor(at_once) as pool:
+        runs = pool.map(made, range(options.seed, options.seed + options.runs))
+        for seed, outcome in filter(None, runs):
             took[seed] = outcome["seconds"]
             for name in outcome["failed"]:
                 failed[name].append(seed)
@@ -118,15 +125,9 @@ def _failed(report: Path) -> list[str]:
 
 
 @contextmanager
-def _idle() -> Iterator[None]:
-    yield
-
-
-@contextmanager
 def _busy() -> Iterator[None]:
-    """Keep every core busy during the block."""
-    count = (os.cpu_count() or 1) * _BUSY_A_CORE
-    programs = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
+    """Keep every core busy during the block, with programs that leave it to every other one."""
+    programs = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
     finally:

@@ -61,7 +61,7 @@ PARTS: Final = (
     ),
     Part(
         "busy",
-        "the same while other programs keep every core busy",
+        "the same, two runs at a time, on cores that are never free",
         ("tools/flakes.py", "--busy", "--runs"),
         10,
         "runs",

@@ -28,6 +28,20 @@ def test_always():
     pass
 """
 
+TOGETHER = """
+import time
+from pathlib import Path
+from uuid import uuid4
+
+def test_together():
+    folder = Path(__file__).parent
+    (folder / f"{uuid4()}.mark").touch()
+    end = time.monotonic() + 60
+    while len(list(folder.glob("*.mark"))) < 2:
+        assert time.monotonic() < end, "no other run came"
+        time.sleep(0.01)
+"""
+
 
 def _run(*arguments: str) -> tuple[int, str]:
     done = subprocess.run(
@@ -73,6 +87,16 @@ def test_a_flaky_test_is_named_with_its_seed(tmp_path: Path) -> None:
     assert last.endswith("test_flaky.test_every_second_time (seeds 7)")
     status, output = _run(*command, "--runs", "2")
     assert output.splitlines()[-1] == last
+
+
+def test_busy_runs_are_made_two_at_a_time(tmp_path: Path) -> None:
+    """Each of the two waits for the other one; the time ends all waits."""
+    (tmp_path / "test_together.py").write_text(TOGETHER, "utf-8")
+
+    status, output = _run("tools/flakes.py", "--busy", "--jobs", "0", "--seed", "7", "--runs", "2", str(tmp_path))
+
+    assert status == 0, output
+    assert re.search(r"^seed 7: 0 failed, \d+ s\nseed 8: 0 failed, \d+ s\nflakes: 2 runs ", output, re.MULTILINE)
 
 
 def test_runs_that_are_kept_are_those_of_a_part_that_has_runs() -> None:
