@@ -16,8 +16,10 @@ from bounds import AT_MOST_SECONDS
 from described_shop import described_shop
 
 from paydouble.cli.main import run
+from paydouble.conformance import CallFailed
 from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.verdicts import MerchantBug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,5 +270,37 @@ def test_a_signal_during_the_search_for_a_shorter_play_loses_nothing(
 
     assert "because of a webhook whose signature does not hold" in out
     assert re.search(r"Play [\d,]+ of [\d,]+ found this", out)
-    assert out.endswith("Interrupted, maybe before the shortest play was found.\n")
+    interrupted = r"Interrupted, maybe before the shortest play was found\.\nTo go on:\n"
+    assert re.search(rf"\n{interrupted}    paydouble explore \S+merchant\.yaml --from \d+\n$", out)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_shop_that_fails_in_the_middle_loses_no_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The findings come first, then what failed, and where to go on."""
+    once = CatalogueRun.one
+    found: list[MerchantBug] = []
+
+    def one(self: CatalogueRun, play: CataloguePlay, known: Any = None) -> Any:  # noqa: ANN401 - as the method's
+        if found:
+            raise CallFailed("GET /orders/order-1 had no answer")
+        try:
+            return once(self, play, known)
+        except MerchantBug as bug:
+            found.append(bug)
+            raise
+
+    monkeypatch.setattr(CatalogueRun, "one", one)
+    monkeypatch.setattr(CatalogueRun, "shortest", lambda _self, _play, bug: bug)
+    path = _file(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
+
+    assert run(["explore", path, "--examples", "0", "--findings", "2"]) == 3
+    out = capsys.readouterr().out
+
+    assert "because of a webhook whose signature does not hold" in out
+    place = found[0].place
+    assert place is not None
+    failed = "GET /orders/order-1 had no answer\nThe shop cannot be tested. Try its calls with: paydouble conformance "
+    assert failed in out
+    assert out.endswith(f" --from {place.number + 1}\n")

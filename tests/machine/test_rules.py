@@ -30,6 +30,7 @@ from paydouble.stateful import service as service_module
 from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
+from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.service import Interruption, Service
 from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_request, parsed_faults
 from paydouble.stateful.verdicts import DatabaseDown
@@ -801,7 +802,7 @@ def test_another_call_need_not_wait(*, is_other_call: bool, is_same_request: boo
     if is_other_call:
         service.interruptions.append(Interruption(0, lambda: None))
 
-    with service.operation(5):
+    with service.operation(Limit(5, "deposit-creation")):
         assert post("deposit-creation", "a") == 429
         if not is_same_request:
             post("payin_1/cancellation", "b")

@@ -557,3 +557,11 @@ def test_every_effect_is_a_trouble() -> None:
     # A webhook before the response is armed by what happens meanwhile.
     assert {*API_EFFECTS, *WEBHOOK_EFFECTS} - used - set(_UNUSED) == {"before_response"}
     assert used & set(_UNUSED) == set()
+
+
+def test_a_429_is_judged_by_the_operation_that_it_was_meant_for() -> None:
+    """A call for a refund may also ask for the deposit again, which an earlier 429 without headers still meets."""
+    with Play(ZooMerchant) as play:
+        play.order()
+        play.pay(1, trouble="429 without headers", lasts="end")
+        play.refund(1, trouble="429")

@@ -12,7 +12,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from paydouble.conformance.adapter import HttpMerchant
-    from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.machine import MerchantMachine
     from paydouble.stateful.verdicts import MerchantBug
@@ -124,36 +123,26 @@ def explore(
         "part": _part(part, phases),
         "most_findings": findings,
     }
-    began = time.monotonic()
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
+    report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic())
     try:
         with _interrupted_by_sigterm():
             coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
     except MerchantBug:
-        _tell_all(terminal, machine, adapter, path, artifacts, raw=raw)
-        if findings > 1:
-            _sum_up_findings(terminal, machine, path)
+        report.found()
         sys.exit(1)
     except (AdapterMisfit, CallFailed) as error:
-        for line in str(error).splitlines():
-            terminal.say(terminal.red(line))
-        terminal.say(f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {path}")
+        report.failed(error)
         sys.exit(3)
     except KeyboardInterrupt:
-        terminal.say()
-        if machine.found:
-            _tell_all(terminal, machine, adapter, path, artifacts, raw=raw, is_interrupted=True)
-            sys.exit(130)
-        _sum_up(terminal, machine.coverage, "Interrupted. Nothing was found so far.")
-        _tell_starts(terminal, adapter.process, began)
+        report.interrupted()
         sys.exit(130)
     finally:
         if adapter.process is not None:
             adapter.process.kill()
     whole = terminal.green(f"{terminal.good} Nothing was found.")
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
-    _sum_up(terminal, coverage, cut if coverage.was_cut() else whole)
-    _tell_starts(terminal, adapter.process, began)
+    report.nothing_found(cut if coverage.was_cut() else whole)
 
 
 @contextmanager
@@ -166,70 +155,141 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell_all(
-    terminal: Terminal,
-    machine: type[MerchantMachine],
-    adapter: type[HttpMerchant],
-    path: Path,
-    artifacts: Path | None,
-    *,
-    raw: bool,
-    is_interrupted: bool = False,
-) -> None:
-    found = machine.found
-    is_served_afresh = not is_interrupted and adapter.process is not None and adapter.driver.reset is not None
-    for number, bug in enumerate(found, 1):
-        if number > 1:
-            terminal.say()
-        if len(found) > 1:
-            terminal.say(terminal.bold(f"Finding {number} of {len(found)}"))
-        _tell(terminal, bug)
-        if artifacts is not None:
-            _keep(terminal, bug, artifacts, path, number, raw=raw)
-        _tell_place(terminal, bug, _again(path, machine))
-        if is_served_afresh and _passes_afresh(machine, adapter, bug):
-            terminal.say()
-            terminal.say_prose(_LEFT_OVER)
-    terminal.say()
-    terminal.say("A test to paste begins with:")
-    terminal.say("    from paydouble.conformance import merchant_of")
-    terminal.say(f"    {adapter.__name__} = merchant_of({str(path)!r})")
-    if is_interrupted:
-        terminal.say()
-        terminal.say("Interrupted, maybe before the shortest play was found.")
+class _Report(NamedTuple):
+    """What is said of a run when it is over."""
 
+    terminal: Terminal
+    machine: type[MerchantMachine]
+    adapter: type[HttpMerchant]
+    path: Path
+    artifacts: Path | None
+    raw: bool
+    began: float
 
-def _tell(terminal: Terminal, bug: MerchantBug) -> None:
-    first, _, rest = str(bug).partition("\n")
-    terminal.say(terminal.red(f"{terminal.bad} {first}"))
-    for line in rest.splitlines():
-        terminal.say(line)
+    def found(self) -> None:
+        """Tell all findings of a run that ended because of them."""
+        self._tell_all()
+        if self.machine.most_findings > 1:
+            coverage, findings = self.machine.coverage, count(len(self.machine.found), "finding")
+            self.terminal.say()
+            plays = f"{coverage.failed:,} of {coverage.plays:,} plays of the catalogue"
+            self.terminal.say_prose(f"{findings}, in {plays}.")
+            self._tell_next(f"There was no time for {coverage.was_cut()}. To go on:")
 
+    def failed(self, error: Exception) -> None:
+        """Tell why a run cannot go on, after what it has found."""
+        if self.machine.found:
+            self._tell_all(is_cut_short=True)
+            self.terminal.say()
+        for line in str(error).splitlines():
+            self.terminal.say(self.terminal.red(line))
+        doctor = f"paydouble conformance doctor {self.path}"
+        self.terminal.say(f"The shop cannot be tested. Try its calls with: {doctor}")
+        self._tell_next("The catalogue has come to this play. Go on with it:")
 
-def _again(path: Path, machine: type[MerchantMachine]) -> str:
-    """Return the command that plays the same plays again, without the number to begin with."""
-    seed = f" --seed {machine.seed}" if machine.seed else ""
-    number, parts = machine.part
-    part = f" --part {number}/{parts}" if parts > 1 else ""
-    return f"    paydouble explore {shlex.quote(str(path))}{seed}{part} --from"
+    def interrupted(self) -> None:
+        """Tell what a run has found until it was interrupted, or what it has tried."""
+        self.terminal.say()
+        if self.machine.found:
+            self._tell_all(is_cut_short=True)
+            self.terminal.say()
+            self.terminal.say("Interrupted, maybe before the shortest play was found.")
+        else:
+            self.nothing_found("Interrupted. Nothing was found so far.")
+        self._tell_next("To go on:")
 
+    def nothing_found(self, headline: str) -> None:
+        """Tell what was tried, and what the starts of the shop cost: they are much of a run where it starts slowly."""
+        self.terminal.say(headline)
+        for line in self.machine.coverage.summary().splitlines():
+            self.terminal.say_prose(line)
+        process = self.adapter.process
+        if process is not None:
+            took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - self.began:.0f} s"
+            self.terminal.say_prose(f"Starts of the shop: {process.starts:,}, which took {took}.")
 
-def _tell_place(terminal: Terminal, bug: MerchantBug, again: str) -> None:
-    if bug.place is not None:
-        terminal.say()
-        terminal.say(f"Play {bug.place.number:,} of {bug.place.of:,} found this. After a fix, go on with it:")
-        terminal.say(f"{again} {bug.place.number}")
+    def _tell_all(self, *, is_cut_short: bool = False) -> None:
+        say, found = self.terminal.say, self.machine.found
+        for number, bug in enumerate(found, 1):
+            if number > 1:
+                say()
+            if len(found) > 1:
+                say(self.terminal.bold(f"Finding {number} of {len(found)}"))
+            self._tell(bug)
+            if self.artifacts is not None:
+                self._keep(bug, self.artifacts, number)
+            if bug.place is not None:
+                say()
+                say(f"Play {bug.place.number:,} of {bug.place.of:,} found this. After a fix, go on with it:")
+                say(f"{self._again()} {bug.place.number}")
+            if not is_cut_short and self._passes_afresh(bug):
+                say()
+                self.terminal.say_prose(_LEFT_OVER)
+        say()
+        say("A test to paste begins with:")
+        say("    from paydouble.conformance import merchant_of")
+        say(f"    {self.adapter.__name__} = merchant_of({str(self.path)!r})")
 
+    def _tell(self, bug: MerchantBug) -> None:
+        first, _, rest = str(bug).partition("\n")
+        self.terminal.say(self.terminal.red(f"{self.terminal.bad} {first}"))
+        for line in rest.splitlines():
+            self.terminal.say(line)
 
-def _sum_up_findings(terminal: Terminal, machine: type[MerchantMachine], path: Path) -> None:
-    coverage = machine.coverage
-    terminal.say()
-    terminal.say_prose(
-        f"{count(len(machine.found), 'finding')}, in {coverage.failed:,} of {coverage.plays:,} plays of the catalogue."
-    )
-    if coverage.next is not None:
-        terminal.say_prose(f"There was no time for {coverage.was_cut()}. To go on:")
-        terminal.say(f"{_again(path, machine)} {coverage.next}")
+    def _tell_next(self, why: str) -> None:
+        """Say how a catalogue goes on that was cut short."""
+        if self.machine.coverage.next is not None:
+            self.terminal.say_prose(why)
+            self.terminal.say(f"{self._again()} {self.machine.coverage.next}")
+
+    def _again(self) -> str:
+        """Return the command that plays the same plays again, without the number to begin with."""
+        seed = f" --seed {self.machine.seed}" if self.machine.seed else ""
+        number, parts = self.machine.part
+        part = f" --part {number}/{parts}" if parts > 1 else ""
+        return f"    paydouble explore {shlex.quote(str(self.path))}{seed}{part} --from"
+
+    def _passes_afresh(self, bug: MerchantBug) -> bool:
+        """Return whether the play that found something finds nothing in a shop that was just started, without reset."""
+        from paydouble.conformance.calling import CallFailed
+        from paydouble.stateful.catalogue_run import CatalogueRun
+        from paydouble.stateful.play_server import serving
+        from paydouble.stateful.steps import CataloguePlay, parsed
+        from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+
+        adapter, machine = self.adapter, self.machine
+        if adapter.process is None or adapter.driver.reset is None:
+            return False
+        adapter.process.kill()
+        play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
+        try:
+            with serving(adapter.service_port):
+                CatalogueRun(adapter, machine.seed, machine.patience_seconds, machine.shows).one(play)
+        except (MerchantBug, AdapterMisfit, CallFailed):
+            return False
+        return True
+
+    def _keep(self, bug: MerchantBug, folder: Path, number: int) -> None:
+        from paydouble.runfile.files import SUFFIX, write_run
+        from paydouble.runfile.lines import RunFileError
+        from paydouble.runfile.redaction import redacted
+
+        say = self.terminal.say
+        say()
+        if bug.taped is None:
+            say("The run is not written: it is longer than the journals keep.")
+            return
+        run = bug.taped.run()
+        again = f"-{number}" if number > 1 else ""
+        target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{again}{SUFFIX}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_run(run if self.raw else redacted(run), target)
+        except (OSError, RunFileError) as error:
+            say(f"The run is not written: {error}")
+            return
+        say(f"The run is {target}; after a fix:")
+        say(f"    paydouble replay {shlex.quote(str(target))} --merchant {shlex.quote(str(self.path))}")
 
 
 def _going_on(coverage: Coverage) -> str:
@@ -259,47 +319,6 @@ def _part(part: str | None, phases: tuple[str, ...]) -> tuple[int, int]:
     return part_of(int(number), int(parts), "--part")
 
 
-def _passes_afresh(machine: type[MerchantMachine], adapter: type[HttpMerchant], bug: MerchantBug) -> bool:
-    """Return whether the play that found something finds nothing in a shop that was just started."""
-    from paydouble.conformance.calling import CallFailed
-    from paydouble.stateful.catalogue_run import CatalogueRun
-    from paydouble.stateful.play_server import serving
-    from paydouble.stateful.steps import CataloguePlay, parsed
-    from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
-
-    if adapter.process is not None:
-        adapter.process.kill()
-    play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
-    try:
-        with serving(adapter.service_port):
-            CatalogueRun(adapter, machine.seed, machine.patience_seconds, machine.shows).one(play)
-    except (MerchantBug, AdapterMisfit, CallFailed):
-        return False
-    return True
-
-
-def _keep(terminal: Terminal, bug: MerchantBug, folder: Path, merchant: Path, number: int, *, raw: bool) -> None:
-    from paydouble.runfile.files import SUFFIX, write_run
-    from paydouble.runfile.lines import RunFileError
-    from paydouble.runfile.redaction import redacted
-
-    terminal.say()
-    if bug.taped is None:
-        terminal.say("The run is not written: it is longer than the journals keep.")
-        return
-    run = bug.taped.run()
-    again = f"-{number}" if number > 1 else ""
-    target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{again}{SUFFIX}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_run(run if raw else redacted(run), target)
-    except (OSError, RunFileError) as error:
-        terminal.say(f"The run is not written: {error}")
-        return
-    terminal.say(f"The run is {target}; after a fix:")
-    terminal.say(f"    paydouble replay {shlex.quote(str(target))} --merchant {shlex.quote(str(merchant))}")
-
-
 def _phases(only: str | None, examples: int) -> tuple[str, ...]:
     from paydouble.stateful.machine import PHASES
 
@@ -317,16 +336,3 @@ def _seconds(limit: str | None) -> float | None:
         return parse_duration(limit) / _SECOND_MS
     except ValueError as error:
         raise UsageError(str(error), member="--for") from None
-
-
-def _sum_up(terminal: Terminal, coverage: Coverage, headline: str) -> None:
-    terminal.say(headline)
-    for line in coverage.summary().splitlines():
-        terminal.say_prose(line)
-
-
-def _tell_starts(terminal: Terminal, process: ShopProcess | None, began: float) -> None:
-    """Say what the starts of the shop cost, which is much of a run where a program starts slowly."""
-    if process is not None:
-        took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - began:.0f} s"
-        terminal.say_prose(f"Starts of the shop: {process.starts:,}, which took {took}.")

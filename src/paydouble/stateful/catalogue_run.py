@@ -97,8 +97,8 @@ class CatalogueRun(NamedTuple):
         own = _numbered(plays, extent, coverage)
         for place, (number, play) in enumerate(own):
             self.progress(_done(number - 1, len(plays), len(found)) + time_left(until))
+            coverage.next = number
             if until is not None and coverage.plays and monotonic() >= until:
-                coverage.next = number
                 for _, left in own[place:]:
                     coverage.leave_out(left.entries())
                 return
@@ -122,7 +122,9 @@ class CatalogueRun(NamedTuple):
                 told |= {_kind(each.rule, each.verdict) for each in (bug, report)}
                 told |= {_kind(rule, text) for rule, text in report.others}
                 if len(found) >= extent.findings:
+                    coverage.next = None
                     return
+        coverage.next = None
         self.progress(_done(len(plays), len(plays), len(found)))
 
     def plays(self, coverage: Coverage | None = None) -> list[CataloguePlay]:

@@ -159,7 +159,7 @@ class Coverage:
         self.part = (1, 1)
         """Which part of the catalogue was run, and of how many."""
         self.next: int | None = None
-        """The number of the first play for which there was no time."""
+        """The number of the play at which the catalogue was cut short, by its time, an interruption or an error."""
         self.same: Counter[str] = Counter()
         """Why a play was not run, since it would have been the same as an earlier one → how many."""
         self.left_out = 0

@@ -24,7 +24,7 @@ from paydouble.faults.armed import Armed
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
-from paydouble.stateful.disturbance import Disturbance
+from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
@@ -43,8 +43,8 @@ class Click(NamedTuple):
     """Whether it is the order's first, and its payment will not take another course."""
     was_disturbed: bool
     was_refused: bool
-    pause_seconds: float | None
-    """The least pause before the merchant may ask again; None when it is not known, or there is none."""
+    limit: Limit | None
+    """What a 429 asks for; None when that is not known, or there is none."""
 
 
 class Debts:
@@ -112,7 +112,7 @@ class Debts:
             was_disturbed=order.disturbed,
             was_refused=invariants.was_refused(self._box, order),
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
-            pause_seconds=None if order.disturbed_to_the_end else disturbance.pause_seconds,
+            limit=None if order.disturbed_to_the_end else disturbance.limit("deposit-creation"),
         )
         order.disturbed |= not disturbance.is_none
         return click
@@ -175,15 +175,15 @@ class Debts:
             order.refunds_due.clear()
             order.refunds_given_up.update(order.refunds_requested)
 
-    def disturb_refund(self, order: Order, disturbance: Disturbance) -> float | None:
-        """Note that a refund is requested; return the least pause before the merchant may ask the service again.
+    def disturb_refund(self, order: Order, disturbance: Disturbance) -> Limit | None:
+        """Note that a refund is requested; return what a 429 asks for.
 
         A trouble of an earlier refund that lasts to the end comes first, and asks for another pause. So does one that
-        waits for any refund. None when the pause is not known, or there is none.
+        waits for any refund. None when that is not known, or there is none.
         """
         order.disturbed |= not disturbance.is_none or self.own_refunds_disturbed
         is_met_before = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
-        return None if is_met_before else disturbance.pause_seconds
+        return None if is_met_before else disturbance.limit("refund-creation")
 
     def end_refund(self, disturbance: Disturbance) -> None:
         """Note that the calls of a refund are over: a trouble that lasts to the end meets the refunds of all orders."""

@@ -20,6 +20,15 @@ _SHORT: Final = (0, 1, 2)
 _SEND_TWO: Final = frozenset({"second click", "another refund", "jobs run", ANOTHER_CUSTOMER})
 
 
+class Limit(NamedTuple):
+    """What a 429 asks for."""
+
+    seconds: float
+    """The least pause before the next attempt."""
+    operation: str
+    """The operation whose requests are refused; what has refused another one is not known, nor what that asks for."""
+
+
 class Disturbance(NamedTuple):
     """A trouble that a request meets, what happens meanwhile, and what the request after it meets."""
 
@@ -53,14 +62,14 @@ class Disturbance(NamedTuple):
         """Return whether it lasts to the end of the play."""
         return self.lasts == TO_THE_END
 
-    @property
-    def pause_seconds(self) -> float | None:
-        """Return the least pause that it asks for; None when it asks for none.
+    def limit(self, operation: str) -> Limit | None:
+        """Return what it asks for as a disturbance of an operation; None when it asks for no pause.
 
         The trouble and what the next request meets can each come first, so it is the shorter pause of both.
         """
         pauses = (self.met.retry_after_seconds, POST_TROUBLES[self.then].retry_after_seconds)
-        return min((each for each in pauses if each is not None), default=None)
+        seconds = min((each for each in pauses if each is not None), default=None)
+        return None if seconds is None else Limit(seconds, operation)
 
     def clauses(self, meanwhile: Mapping[str, str]) -> list[str]:
         """Return its parts in words, empty where there is none. `meanwhile` describes what can happen meanwhile.

@@ -16,6 +16,7 @@ from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
+from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
@@ -150,7 +151,7 @@ class Driver:
         """Record a broken rule, which may be about a policy; `text` continues the sentence `The merchant …`."""
         self.findings.add(Finding(rule, f"The merchant {text}"), policy)
 
-    def call(self, name: str, *arguments: object, retry_after_seconds: float | None = None) -> Any:  # noqa: ANN401 - as the methods
+    def call(self, name: str, *arguments: object, limit: Limit | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
         self.double.sandbox.recording.add(Remark(f"call of the shop: {asked}"))
@@ -162,7 +163,7 @@ class Driver:
         try:
             with (
                 self._alone(),
-                self._operation(retry_after_seconds),
+                self._operation(limit),
                 self._watched(),
             ):
                 result = self._do(name, arguments)
@@ -222,10 +223,10 @@ class Driver:
         if self._depth == 1 and not self.service.killed:
             self.merchant.drain()
 
-    def _operation(self, retry_after_seconds: float | None = None) -> AbstractContextManager[None]:
+    def _operation(self, limit: Limit | None = None) -> AbstractContextManager[None]:
         # A job may look at each order, and ask again for each refund.
         subjects = sum(1 + order.refund_calls for order in self.orders)
-        return self.service.operation(retry_after_seconds, more_calls=_CALLS_FOR_EACH * subjects)
+        return self.service.operation(limit, more_calls=_CALLS_FOR_EACH * subjects)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

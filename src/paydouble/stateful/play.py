@@ -32,7 +32,7 @@ from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.debts import Debts
-from paydouble.stateful.disturbance import Disturbance
+from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
@@ -981,11 +981,11 @@ class Play:
             declined = self._create_deposit(
                 how,
                 target,
-                click.pause_seconds,
+                click.limit,
                 clicked=meanwhile == "second click",
                 cancelled=meanwhile == "cancelled",
             )
-            self._let_jobs_repeat(armed, second, click.pause_seconds)
+            self._let_jobs_repeat(armed, second, click.limit)
             self.noted.note_requests("POST", trouble, state, armed, start)
             self.noted.note_following("POST", then, state, second, start)
             self.noted.note_requests("meanwhile", meanwhile, state, first, start)
@@ -1015,7 +1015,7 @@ class Play:
         self,
         how: str,
         target: Order,
-        retry_after_seconds: float | None = None,
+        limit: Limit | None = None,
         *,
         clicked: bool = False,
         cancelled: bool = False,
@@ -1027,7 +1027,7 @@ class Play:
         start = self._box.journal.requests.total
         interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
         failures, before = self._driver.failures, expected.expected_state(self._box, target)
-        self._driver.call(how, target.id, retry_after_seconds=retry_after_seconds)
+        self._driver.call(how, target.id, limit=limit)
         # What comes in between may have made the deposit, or may be why a deposit that was made is not wanted.
         if self._driver.was_declined and not (clicked or cancelled) and self._is_unpaid(target):
             after = expected.expected_state(self._box, target)
@@ -1042,7 +1042,7 @@ class Play:
         declined = self._driver.was_declined and not is_asked_for
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
         if over and not is_asked_for:
-            self._run_the_job(interrupted, retry_after_seconds)
+            self._run_the_job(interrupted, limit)
         self._driver.service.interruptions.clear()
         self.reached = self._driver.service.points.since(points)
         # A key that an earlier click has made may never have been sent.
@@ -1058,25 +1058,25 @@ class Play:
         log = self._box.journal.requests
         return any(entry.operation == "refund-creation" for entry in list(log.entries)[start - log.evicted :])
 
-    def _run_the_job(self, interrupted: bool, retry_after_seconds: float | None) -> None:  # noqa: FBT001 - one fact
+    def _run_the_job(self, interrupted: bool, limit: Limit | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.
         if not interrupted or self._driver.service.interruptions:
-            self._run_jobs(retry_after_seconds)
+            self._run_jobs(limit)
 
-    def _let_jobs_repeat(self, met: list[str], following: list[str], retry_after_seconds: float | None) -> None:
+    def _let_jobs_repeat(self, met: list[str], following: list[str], limit: Limit | None) -> None:
         """Let a merchant that leaves its next request to a job send it while that request still meets its trouble."""
         if following and self.noted.has_fired(met) and not self.noted.has_fired(following):
             self._double.advance(by=_NEXT_JOB_MS)
-            self._run_jobs(retry_after_seconds)
+            self._run_jobs(limit)
 
-    def _run_jobs(self, retry_after_seconds: float | None = None) -> None:
-        self._tick(retry_after_seconds)
+    def _run_jobs(self, limit: Limit | None = None) -> None:
+        self._tick(limit)
         # A job that has failed may not have come to what it had to learn, and may do nothing for a while.
         if self._job_failed_at is None or self._box.now - self._job_failed_at >= _HOUR:
             for order in self.orders:
                 order.late_money_is_news = False
 
-    def _tick(self, retry_after_seconds: float | None = None) -> None:
+    def _tick(self, limit: Limit | None = None) -> None:
         failures, acts = self._driver.failures, self._driver.service.acts
 
         def were_cut_short() -> bool:
@@ -1084,7 +1084,7 @@ class Play:
             return is_disturbed or self._driver.failures > failures
 
         with self._disputes_known(), self._acknowledged.jobs(were_cut_short):
-            self._driver.call("tick", retry_after_seconds=retry_after_seconds)
+            self._driver.call("tick", limit=limit)
         if self._driver.failures > failures:
             self._job_failed_at = self._box.now
 
@@ -1118,23 +1118,23 @@ class Play:
             self._take_a_moment()
             state, start = self.noted.state(), self._box.journal.requests.total
             asked = self._refunds.request(target, refund_id)
-            pause = self._debts.disturb_refund(target, disturbed)
+            limit = self._debts.disturb_refund(target, disturbed)
             second = self._arm_documents(following)
             armed = self._arm(disturbed.met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
             self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             with self._disputes_known():
-                self._driver.call("refund", target.id, refund_id, amount, retry_after_seconds=pause)
+                self._driver.call("refund", target.id, refund_id, amount, limit=limit)
             if meanwhile == "none" and self._driver.was_declined:
                 after = expected.expected_state(self._box, target)
                 self._add_findings(invariants.of_declined_refund(target, asked.before, after))
             self._judge_refund(asked, disturbed)
             if not self._asks_for_refund(start):
-                self._run_the_job(interrupted, pause)
+                self._run_the_job(interrupted, limit)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
-            self._let_jobs_repeat(armed, second, pause)
+            self._let_jobs_repeat(armed, second, limit)
             self.noted.note_requests("refund", trouble, state, armed, start)
             self.noted.note_following("refund", then, state, second, start)
             self.noted.note_fired(armed)

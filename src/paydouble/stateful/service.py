@@ -20,6 +20,7 @@ from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, client_outcome
 from paydouble.inprocess import SERVER_URL, InProcess
+from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.web.addresses import CONTROL_PREFIX
@@ -88,7 +89,8 @@ class Points(NamedTuple):
 class _Usage:
     """What one operation has used of its limits."""
 
-    retry_after_seconds: float | None = None
+    limit: Limit | None = None
+    """What a 429 asks for."""
     acts: int = 0
     """How many interruptions had acted when it began."""
     calls: int = 0
@@ -159,12 +161,12 @@ class Service:
         return self._double.sandbox.settings.webhooks.timeout / 1000
 
     @contextmanager
-    def operation(self, retry_after_seconds: float | None = None, *, more_calls: int = 0) -> Iterator[None]:
-        """Count the requests inside the block as one operation; `retry_after_seconds` is what a 429 in it asks for.
+    def operation(self, limit: Limit | None = None, *, more_calls: int = 0) -> Iterator[None]:
+        """Count the requests inside the block as one operation; `limit` is what a 429 in it asks for.
 
         `more_calls` than `MOST_CALLS` are allowed.
         """
-        before, self._usage = self._usage, _Usage(retry_after_seconds, self.acts, most_calls=MOST_CALLS + more_calls)
+        before, self._usage = self._usage, _Usage(limit, self.acts, most_calls=MOST_CALLS + more_calls)
         try:
             yield
         finally:
@@ -256,7 +258,8 @@ class Service:
         if isinstance(outcome, Received):
             if reply.status == 429:  # noqa: PLR2004 - HTTP
                 self.limits_met += 1
-                if self._usage.retry_after_seconds is not None:
+                log, limit = self._double.sandbox.journal.requests, self._usage.limit
+                if limit is not None and log.entries[number - log.evicted].operation == limit.operation:
                     reset = next((value for name, value in reply.headers if name == _RESET), None)
                     self._usage.limited = self._moment(), (method, request.target, key), reset
             self._interruption_point()
@@ -298,7 +301,7 @@ class Service:
 
     def _check_limit(self, now: float, sent: tuple[str, str, str | None]) -> None:
         usage = self._usage
-        if usage.limited is None or usage.retry_after_seconds is None:
+        if usage.limited is None or usage.limit is None:
             return
         limited_at, refused, reset = usage.limited
         # Another call that came in between, such as a cancellation, need not know of a 429 that this one has met.
@@ -307,9 +310,9 @@ class Service:
         usage.limited = None
         pause = now - limited_at
         # The reset is a whole second, and may have been rounded down.
-        if pause < max(usage.retry_after_seconds - 1, _LEAST_PAUSE):
+        if pause < max(usage.limit.seconds - 1, _LEAST_PAUSE):
             told = f", {_RESET}: {reset}" if reset is not None else ""
-            seconds = usage.retry_after_seconds
+            seconds = usage.limit.seconds
             wanted = f"that asked for {seconds:g} s" if seconds >= 1 else "without a usable reset"
             asked = f"a 429 {wanted} (at {limited_at:.0f}{told})"
             self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}")
