@@ -9,7 +9,9 @@ django.setup()
 
 from django.apps import apps  # noqa: E402 - after the setup
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
+from django.db import OperationalError, connection, transaction  # noqa: E402
+
+from paydouble.stateful import DatabaseDown  # noqa: E402
 
 # Once. `run_syncdb` makes the tables of apps that have no migrations.
 call_command("migrate", run_syncdb=True, verbosity=0)
@@ -18,25 +20,42 @@ TABLES = [model._meta.db_table for model in apps.get_app_config("shop").get_mode
 
 def empty_database():
     """Delete all rows, which is quicker than making the tables again."""
-    with connection.cursor() as cursor:
+    # One transaction: SQLite checks foreign keys at its end, so tables may refer to each other.
+    with PlainAtomic(using=None, savepoint=True, durable=False), connection.cursor() as cursor:
         for table in reversed(TABLES):
             cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - a table of our own
 
 
-class CheckedAtomic(transaction.Atomic):
-    """Tells the machine where the shop's transactions begin and end; never inside of one."""
+PlainAtomic = transaction.Atomic
+
+
+class CheckedAtomic(PlainAtomic):
+    """Tells the machine where the shop's transactions begin and end. Only the outermost block counts."""
 
     service = None
 
     def __enter__(self):
         if not connection.in_atomic_block:
-            self.service.checkpoint()
+            self.checkpoint()
         super().__enter__()
 
     def __exit__(self, kind, value, traceback):
+        commits = kind is None and not connection.savepoint_ids
+        if commits:
+            try:
+                self.checkpoint(in_transaction=True)
+            except BaseException as error:
+                super().__exit__(type(error), error, error.__traceback__)  # rolls back
+                raise
         super().__exit__(kind, value, traceback)
-        if kind is None and not connection.in_atomic_block:
-            self.service.checkpoint()
+        if commits:
+            self.checkpoint()
+
+    def checkpoint(self, **where):
+        try:
+            self.service.checkpoint(**where)
+        except DatabaseDown as error:
+            raise OperationalError(str(error)) from error  # what Django raises
 
 
 transaction.Atomic = CheckedAtomic

@@ -283,7 +283,35 @@ def test_a_dispute_may_be_unknown_to_a_merchant_that_never_reads_them() -> None:
     assert verdict(SmallShop, *lost) is None
     assert verdict(NeverReadsDisputes, *lost) is None
     assert verdict(NeverReadsDisputes, *known) is None
+    assert verdict(NeverReadsDisputes, *lost[:2], "provider('dispute')", lost[2], "provider('dispute won')") is None
     assert str(verdict(ForgetsDisputes, *known)).startswith("The merchant calls order-1 paid in the end")
+
+
+class NeverReadsRefunds(SmallShop):
+    """Learns of the end of refunds by their events alone."""
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.startswith("/refund") else super().list(path)
+
+
+class ForgetsRefundEvents(NeverReadsRefunds):
+    """Takes no notice of their events."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        if resource["object"] != "refund":
+            super().learn(resource)
+
+
+@pytest.mark.parametrize("trouble", ["none", "reply lost"])
+def test_the_end_of_a_refund_may_be_unknown_to_a_merchant_that_never_reads_them(trouble: str) -> None:
+    """The contract shows no way to read them, and promises events; what was acknowledged has to be known."""
+    known = ("pay()", "wait('10s')", f"refund(1, 'half', {trouble!r})", "wait('1h')")
+    lost = (*known[:2], "webhooks('drop all')", *known[2:])
+
+    assert verdict(SmallShop, *lost) is None
+    assert verdict(NeverReadsRefunds, *lost) is None
+    assert verdict(NeverReadsRefunds, *known) is None
+    assert str(verdict(ForgetsRefundEvents, *known)).startswith("The merchant calls order-1 paid in the end")
 
 
 def test_a_request_that_was_carried_out_is_not_refused() -> None:

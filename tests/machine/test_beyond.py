@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from small_shop import RANK, SmallOrder, SmallShop
 
-from paydouble.stateful import MerchantBug, Play, ServiceLike, Webhook
+from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike, Webhook
 
 
 class ShowsItToAPerson(SmallShop):
@@ -29,10 +30,20 @@ class ShowsItToAPerson(SmallShop):
         return False
 
 
+class BooksItLater(ShowsItToAPerson):
+    """Leaves the books to the person as well."""
+
+    def balance(self, order_id: str) -> Decimal:
+        """Return what the customer has paid, as long as nobody has decided."""
+        is_open = self.order_status(order_id) == "review"
+        return self.orders[order_id].amount if is_open else super().balance(order_id)
+
+
+@pytest.mark.parametrize("merchant", [ShowsItToAPerson, BooksItLater])
 @pytest.mark.parametrize("acts", [("refund",), ("refund half",), ("dispute", "dispute won", "dispute reopened")])
-def test_a_person_may_see_what_the_contract_does_not_speak_of(acts: tuple[str, ...]) -> None:
-    """It is booked all the same."""
-    with Play(ShowsItToAPerson, shows="at once") as play:
+def test_a_person_may_see_what_the_contract_does_not_speak_of(acts: tuple[str, ...], merchant: type[Merchant]) -> None:
+    """It may be booked at once, or when that person has decided."""
+    with Play(merchant, shows="at once") as play:
         play.pay()
         play.wait("10s")
         for act in acts:

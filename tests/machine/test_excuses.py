@@ -137,12 +137,11 @@ def test_a_wrong_payment_goes_back_when_the_order_was_paid_again(
     facts: dict[str, Any], payments: list[Any], refunds: list[Any], disputes: list[Any], *, is_found: bool
 ) -> None:
     """Where nobody has paid again it may be kept for a person to decide."""
-    box: Any = SimpleNamespace(now=0, journal=SimpleNamespace(requests=SimpleNamespace(entries=[], evicted=0, total=0)))
     merchant: Any = None
     target = order(cancellations=0, is_cancelled=False, **facts)
     state = ExpectedState(payments, refunds, disputes)
 
-    found = list(invariants.at_end(box, merchant, target, "review", state, retries_by_itself=False))
+    found = list(invariants.of_fulfilment(merchant, target, "review", state))
 
     assert bool(found) == is_found
 

@@ -58,6 +58,13 @@ class ForgetsRefundsThatAreLimited(GivesRestBack):
             raise
 
 
+class NeverReadsRefunds(SmallShop):
+    """Learns of the end of refunds by their events alone."""
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.startswith("/refund") else super().list(path)
+
+
 class StopsAtTheFirstOrder(SmallShop):
     """Ends its job when it gets no answer about an order, and begins with the first one each time."""
 
@@ -164,6 +171,14 @@ def _one_cannot_be_read(play: Play, trouble: str = "500", order: int = 1) -> Non
     play.wait("10s")
 
 
+def _refunded_in_silence(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.webhooks("drop all")
+    play.refund(1, "half")
+    play.wait("1h")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -196,11 +211,16 @@ _CASES = {
         _one_cannot_be_read,
         "calls order-2 pending in the end; the service's ledger says paid; of the reads only those about order-1",
     ),
+    "lost events": (
+        NeverReadsRefunds,
+        _refunded_in_silence,
+        "calls order-1 paid in the end; the service's ledger says partly_refunded",
+    ),
 }
 
 
-# The status, the balance and the goods of the other order.
-_FINDINGS = {"independent orders": 3}
+# The status, the balance and the goods of the other order; the status and the balance after the refund.
+_FINDINGS = {"independent orders": 3, "lost events": 2}
 
 
 def test_each_policy_has_a_case() -> None:

@@ -458,10 +458,10 @@ def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedSta
             yield Rule.END, text
 
 
-def at_end(  # noqa: PLR0913 - all that is known of an order
-    box: Sandbox, merchant: Merchant, order: Order, status: str, state: ExpectedState, *, retries_by_itself: bool
+def of_debts(
+    box: Sandbox, order: Order, status: str, state: ExpectedState, *, retries_by_itself: bool
 ) -> Iterator[Found]:
-    """Yield what has not happened for an order when nothing more will happen."""
+    """Yield the deposits and refunds of an order that are still missing when nothing more will happen."""
     name = order.id
     if order.deposit_due and not state.pay_ins and retries_by_itself:
         yield Rule.OWED, f"never made a deposit for {name}, though {order.deposit_due}"
@@ -469,6 +469,11 @@ def at_end(  # noqa: PLR0913 - all that is known of an order
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
         yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
     yield from _of_refunds_due(box, order, state)
+
+
+def of_fulfilment(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield that the goods of an order are missing when nothing more will happen, or a payment too many is kept."""
+    name = order.id
     if expected.amount_differs(state):
         yield from _of_wrong_payments(order, state)
         return
@@ -508,6 +513,9 @@ def _allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) ->
 
 
 def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+    # The books may wait for the person who decides. A dispute alone is no reason: the contract has its whole course.
+    if order.status == "review" and (order.was_beyond_the_contract or not state.disputes):
+        return
     held, due = merchant.balance(order.id), expected.allowed_balances(order, state)
     if held is not None and held not in due:
         amounts = " or ".join(map(str, sorted(due)))

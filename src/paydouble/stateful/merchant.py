@@ -113,7 +113,7 @@ class Merchant:
     retries_by_itself: ClassVar[bool] = True
     """Whether a request that was lost once is sent again without the customer (contract section 7)."""
     reconciles: ClassVar[bool] = True
-    """Whether the merchant asks the service about payments and refunds of which no event came.
+    """Whether the merchant asks the service about payments of which no event came.
 
     The contract promises events for 72 hours, and demands no reads. Without reads the outcome of a payment whose events
     are all lost stays unknown, and the machine then asks for nothing.
@@ -156,8 +156,8 @@ class Merchant:
     the dispute, nor by a job or for a cancellation; a request that may have been carried out may be repeated.
     `won dispute`: an order is no longer in `review` when its dispute was won. `cancelled before payment`: an order that
     the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
-    others when the service cannot answer about one. The summary of a run says which of the
-    others were met.
+    others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known
+    whose events were lost. The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

@@ -16,14 +16,14 @@ from typing import Any, Final, Self
 from paydouble.api.handlers import LARGEST_PAGE
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.operations import OPERATIONS
-from paydouble.api.schemas import DepositRequest, DisputeView
+from paydouble.api.schemas import DepositRequest, DisputeView, RefundView
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import MINOR_DIGITS, parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import UNSUCCESSFUL
-from paydouble.payments.resources import Dispute, PayIn
+from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
@@ -42,6 +42,7 @@ from paydouble.stateful.policies import (
     DISPUTED_REFUND,
     DOUBLE_PAYMENT,
     INDEPENDENT,
+    LOST_EVENTS,
     REFUND_LIMIT,
     TAKEN_UP,
     WON_DISPUTE,
@@ -113,6 +114,7 @@ _DID_NOT_ASK: Final = (
     " less often needs a shorter interval in the test)"
 )
 _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
+_REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
 _settings: dict[str, Settings] = {}
@@ -703,13 +705,17 @@ class Play:
                 return False
             was_told = self._acknowledged.has_taken_over(found.resources)
             hint, policy = ("" if was_told else not_told) or self._unread(), self._policy_of_others
-            # The contract promises events, so a merchant that never reads disputes need not know of lost ones.
-            if self._asks(_DISPUTE_READS) or self._acknowledged.has_taken_over(found.disputes):
-                self._add_findings(_with(hint, invariants.of_settled(shown, order, status, found)), policy)
+            owed = invariants.of_debts(self._box, order, status, found, retries_by_itself=alone)
+            self._add_findings(_with(hint, owed), policy)
             ended = chain(
-                invariants.at_end(self._box, shown, order, status, found, retries_by_itself=alone),
+                invariants.of_settled(shown, order, status, found),
+                invariants.of_fulfilment(shown, order, status, found),
                 invariants.of_needed_effects(shown, merchant.needed_effects, order, status, found),
             )
+            if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):
+                if policy is None:
+                    self._add_findings(_with(hint, ended), LOST_EVENTS)
+                return False
             self._add_findings(_with(hint, ended), policy)
             self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
             self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
@@ -728,8 +734,14 @@ class Play:
         broken = " or ".join(order.id for order in self.orders if order.is_unreadable)
         return _ONLY_OTHERS.format(orders=broken) if broken else ""
 
-    def _asks(self, operations: Collection[str]) -> bool:
-        return any(entry.operation in operations for entry in self._box.journal.requests.entries)
+    def _can_know(self, resources: Collection[Refund | Dispute], reads: Collection[str]) -> bool:
+        """Return whether the merchant has acknowledged the newest event of each of these, or reads such objects.
+
+        The contract promises events and shows no way to read refunds and disputes, so a merchant that never does need
+        not know of what no event has told it.
+        """
+        asks = any(entry.operation in reads for entry in self._box.journal.requests.entries)
+        return asks or self._acknowledged.has_taken_over(resources)
 
     # Inside
 

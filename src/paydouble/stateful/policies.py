@@ -19,6 +19,7 @@ DISPUTED_REFUND: Final = "disputed refund"
 WON_DISPUTE: Final = "won dispute"
 TAKEN_UP: Final = "cancelled before payment"
 INDEPENDENT: Final = "independent orders"
+LOST_EVENTS: Final = "lost events"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -28,6 +29,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         WON_DISPUTE: "an order whose goods were not sent stays in review after its dispute was won",
         TAKEN_UP: "an order that was cancelled before its payment is taken up again when its money comes",
         INDEPENDENT: "jobs stop at an order whose reads are all answered with 500, and learn nothing about others",
+        LOST_EVENTS: "a refund or dispute whose latest event was lost stays unknown, since none is ever read",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

@@ -17,6 +17,7 @@ class BottleShop(Merchant):
     """Empties the tables for each play, and makes a new application after each restart."""
 
     follows_time = True
+    demands = ("lost events",)
     bugs: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, service: Any) -> None:

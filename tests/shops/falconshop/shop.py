@@ -490,7 +490,7 @@ class Shop:
 
     def resume(self) -> None:
         """What was sent, or was about to be, and has no answer: the same key, the same body."""
-        for row in self.store.rows("SELECT * FROM payments WHERE state = 'sending'"):
+        for row in self.store.rows("SELECT * FROM payments WHERE state = 'sending' AND payin_id IS NULL"):
             if "resume_refuses_unsent" in self.bugs:
                 self._refused(row["ref"])
                 continue
@@ -537,7 +537,7 @@ class Shop:
     def reconcile(self) -> None:
         """Reads what may have changed without an event reaching us."""
         open_payments = self.store.rows(
-            "SELECT * FROM payments WHERE state NOT IN ('sending', 'succeeded') AND payin_id IS NOT NULL"
+            "SELECT * FROM payments WHERE state <> 'succeeded' AND payin_id IS NOT NULL"
         )  # or comes late
         for row in open_payments:
             if "reconcile_checks_once" in self.bugs:
