@@ -104,6 +104,17 @@ class LeavesLimitsToTheService(SmallShop):
             return
 
 
+class AsksTheServiceFirst(LeavesLimitsToTheService):
+    """Asks for any refund, and says no when the service does."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        refund = {"payin_id": self.of(order_id, "payin")[0]["id"], "amount": float(amount)}
+        wish = self.wish(order_id, json.dumps(refund))
+        self.send(wish, "/refund/refund-creation")
+        if wish.state == "refused":
+            raise Refused("the service says no")
+
+
 class LeavesDisputesToTheService(SmallShop):
     """Asks for any refund, and declines what the service refuses."""
 
@@ -238,6 +249,18 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
     assert dict(play.tried.allowed) == {policy: _FINDINGS.get(policy, 1)}
 
     with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy)) as play:
+        steps(play)
+
+
+def test_a_limit_is_not_left_to_the_service() -> None:
+    """To say no when the service does is another thing than to know what is left."""
+    _, steps, _ = _CASES["refund limit"]
+    sentence = "asks the service for a refund of 49.90 EUR of order-1, of which 24.95 EUR is left"
+
+    with Play(AsksTheServiceFirst) as play:
+        steps(play)
+    assert dict(play.tried.allowed) == {"refund limit": 1}
+    with pytest.raises(MerchantBug, match=sentence), Play(_demanding(AsksTheServiceFirst, "refund limit")) as play:
         steps(play)
 
 
@@ -530,7 +553,7 @@ def test_the_summary_tells_what_was_met() -> None:
     ShopMachine.coverage.add(play.tried)
 
     assert (
-        "Allowed, since the contract is silent, and met 1 time: a refund of more than is left is taken, and the"
+        "Allowed, since the contract is silent, and met 1 time: a refund of more than is left is asked for, and the"
         " service refuses it. With 'refund limit' in demands it is a finding."
     ) in ShopMachine.coverage.summary()
 

@@ -89,8 +89,8 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "webhooks": "no event met it",
         "webhook ahead": "no event met it",
         "payer": "no payment waited for its payer",
-        "interrupted job": "no job reached such a point; service.checkpoint() marks one",
-        "interrupted webhook": "the receiver reached no such point; service.checkpoint() marks one",
+        "interrupted job": "no job reached such a point; a checkpoint marks one",
+        "interrupted webhook": "the receiver reached no such point; a checkpoint marks one",
     }
 )
 _NO_TIME: Final = "there was no time for its plays"

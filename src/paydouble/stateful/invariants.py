@@ -757,10 +757,10 @@ def _rest_kept(order: Order, state: ExpectedState) -> str:
     return f"keeps {money} of {order.id}, which was cancelled after its payment"
 
 
-def of_refund_limit(order: Order, amount: int, rest: int) -> Found:
-    """Return what is wrong when a merchant takes a refund of more than is left."""
+def of_refund_limit(order: Order, does: str, amount: int, rest: int) -> Found:
+    """Return what is wrong when a merchant takes a refund of more than is left, or asks the service for it."""
     money, left = (f"{write_amount(each, order.currency)} {order.currency}" for each in (amount, rest))
-    return Rule.REFUNDS, f"takes a refund of {money} of {order.id}, of which {left} is left"
+    return Rule.REFUNDS, f"{does} a refund of {money} of {order.id}, of which {left} is left"
 
 
 class Disputed(NamedTuple):

@@ -151,9 +151,10 @@ class Merchant:
 
     `double payment`: what was paid twice goes back, or the order is in `review`. `cancelled order`: so does all that is
     left of an order that is cancelled after its payment, once no dispute holds it; a refund of it that fails is asked
-    for again within a day. `refund limit`: a refund of more than is left is declined.
-    `disputed refund`: no refund of money that is disputed or was charged back is asked for once the merchant knows of
-    the dispute, nor by a job or for a cancellation; a request that may have been carried out may be repeated.
+    for again within a day. `refund limit`: a refund of more than is left is declined before
+    the service is asked. `disputed refund`: no refund of money that is disputed or was charged back is asked for once
+    the merchant knows of the dispute, nor by a job or for a cancellation; a request that may have been carried out may
+    be repeated.
     `won dispute`: an order is no longer in `review` when its dispute was won. `cancelled before payment`: an order that
     the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
     others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known

@@ -1141,7 +1141,7 @@ class Play:
             if meanwhile == "none" and self._driver.was_declined:
                 after = expected.expected_state(self._box, target)
                 self._add_findings(invariants.of_declined_refund(target, asked.before, after))
-            self._judge_refund(asked, disturbed)
+            self._judge_refund(asked, disturbed, start)
             if not self._asks_for_refund(start):
                 self._run_the_job(interrupted, limit)
             self._driver.service.interruptions.clear()
@@ -1154,11 +1154,12 @@ class Play:
             self._debts.end_refund(disturbed)
             target.refunds_asked[refund_id] += 1
 
-    def _judge_refund(self, asked: RequestedRefund, disturbed: Disturbance) -> None:
+    def _judge_refund(self, asked: RequestedRefund, disturbed: Disturbance, start: int) -> None:
+        does = "takes" if self._driver.was_taken else "asks the service for" if self._asks_for_refund(start) else ""
+        if does and self._refunds.is_too_much(asked, disturbed):
+            self._add_findings([invariants.of_refund_limit(asked.order, does, asked.amount, asked.rest)], REFUND_LIMIT)
         if self._driver.was_taken:
             self._refunds.take(asked, disturbed)
-            if self._refunds.is_too_much(asked, disturbed):
-                self._add_findings([invariants.of_refund_limit(asked.order, asked.amount, asked.rest)], REFUND_LIMIT)
         elif self._driver.was_declined:
             self._add_findings(self._refunds.refuse(asked, disturbed))
 

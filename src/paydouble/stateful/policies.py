@@ -24,7 +24,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
         CANCELLED_ORDER: "money is kept of an order that was cancelled after its payment, and is not in review",
-        REFUND_LIMIT: "a refund of more than is left is taken, and the service refuses it",
+        REFUND_LIMIT: "a refund of more than is left is asked for, and the service refuses it",
         DISPUTED_REFUND: "money that is disputed or was charged back is asked back, and the service refuses it",
         WON_DISPUTE: "an order whose goods were not sent stays in review after its dispute was won",
         TAKEN_UP: "an order that was cancelled before its payment is taken up again when its money comes",

@@ -76,7 +76,7 @@ class RequestedRefunds:
             self._taken.setdefault(asked.case, order.id)
 
     def is_too_much(self, asked: RequestedRefund, disturbance: Disturbance) -> bool:
-        """Return whether the merchant, which took it, knew that less is left."""
+        """Return whether the merchant, which took it or left it to the service, knew that less is left."""
         return self._is_plain(disturbance) and asked.knows_rest and asked.amount > asked.rest
 
     def refuse(self, asked: RequestedRefund, disturbance: Disturbance) -> Iterator[Found]:
