@@ -199,6 +199,7 @@ class _Shop:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.answers: dict[str, int] = {}
+        self.left = b'"49.90"'
         shop = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -211,7 +212,8 @@ class _Shop:
 
             def answer(self) -> None:
                 shop.asked.append(self.path)
-                body = b'{"status": "paid", "shipped": 1, "left": "49.90", "mails": 1, "rules": ["two tickets"]}'
+                left = shop.left
+                body = b'{"status": "paid", "shipped": 1, "left": %b, "mails": 1, "rules": ["two tickets"]}' % left
                 self.send_response(shop.answers.get(self.path, 200))
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -287,6 +289,17 @@ def test_a_click_is_declined_by_the_statuses_of_the_file(answering: _Shop) -> No
 def test_a_file_without_a_drain_has_none(answering: _Shop) -> None:
     """So the machine leaves out what needs one."""
     assert type(answering.adapter(drains=False)).drain is Merchant.drain
+
+
+def test_no_balance_may_be_kept_of_an_order(answering: _Shop) -> None:
+    """`null` says so, as None does in Python; a word is no amount."""
+    shop = answering.adapter()
+
+    answering.left = b"null"
+    assert shop.balance("o") is None
+    answering.left = b'"much"'
+    with pytest.raises(CallFailed, match="has 'much' at /left, which is no amount"):
+        shop.balance("o")
 
 
 def test_an_order_is_read_once_at_a_moment(answering: _Shop) -> None:

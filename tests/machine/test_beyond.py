@@ -53,6 +53,28 @@ def test_a_person_may_see_what_the_contract_does_not_speak_of(acts: tuple[str, .
         assert play.status() == "review"
 
 
+class KnowsTwoOutcomes(SmallShop):
+    """Has words for a dispute that is won and for one that is lost, and leaves any other outcome to a person."""
+
+    def order_status(self, order_id: str) -> str:
+        """Return `review` for an order with another outcome."""
+        return "review" if self.of(order_id, "dispute", "accepted") else super().order_status(order_id)
+
+    def balance(self, order_id: str) -> Decimal:
+        """Leave the money of one where it was."""
+        is_open = self.order_status(order_id) == "review"
+        return self.orders[order_id].amount if is_open else super().balance(order_id)
+
+
+def test_a_person_may_decide_about_an_outcome_that_the_contract_does_not_name() -> None:
+    """It names none."""
+    with Play(KnowsTwoOutcomes, shows="at once") as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.provider("dispute accepted")
+
+
 def test_a_person_need_not_see_what_the_shop_has_asked_for() -> None:
     """There is nothing to decide."""
 

@@ -36,7 +36,8 @@ _MOST_EXAMPLES: Final = 100_000
 _MOST_FINDINGS: Final = 100
 _LEFT_OVER: Final = (
     "In a shop that was just started this play finds nothing. So driver.reset leaves something of an earlier play"
-    " behind, such as a variable in memory; let it empty that too, or leave it out of the file."
+    " behind, such as a variable in memory: let it empty that too, or leave it out of the file. Or the play depends on"
+    " a race, such as work that goes on after an answer without driver.drain."
 )
 _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install 'paydouble[hypothesis]'"
 

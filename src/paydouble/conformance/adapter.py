@@ -130,14 +130,14 @@ class HttpMerchant(Merchant):
         return None if pointer is None else _whole(self._order(order_id), pointer)
 
     def balance(self, order_id: str) -> Decimal | None:
-        """Return the money that is left of the order."""
+        """Return the money that is left of the order; None where the shop keeps no balance of it (`null`)."""
         pointer = self.driver.order.balance
         if pointer is None:
             return None
         answer = self._order(order_id)
         value = answer.at(pointer)
         try:
-            return Decimal(str(value))
+            return None if value is None else Decimal(str(value))
         except InvalidOperation:
             raise CallFailed(f"{answer.sent} has {value!r} at {pointer}, which is no amount") from None
 

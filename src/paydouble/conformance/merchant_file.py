@@ -169,7 +169,10 @@ class OrderCall(AnyCall):
     shipments: Pointer | None = None
     """Where the number of times is that the order was fulfilled, such as `/shipped`."""
     balance: Pointer | None = None
-    """Where the money left of an order is: paid, minus refunds and lost disputes, in units of the currency: `49.90`."""
+    """Where the money left of an order is: paid, minus refunds and lost disputes, in units of the currency: `49.90`.
+
+    `null` there says that the shop keeps no balance of this order now, such as while a person looks at it.
+    """
     effects: dict[str, Pointer] = Field(default_factory=dict)
     """The names of what may happen once an order → where the number of times is: `{mails: /mails, stock: /stock}`."""
     needed_effects: list[str] = Field(default_factory=list)
@@ -214,7 +217,7 @@ class Driver(FileModel):
     refund: Annotated[DriverCall, contains(ORDER, REFUND, MONEY)] | None = None
     """Refund an amount of an order."""
     cancel: Annotated[DriverCall, contains(ORDER)] | None = None
-    """Cancel an order that is not paid, as the customer asks."""
+    """Cancel an order, paid or not, as the customer asks."""
     customer_returns: Annotated[DriverCall, contains(ORDER)] | None = None
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None

@@ -275,6 +275,15 @@ def _gives_rest_back(order: Order, state: ExpectedState) -> bool:
     return rest > 0 and (is_asked or order.refunds_disturbed_to_the_end)
 
 
+def has_unknown_outcome(state: ExpectedState) -> bool:
+    """Return whether a dispute has an outcome that a merchant may not know.
+
+    The contract names none. Each merchant has words for one that is won and one that is lost, and may have none for one
+    that the merchant's staff has accepted.
+    """
+    return any(each.status == "accepted" for each in state.disputes)
+
+
 def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
     """Return the statuses that a merchant may show for an order when nothing more will happen."""
     allowed = _of_payments(order, state)
@@ -287,7 +296,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person has to find another way to give the money back
     if order.refund_was_refused or order.was_refused_by_a_fault:
         allowed |= {"review"}  # a person has to find out why, and tell those who asked for it
-    if order.was_beyond_the_contract:
+    if order.was_beyond_the_contract or has_unknown_outcome(state):
         allowed |= {"review"}  # a person may want to see it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now

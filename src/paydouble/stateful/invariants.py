@@ -514,7 +514,8 @@ def _allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) ->
 
 def _of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
     # The books may wait for the person who decides. A dispute alone is no reason: the contract has its whole course.
-    if order.status == "review" and (order.was_beyond_the_contract or not state.disputes):
+    is_usual = state.disputes and not (order.was_beyond_the_contract or expected.has_unknown_outcome(state))
+    if order.status == "review" and not is_usual:
         return
     held, due = merchant.balance(order.id), expected.allowed_balances(order, state)
     if held is not None and held not in due:
