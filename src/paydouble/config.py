@@ -359,8 +359,8 @@ class Settings(_Model):
     """`livemode` of events (I5)."""
     timestamps: Literal["milliseconds", "seconds"] = "milliseconds"
     """Precision of times; with `seconds` several events can have the same time (I3)."""
-    event_request_id: Literal["null", "omit"] = "null"
-    """`request_id` of events that no request caused."""
+    event_request_id: Literal["null", "omit", "object"] = "null"
+    """`request_id` of events that no request caused; `object` is that of the latest request about the same object."""
     envelope: Literal["by_layer", "A", "B", "alternate"] = "by_layer"
     """Which of the two error envelopes is used."""
     docs_url: str = Field("https://docs.example.test/errors", max_length=2048)

@@ -32,5 +32,6 @@ def test_a_refused_read_is_no_answer(trouble: str) -> None:
         return any(step.command == "reads" and step.arguments == (trouble,) for step in play.steps)
 
     assert list(verdicts_of(SmallShop, is_refused)) == []
-    [verdict] = verdicts_of(TakesARefusalForAnAnswer, is_refused)
-    assert verdict.startswith("The merchant made 2 deposits for order-1")
+    verdicts = list(verdicts_of(TakesARefusalForAnAnswer, is_refused))
+    assert verdicts
+    assert all(each.startswith("The merchant made 2 deposits for order-1") for each in verdicts)

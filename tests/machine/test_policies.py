@@ -20,7 +20,7 @@ from paydouble.stateful.acknowledged import FAMILIES, Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.steps import step
-from paydouble.stateful.troubles import ORDER_READ_TROUBLES
+from paydouble.stateful.troubles import ORDER_READ_TROUBLES, POLICY_OF_DIALECT
 
 
 class KeepsDoublePayments(SmallShop):
@@ -102,6 +102,13 @@ class LeavesLimitsToTheService(SmallShop):
             super().refund(order_id, refund_id, amount)
         except Refused:
             return
+
+
+class ForgetsUnanswered(SmallShop):
+    """Counts no refund that may have been made."""
+
+    def promised(self, order: SmallOrder) -> Decimal:
+        return Decimal(0)
 
 
 class AsksTheServiceFirst(LeavesLimitsToTheService):
@@ -190,6 +197,29 @@ def _refunded_in_silence(play: Play) -> None:
     play.wait("1h")
 
 
+class CountsRequests(SmallShop):
+    """Takes an event for one that came before when it names the same request."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.named: set[str] = set()
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        named = event["request_id"] or event["id"]
+        if named in self.named:
+            return 200
+        self.named.add(named)
+        return super().handle(order_id, event)
+
+    def ask(self, order_id: str) -> bool:
+        return True
+
+
+def _paid(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -227,11 +257,19 @@ _CASES = {
         _refunded_in_silence,
         "calls order-1 paid in the end; the service's ledger says partly_refunded",
     ),
+    "request ids": (
+        CountsRequests,
+        _paid,
+        "calls order-1 pending in the end; the service's ledger says paid",
+    ),
 }
+_DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
+"""The dialect in which a policy shows; `plain` for all others."""
 
 
-# The status, the balance and the goods of the other order; the status and the balance after the refund.
-_FINDINGS = {"independent orders": 3, "lost events": 2}
+# The status, the balance and the goods of the other order, and of one whose success is lost; the status and the balance
+# after the refund.
+_FINDINGS = {"independent orders": 3, "lost events": 2, "request ids": 3}
 
 
 def test_each_policy_has_a_case() -> None:
@@ -244,12 +282,51 @@ def test_each_policy_has_a_case() -> None:
 def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
     """Elsewhere it is counted."""
     shop, steps, sentence = _CASES[policy]
-    with Play(shop) as play:
+    dialect = _DIALECTS.get(policy, "plain")
+    with Play(shop, dialect=dialect) as play:
         steps(play)
     assert dict(play.tried.allowed) == {policy: _FINDINGS.get(policy, 1)}
 
-    with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy)) as play:
+    with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy), dialect=dialect) as play:
         steps(play)
+
+
+def test_examples_are_not_spent_where_nothing_would_be_a_finding() -> None:
+    """The dialect of a policy is plain in an example, unless the policy is demanded."""
+    chosen: list[str] = []
+    for shop in (SmallShop, _demanding(SmallShop, "request ids")):
+
+        class ShopMachine(MerchantMachine):
+            merchant = shop
+
+        machine = ShopMachine()
+        machine.start("shared request ids")
+        chosen.append(machine.play.story.dialect)
+        machine.play.close()
+
+    assert chosen == ["plain", "shared request ids"]
+
+
+@pytest.mark.parametrize("lasts", [0, "end"])
+def test_a_refund_without_a_reply_takes_its_money(lasts: int | str) -> None:
+    """It may have been made, so the limit counts it also where the order met a trouble."""
+    steps = [
+        step("webhooks", "drop all"),
+        step("refund", 1, "all", "reply lost", lasts=lasts),
+        step("refund", 1, "most"),
+    ]
+    for shop, demand in ((SmallShop, ("refund limit",)), (ForgetsUnanswered, ())):
+        with Play(_demanding(shop, *demand)) as play:
+            _paid(play)
+            for each in steps:
+                each.take(play)
+        assert dict(play.tried.allowed) == ({} if demand else {"refund limit": 1})
+
+    sentence = "takes a refund of 33.26 EUR of order-1, of which 0.00 EUR is left"
+    with pytest.raises(MerchantBug, match=sentence), Play(_demanding(ForgetsUnanswered, "refund limit")) as play:
+        _paid(play)
+        for each in steps:
+            each.take(play)
 
 
 def test_a_limit_is_not_left_to_the_service() -> None:

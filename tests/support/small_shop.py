@@ -263,9 +263,7 @@ class SmallShop(Merchant):
         order = self.orders[order_id]
         if refund_id not in order.refunds:
             paid = self.of(order_id, "payin", "succeeded")
-            left = self.balance(order_id) - sum(
-                each["amount"] for each in self.of(order_id, "refund", "created", "processing")
-            )
+            left = self.balance(order_id) - self.promised(order)
             if len(paid) != 1 or self.order_status(order_id) not in {"paid", "partly_refunded"} or amount > left:
                 raise Refused
             body = f'{{"payin_id": "{paid[0]["id"]}", "amount": {amount}, "external_identifier": "{refund_id}"}}'
@@ -277,6 +275,18 @@ class SmallShop(Merchant):
                 self.send_first(wish, "/refund/refund-creation")
             finally:
                 order.is_busy = False
+
+    def promised(self, order: SmallOrder) -> Decimal:
+        """Return the money of refunds that are under way, also of those that may have been made."""
+        made = self.of(order.id, "refund")
+        under_way = sum(each["amount"] for each in made if each["status"] in {"created", "processing"})
+        told = {each["external_identifier"] for each in made}
+        unanswered = [
+            json.loads(wish.body, parse_float=Decimal)["amount"]
+            for refund_id, wish in order.refunds.items()
+            if wish.state == "open" and refund_id not in told
+        ]
+        return Decimal(under_way) + sum(unanswered, Decimal(0))
 
     # Asking
 

@@ -108,7 +108,7 @@ class Publisher:
         )
         created_at, livemode = (now, settings.livemode) if plan is None else self._as_planned(plan, resource, now)
         event_id = self.ids.make("evt")
-        request_id = cause.id if cause else None
+        request_id = cause.id if cause else self._latest_request_id(resource)
         body = events.freeze(
             event_id=event_id,
             kind=kind,
@@ -148,13 +148,20 @@ class Publisher:
             self.overtaking.append((delivery, plan.lead_ms))
         return event
 
+    def _latest_request_id(self, resource: Resource) -> str | None:
+        if self.settings.event_request_id != "object":
+            return None
+        latest = _latest_event(self.journal, resource.id)
+        return latest and latest.request_id
+
     def _continue_history(self, kind: str, resource: Resource) -> None:
         history = self.histories.get(getattr(resource, "payin_id", resource.id))
         if history is not None:
             history.append(kind)
 
     def _as_planned(self, plan: EventPlan, resource: Resource, now: int) -> tuple[int, bool]:
-        created_at = (_last_event_at(self.journal, resource.id) or now) if plan.tie else now
+        latest = _latest_event(self.journal, resource.id) if plan.tie else None
+        created_at = latest.created_at if latest else now
         return created_at, self.settings.livemode if plan.livemode is None else plan.livemode
 
     def plan_attempt(self, delivery: Delivery, now: int) -> AttemptPlan | None:
@@ -264,7 +271,7 @@ class EventContext:
 
     def may_tie(self) -> bool:
         """Return whether the object has had an event before, and no final state."""
-        return not self._was_final and _last_event_at(self._publisher.journal, self._object_id) is not None
+        return not self._was_final and _latest_event(self._publisher.journal, self._object_id) is not None
 
 
 def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:
@@ -274,9 +281,9 @@ def pay_in_of(ledger: Ledger, object_id: str) -> PayIn | None:
     return pay_in if isinstance(pay_in, PayIn) else None
 
 
-def _last_event_at(journal: Journal, object_id: str) -> int | None:
-    """Return when an object's latest event was made, or None when none is kept."""
-    return next((each.created_at for each in reversed(journal.events.entries) if each.object_id == object_id), None)
+def _latest_event(journal: Journal, object_id: str) -> events.Event | None:
+    """Return an object's latest event, or None when none is kept."""
+    return next((each for each in reversed(journal.events.entries) if each.object_id == object_id), None)
 
 
 class Publishing:

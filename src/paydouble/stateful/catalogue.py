@@ -100,10 +100,14 @@ _PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), _SETTLE, step(
 # A shop may keep an order for minutes only, and take no second attempt after a day.
 _FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (_EXPIRED, (_ORDER, *_PAYER_LEAVES))
 _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
+# A key is too old when it was sent first, and was sent last not long ago: the worker was down for most of a day.
+_DOWN_PAST_THE_KEY: Final = (*[step("wait", "1h")] * 6, step("pass_time", "19h"), *[step("wait", "1h")] * 2)
 # What happens meanwhile and changes what is known of the order itself.
 _OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
 # More replies than the attempts of a click.
 _LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
+# More orders than most jobs take at a time.
+_PAGE: Final = 51
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
 _DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
 _THEN_JOBS: Final = (_SETTLE, step("wait", "10m"), step("wait", "1h"))
@@ -1078,11 +1082,17 @@ def _past_the_key() -> Iterator[CataloguePlay]:
     silent = step("webhooks", "drop all")
     why = "jobs go on for longer than a key is valid, and nothing tells of the first request"
     for trouble in (name for name, found in READ_TROUBLES.items() if found.tells_nothing):
-        unread = (step("reads", trouble, lasts=TO_THE_END), *_HOURS_PAST_THE_KEY)
-        lost = step("pay", 1, "reply lost", lasts=TO_THE_END)
-        yield CataloguePlay((_ORDER, silent, lost, *unread, _RETRY, _SETTLE), why)
-        refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
-        yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
+        for hours in (_HOURS_PAST_THE_KEY, _DOWN_PAST_THE_KEY):
+            unread = (step("reads", trouble, lasts=TO_THE_END), *hours)
+            lost = step("pay", 1, "reply lost", lasts=TO_THE_END)
+            yield CataloguePlay((_ORDER, silent, lost, *unread, _RETRY, _SETTLE), why)
+            refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
+            yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
+    # What was given up without an answer may have been done, so its money must not be promised once more.
+    for share in ("all", "most"):
+        given_up = step("refund", 1, share, "reply lost", lasts=TO_THE_END)
+        another = (step("refund", 1, share), _SETTLE)
+        yield CataloguePlay((*_PAID, silent, given_up, *_THEN_JOBS, *another), "nothing tells of a refund")
 
 
 def _left_to_jobs() -> Iterator[CataloguePlay]:
@@ -1163,6 +1173,18 @@ def _pages() -> Iterator[CataloguePlay]:
     ):
         elsewhere = step("other_system", then=then)
         yield CataloguePlay((*_PAID, silent, *happened, elsewhere, _SETTLE), why)
+    # A job that takes the first page of what waits, and finds nothing to do there, never reaches the rest.
+    why, bought = "a page of events is about payments that are not the shop's", (_ORDER, _PAY, _SETTLE)
+    yield CataloguePlay((others, _SETTLE, *bought), why)
+    yield CataloguePlay((step("other_system", then="refunded"), _SETTLE, *bought, step("refund"), _SETTLE), why)
+    why, last = "a page of refunds waits for the end of disputes", _PAGE + 1
+    waiting = (step("crowd", _PAGE), _SETTLE, step("provider_for_all", "dispute"), step("refund_for_all"), _SETTLE)
+    refund = step("refund", last, "half", "request lost", lasts=_LONG)
+    yield CataloguePlay((*waiting, _ORDER, step("pay", last), _SETTLE, refund, *_THEN_JOBS), why)
+    yield CataloguePlay((*waiting, _ORDER, step("pay", last), step("cancel", last), _SETTLE, *_THEN_JOBS), why)
+    failing = tuple(each for number in range(1, 26) for each in (_ORDER, step("pay", number, "stored 500")))
+    paid = step("pay", 26, "request lost", lasts=_LONG)
+    yield CataloguePlay((*failing, _ORDER, paid, *_THEN_JOBS), "a page of deposits fails each time")
     crowd, why = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
     dispute, lost = step("provider_for_all", "dispute"), "dispute lost"
     yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), why)

@@ -73,6 +73,8 @@ class Findings(list[Finding]):
         `UsageError` when a key of `accepts` is no regular expression, or `demands` names what is no policy.
         """
         super().__init__()
+        self.policy: str | None = None
+        """The policy that each finding is about that names none; None where that is none."""
         self._demands = demanded(demands)
         self._patterns = {pattern: _compiled(pattern) for pattern in accepts}
         self.accepted: Counter[str] = Counter()
@@ -82,6 +84,7 @@ class Findings(list[Finding]):
 
     def add(self, finding: Finding, policy: str | None = None) -> None:
         """Keep a finding, or count it as accepted; one about a policy counts only where that is demanded."""
+        policy = policy or self.policy
         if policy is not None and policy not in self._demands:
             self.allowed[policy] += 1
             return

@@ -172,6 +172,16 @@ def _refunds_asked_for(
                 yield entry, target, order
 
 
+def knows_each_refund(box: Sandbox, order: Order, state: ExpectedState) -> bool:
+    """Return whether each refund of an order is one that the merchant asked for, and was never told to be refused.
+
+    One whose reply is lost may have been made, so its money is spoken for as well.
+    """
+    asked = [entry for entry, _, _ in _refunds_asked_for(box, [order], 0)]
+    is_own = len(expected.own_refunds(order, state)) == len(state.refunds)
+    return is_own and not any(is_final(entry.status) for entry in asked)
+
+
 def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
     """Yield refunds, asked for from a position of the journal on, of a payment without money, though another has it."""
     for _, target, order in _refunds_asked_for(box, orders, start):

@@ -68,6 +68,7 @@ from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.lifecycles import lifecycles
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
+from paydouble.stateful.policies import demanded
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.progress import Progress
@@ -86,6 +87,7 @@ from paydouble.stateful.troubles import (
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
+    POLICY_OF_DIALECT,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -324,6 +326,8 @@ class MerchantMachine(RuleBasedStateMachine):
     def start(self, dialect: str, preference: int = 0) -> None:
         """Start with an empty shop, and with half of the vocabulary preferred."""
         merchant = self._merchant()
+        if POLICY_OF_DIALECT.get(dialect) not in {None, *demanded(merchant.demands)}:
+            dialect = "plain"  # nothing that an example meets there would be a finding
         self.hunting.begin()
         self.preferred = self.preferences.of(preference, self.coverage)
         try:

@@ -20,7 +20,7 @@ from paydouble.api.schemas import DepositRequest, DisputeView, RefundView
 from paydouble.config import Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
-from paydouble.core.money import MINOR_DIGITS, parse_amount
+from paydouble.core.money import parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.payments.resources import Dispute, PayIn, Refund
@@ -74,6 +74,7 @@ from paydouble.stateful.troubles import (
     OF_ROTATION,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
+    POLICY_OF_DIALECT,
     POST_TROUBLES,
     READ_TROUBLES,
     REFUND_MEANWHILE,
@@ -147,6 +148,7 @@ class Play:
         self._shows = shows
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
+        self._driver.findings.policy = POLICY_OF_DIALECT.get(dialect)
         self._driver.on_received = self._check_webhook
         self._driver.is_behind = self._is_behind
         self._double = self._driver.double
@@ -360,6 +362,15 @@ class Play:
             refund_id = next(reversed(target.refunds_requested))
             call = f"play.refund_again({number}{_options(trouble=trouble)})"
             self._refund(target, refund_id, Disturbance(trouble), call, "the same once more")
+
+    def refund_for_all(self, share: str = "all") -> None:
+        """The merchant refunds a share of each order: one of `SHARES`. After a `crowd`, more than a page of a list."""
+        part = named(SHARES, share, "share")
+        with self._step(f"Each order is refunded: {share} of it", f"play.refund_for_all({share!r})"):
+            for target in self.orders:
+                self._take_a_moment()
+                asked = self._refunds.request(target, self._next_refund(target, int(target.amount * part)))
+                self._call_refund(asked, Disturbance())
 
     def cancel(self, order: int = 1, *, meanwhile: str = "none", at: int = 0) -> None:
         """The customer cancels an order. `meanwhile` and `at` are as for `pay`; the names are in `CANCEL_MEANWHILE`."""
@@ -1122,7 +1133,6 @@ class Play:
     def _refund(self, target: Order, refund_id: str, disturbed: Disturbance, call: str, what: str) -> None:
         trouble, meanwhile, at, lasts, then = disturbed
         requested = target.refunds_requested[refund_id]
-        amount = Decimal(requested).scaleb(-MINOR_DIGITS[target.currency])
         clauses = [f"{target.id} is refunded: {what}", *disturbed.clauses(REFUND_MEANWHILE)]
         following = next_request(documents_of(POST_TROUBLES[then], operation="refund-creation"))
         documents = [*following, *documents_of(disturbed.met, lasts, operation="refund-creation")]
@@ -1134,14 +1144,9 @@ class Play:
             second = self._arm_documents(following)
             armed = self._arm(disturbed.met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
-            self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, amount))
+            self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, asked.money))
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
-            with self._disputes_known():
-                self._driver.call("refund", target.id, refund_id, amount, limit=limit)
-            if meanwhile == "none" and self._driver.was_declined:
-                after = expected.expected_state(self._box, target)
-                self._add_findings(invariants.of_declined_refund(target, asked.before, after))
-            self._judge_refund(asked, disturbed, start)
+            self._call_refund(asked, disturbed, limit)
             if not self._asks_for_refund(start):
                 self._run_the_job(interrupted, limit)
             self._driver.service.interruptions.clear()
@@ -1152,16 +1157,23 @@ class Play:
             self.noted.note_fired(armed)
             self._disarm([*second, *([] if disturbed.lasts_to_the_end else armed)])
             self._debts.end_refund(disturbed)
-            target.refunds_asked[refund_id] += 1
 
-    def _judge_refund(self, asked: RequestedRefund, disturbed: Disturbance, start: int) -> None:
+    def _call_refund(self, asked: RequestedRefund, disturbed: Disturbance, limit: Limit | None = None) -> None:
+        """Call the merchant for a refund, and judge whether it takes it."""
+        order, start = asked.order, self._box.journal.requests.total
+        with self._disputes_known():
+            self._driver.call("refund", order.id, asked.refund_id, asked.money, limit=limit)
+        if disturbed.meanwhile == "none" and self._driver.was_declined:
+            after = expected.expected_state(self._box, order)
+            self._add_findings(invariants.of_declined_refund(order, asked.before, after))
         does = "takes" if self._driver.was_taken else "asks the service for" if self._asks_for_refund(start) else ""
         if does and self._refunds.is_too_much(asked, disturbed):
-            self._add_findings([invariants.of_refund_limit(asked.order, does, asked.amount, asked.rest)], REFUND_LIMIT)
+            self._add_findings([invariants.of_refund_limit(order, does, asked.amount, asked.rest)], REFUND_LIMIT)
         if self._driver.was_taken:
             self._refunds.take(asked, disturbed)
         elif self._driver.was_declined:
             self._add_findings(self._refunds.refuse(asked, disturbed))
+        order.refunds_asked[asked.refund_id] += 1
 
     def _cancel(self, target: Order) -> None:
         before, cancellations = target.is_cancelled, target.cancellations
@@ -1191,20 +1203,38 @@ class Play:
             return note_and_act
 
         interruptions = self._driver.service.interruptions
-        if meanwhile == "events come" and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(lambda: self._double.advance(by=_UNTIL_PAID_MS)), enters=True))
-        elif meanwhile in {"second click", "another refund"} and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(click), enters=True))
-        elif meanwhile == "jobs run" and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(lambda: self._driver.call("tick")), enters=True))
-        elif meanwhile == ANOTHER_CUSTOMER and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(self._another_customer()), enters=True))
-        elif meanwhile == "cancelled" and self._driver.merchant.interleaves:
-            interruptions.append(Interruption(at, act(lambda: self._cancel(target)), enters=True))
-        elif meanwhile == "dies" and self._driver.can_be_killed:
+        if meanwhile == "dies" and self._driver.can_be_killed:
             interruptions.append(Interruption(at, act(_kill)))
         elif meanwhile == "database down":
             interruptions.append(Interruption(at, act(_break), in_database=True))
+        elif self._driver.merchant.interleaves:
+            entering = self._entering(meanwhile, target, click)
+            if entering is not None:
+                interruptions.append(Interruption(at, act(entering), enters=True))
+
+    def _entering(self, meanwhile: str, target: Order, click: Callable[[], Any]) -> Callable[[], Any] | None:
+        """Return what enters the merchant's code while a call is running; None where that is nothing."""
+        if meanwhile == ANOTHER_CUSTOMER:
+            return self._another_customer()
+
+        def let_events_come() -> None:
+            self._double.advance(by=_UNTIL_PAID_MS)
+
+        def run_jobs() -> None:
+            self._driver.call("tick")
+
+        def work_on_events() -> None:
+            let_events_come()
+            run_jobs()
+
+        return {
+            "second click": click,
+            "another refund": click,
+            "jobs run": run_jobs,
+            "events come": let_events_come,
+            "events worked on": work_on_events,
+            "cancelled": lambda: self._cancel(target),
+        }.get(meanwhile)
 
     def _order_of(self, webhook: Webhook) -> Order | None:
         found: Any = self._box.ledger.find(webhook.delivery.event.object_id)

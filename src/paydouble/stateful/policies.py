@@ -20,6 +20,7 @@ WON_DISPUTE: Final = "won dispute"
 TAKEN_UP: Final = "cancelled before payment"
 INDEPENDENT: Final = "independent orders"
 LOST_EVENTS: Final = "lost events"
+REQUEST_IDS: Final = "request ids"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -30,6 +31,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         TAKEN_UP: "an order that was cancelled before its payment is taken up again when its money comes",
         INDEPENDENT: "jobs stop at an order whose reads are all answered with 500, and learn nothing about others",
         LOST_EVENTS: "a refund or dispute whose latest event was lost stays unknown, since none is ever read",
+        REQUEST_IDS: "something goes wrong where several events name one request, as with de-duplication by it",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from decimal import Decimal
 from typing import NamedTuple
 
+from paydouble.core.money import MINOR_DIGITS
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.acknowledged import Acknowledged
@@ -36,6 +38,11 @@ class RequestedRefund(NamedTuple):
     """What makes two refunds the same; None where the merchant may not know what has happened."""
     knows_rest: bool
     """Whether the merchant knows what is left, and this refund is a new one."""
+
+    @property
+    def money(self) -> Decimal:
+        """Return the amount as the merchant is given it."""
+        return Decimal(self.amount).scaleb(-MINOR_DIGITS[self.order.currency])
 
 
 class RequestedRefunds:
@@ -130,5 +137,8 @@ class RequestedRefunds:
         return not (is_unusual or expected.amount_differs(state))
 
     def _knows_rest(self, order: Order, refund_id: str, state: ExpectedState) -> bool:
-        is_new = refund_id not in order.refunds_asked
-        return is_new and not order.disturbed and self._acknowledged.has_worked_on(order, state)
+        if refund_id in order.refunds_asked:
+            return False
+        if order.disturbed:
+            return invariants.knows_each_refund(self._box, order, state)
+        return self._acknowledged.has_worked_on(order, state)

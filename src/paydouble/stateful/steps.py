@@ -60,6 +60,7 @@ _WAITS: Final = frozenset({"wait", "pass_time", "outage", "dead_line"})
 _NEEDS: Final = {
     "refund": "refund",
     "refund_again": "refund",
+    "refund_for_all": "refund",
     "restart": "restart",
     "cancel": "cancel",
     "returns": "customer_returns",
@@ -69,6 +70,7 @@ _NEEDS: Final = {
 _ACTS_BY: Final = {
     AFTER_THE_ANSWER: "drain",
     "jobs run": "tick",
+    "events worked on": "tick",
     "cancelled": "cancel",
     **dict.fromkeys(OF_REFUNDS, "refund"),
 }
@@ -77,7 +79,8 @@ _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
 _NESTED: Final = frozenset(
     {
-        *("second click", "another refund", "webhook first", "jobs run", "events come", "cancelled", ANOTHER_CUSTOMER),
+        *("second click", "another refund", "webhook first", "cancelled", ANOTHER_CUSTOMER),
+        *("jobs run", "events come", "events worked on"),
         *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
     }
 )

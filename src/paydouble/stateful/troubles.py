@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import Fault, parse_fault
 from paydouble.stateful.crafted import CRAFTED, Crafted
+from paydouble.stateful.policies import REQUEST_IDS
 
 Document = dict[str, Any]
 Entry = TypeVar("Entry")
@@ -291,8 +292,11 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
         "whole seconds": {"timestamps": "seconds"},
         "no request id": {"event_request_id": "omit"},
         "lower-case header": {"webhooks": {"signature_header": "x-service-signature"}},
+        "shared request ids": {"event_request_id": "object"},
     }
 )
+POLICY_OF_DIALECT: Final[Mapping[str, str]] = MappingProxyType({"shared request ids": REQUEST_IDS})
+"""Dialect → what it shows where the contract leaves a choice; without that it shows nothing that others do not show."""
 
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
 PAYER_SCENARIOS: Final = ("payer-decides", "payer-abandons", "payer-returns-first", "challenge")
@@ -317,6 +321,8 @@ MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         "events come": "10 s pass meanwhile, and their events come",
         # A worker beside the web server finds the attempt before its outcome is written.
         "jobs run": "background jobs run meanwhile",
+        # A receiver that only stores events leaves them to that worker.
+        "events worked on": "10 s pass meanwhile, and background jobs work on their events",
         "cancelled": "the customer cancels the order meanwhile",
         # Two who want the last one, or whose facts are kept in one place.
         ANOTHER_CUSTOMER: "another customer, who has ordered before, pays meanwhile",
@@ -330,6 +336,7 @@ AT_POINTS: Final = frozenset(
         "database down",
         "jobs run",
         "events come",
+        "events worked on",
         "cancelled",
         ANOTHER_CUSTOMER,
     }
@@ -357,13 +364,13 @@ REFUND_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
         # Two that are each small enough can be too much together.
         "another refund": "another refund of as much is requested meanwhile",
         # Events come while a request waits, and a worker beside the web server works on them.
-        **{name: MEANWHILE[name] for name in ("jobs run", "events come")},
+        **{name: MEANWHILE[name] for name in ("jobs run", "events come", "events worked on")},
     }
 )
 CANCEL_MEANWHILE: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: REFUND_MEANWHILE[name]
-        for name in ("none", "second click", "dies", "database down", "jobs run", "events come")
+        for name in ("none", "second click", "dies", "database down", "jobs run", "events come", "events worked on")
     }
 )
 LOSES_NOTES: Final = ("dies", "database down")
