@@ -1091,8 +1091,8 @@ def _past_the_key() -> Iterator[CataloguePlay]:
     # What was given up without an answer may have been done, so its money must not be promised once more.
     for share in ("all", "most"):
         given_up = step("refund", 1, share, "reply lost", lasts=TO_THE_END)
-        another = (step("refund", 1, share), _SETTLE)
-        yield CataloguePlay((*_PAID, silent, given_up, *_THEN_JOBS, *another), "nothing tells of a refund")
+        tried = (_SETTLE, step("wait", "6h", jobs_every="30m"), step("refund", 1, share), _SETTLE)
+        yield CataloguePlay((*_PAID, silent, given_up, *tried), "nothing tells of a refund")
 
 
 def _left_to_jobs() -> Iterator[CataloguePlay]:
@@ -1178,13 +1178,15 @@ def _pages() -> Iterator[CataloguePlay]:
     yield CataloguePlay((others, _SETTLE, *bought), why)
     yield CataloguePlay((step("other_system", then="refunded"), _SETTLE, *bought, step("refund"), _SETTLE), why)
     why, last = "a page of refunds waits for the end of disputes", _PAGE + 1
-    waiting = (step("crowd", _PAGE), _SETTLE, step("provider_for_all", "dispute"), step("refund_for_all"), _SETTLE)
-    refund = step("refund", last, "half", "request lost", lasts=_LONG)
-    yield CataloguePlay((*waiting, _ORDER, step("pay", last), _SETTLE, refund, *_THEN_JOBS), why)
-    yield CataloguePlay((*waiting, _ORDER, step("pay", last), step("cancel", last), _SETTLE, *_THEN_JOBS), why)
+    sold, dispute = (step("crowd", _PAGE), _SETTLE), step("provider_for_all", "dispute")
+    refund = step("refund", last, "half", "request lost", lasts=2)
+    for waiting in ((dispute, step("refund_for_all")), (step("refund_for_all", "all", "429"), dispute)):
+        given_back = (_ORDER, step("pay", last), step("cancel", last), _SETTLE, *_THEN_JOBS)
+        yield CataloguePlay((*sold, *waiting, _ORDER, step("pay", last), _SETTLE, refund, *_THEN_JOBS), why)
+        yield CataloguePlay((*sold, *waiting, *given_back), why)
     failing = tuple(each for number in range(1, 26) for each in (_ORDER, step("pay", number, "stored 500")))
-    paid = step("pay", 26, "request lost", lasts=_LONG)
-    yield CataloguePlay((*failing, _ORDER, paid, *_THEN_JOBS), "a page of deposits fails each time")
+    click = step("pay", 26, "request lost", lasts=2)
+    yield CataloguePlay((*failing, _ORDER, click, *_THEN_JOBS), "a page of deposits fails each time")
     crowd, why = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
     dispute, lost = step("provider_for_all", "dispute"), "dispute lost"
     yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), why)

@@ -59,7 +59,7 @@ VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 COMMANDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "POST": frozenset({"pay", "retry"}),
-        "refund": frozenset({"refund"}),
+        "refund": frozenset({"refund", "refund_for_all"}),
         "own refund": frozenset({"own_refunds"}),
         "cancellation": frozenset({"cancellations"}),
         "meanwhile": frozenset({"pay", "refund", "cancel"}),

@@ -118,6 +118,7 @@ _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
 _REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
+_LONGER_THAN_A_CLICK: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 _settings: dict[str, Settings] = {}
 
 
@@ -363,14 +364,24 @@ class Play:
             call = f"play.refund_again({number}{_options(trouble=trouble)})"
             self._refund(target, refund_id, Disturbance(trouble), call, "the same once more")
 
-    def refund_for_all(self, share: str = "all") -> None:
-        """The merchant refunds a share of each order: one of `SHARES`. After a `crowd`, more than a page of a list."""
+    def refund_for_all(self, share: str = "all", trouble: str = "none") -> None:
+        """The merchant refunds a share of each order: one of `SHARES`. After a `crowd`, more than a page of a list.
+
+        Each request of that moment meets the trouble, so all of the refunds may have to wait for a job.
+        """
         part = named(SHARES, share, "share")
-        with self._step(f"Each order is refunded: {share} of it", f"play.refund_for_all({share!r})"):
+        disturbed = Disturbance(trouble, lasts=_LONGER_THAN_A_CLICK if trouble != "none" else 0)
+        documents = documents_of(disturbed.met, TO_THE_END, operation="refund-creation")
+        clauses = [f"Each order is refunded: {share} of it", disturbed.met.description]
+        call = f"play.refund_for_all({share!r}{_options(trouble=trouble)})"
+        with self._step("; ".join(filter(None, clauses)), call, documents, in_scenario=False):
+            state, start, armed = self.noted.state(), self._box.journal.requests.total, self._arm_documents(documents)
             for target in self.orders:
                 self._take_a_moment()
                 asked = self._refunds.request(target, self._next_refund(target, int(target.amount * part)))
-                self._call_refund(asked, Disturbance())
+                self._call_refund(asked, disturbed, self._debts.disturb_refund(target, disturbed))
+            self.noted.note_requests("refund", trouble, state, armed, start)
+            self._disarm(armed)
 
     def cancel(self, order: int = 1, *, meanwhile: str = "none", at: int = 0) -> None:
         """The customer cancels an order. `meanwhile` and `at` are as for `pay`; the names are in `CANCEL_MEANWHILE`."""
