@@ -936,14 +936,25 @@ def _reads() -> Iterator[CataloguePlay]:
 
 def _forms() -> Iterator[CataloguePlay]:
     yield CataloguePlay((_ORDER, _PAY, _ORDER, step("pay", 2), _SETTLE, step("refund", 1, "half"), _SETTLE))
-    for dialect in DIALECTS:
+    for dialect, settings in DIALECTS.items():
         yield CataloguePlay((*_PAID, step("returns"), step("refund", 1, "half"), _SETTLE), dialect=dialect)
         # An error and an event out of order have forms of their own in some dialects.
         yield CataloguePlay((_ORDER, step("pay", 1, "unknown code"), _RETRY, _SETTLE), dialect=dialect)
         yield CataloguePlay((_ORDER, step("webhooks", "reverse"), _PAY, _SETTLE), dialect=dialect)
         yield CataloguePlay((_ORDER, step("pay", 1, "reply lost"), _RETRY, _SETTLE), dialect=dialect)
-        yield CataloguePlay((_ORDER, step("pay", 1, "429"), _RETRY, _SETTLE), "in a dialect", dialect)
+        # Each status may be read in another way where its error has another form.
+        for trouble in ("429", "500 after the commit", "409", "401"):
+            why = "" if "envelope" in settings else "in a dialect"
+            yield CataloguePlay((_ORDER, step("pay", 1, trouble), _RETRY, _SETTLE), why, dialect)
+            refund = (step("refund", 1, "half", trouble), _SETTLE, step("refund_again"), _SETTLE)
+            yield CataloguePlay((*_PAID, *refund), why, dialect)
         yield CataloguePlay((*_PAID, step("inject", "again")), "in a dialect", dialect)
+        # No read tells what an event has not told.
+        later = step("pass_time", "10m")
+        yield CataloguePlay((_ORDER, _PAY, later, _WORK_OFF), dialect=dialect)
+        yield CataloguePlay((*_PAID, step("refund", 1, "half"), later, _WORK_OFF), "in a dialect", dialect)
+        lost = (step("provider", "dispute"), step("provider", "dispute lost"), _WORK_OFF)
+        yield CataloguePlay((*_PAID, *lost), "in a dialect", dialect)
 
 
 def _several_orders() -> Iterator[CataloguePlay]:
