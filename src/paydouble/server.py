@@ -146,7 +146,7 @@ class Server:
                 await site.stop()
         await self.host.close()
         for runner in self._runners:
-            await runner.cleanup()
+            await close(runner)
         self._runners.clear()
 
     async def __aenter__(self) -> Server:  # noqa: PYI034 - final in practice
@@ -197,6 +197,19 @@ async def listen(server: web.Server, host: str, port: int, option: str) -> tuple
         raise UsageError(f"{host}:{port} cannot be used ({reason}){hint}", member=option) from None
     sockets = runner.addresses
     return runner, int(sockets[0][1]) if sockets else port
+
+
+async def close(runner: web.ServerRunner) -> None:
+    """Stop a server that listens, and cut off the clients that do not read their answers.
+
+    aiohttp leaves these to the loop, which ends without them: a test would then be told of a socket that was left open.
+    """
+    server = runner.server
+    transports = [each.transport for each in server.connections] if server is not None else []
+    await runner.cleanup()
+    for transport in transports:
+        if transport is not None:
+            transport.abort()
 
 
 def _discard(_: str) -> None:

@@ -188,8 +188,10 @@ async def test_bytes_before_the_request_are_not_an_answer(client: Client, greeti
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(greeting)
-        received.append(await reader.read())
-        writer.close()
+        try:
+            received.append(await reader.read())
+        finally:
+            writer.close()
 
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
         _greeter["port"] = server.sockets[0].getsockname()[1]

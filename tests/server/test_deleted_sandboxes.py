@@ -168,8 +168,10 @@ async def test_a_receiver_that_hangs_holds_no_sandbox(client: Client) -> None:
 
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connected.set()
-        await reader.read()
-        writer.close()
+        try:
+            await reader.read()
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import tracemalloc
+from typing import TypeGuard
 
 import pytest
 import receivers
+from aiohttp import web
 from drive import Business, deposit_body
 from receivers import receiving
 from servers import running
 
 from paydouble.core.errors import UsageError
 from paydouble.runtime.host import HostOptions, SandboxSpec
-from paydouble.server import Server, ServerOptions
+from paydouble.server import Server, ServerOptions, close, listen
 
 
 async def test_port_0_takes_a_free_one() -> None:
@@ -53,6 +56,31 @@ async def test_an_unknown_scenario_leaves_no_port_bound() -> None:
         await server.start()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_a_client_that_does_not_read_is_cut_off() -> None:
+    """No socket is left to the loop when the server has stopped."""
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(body=bytes(50_000_000))
+
+    server = web.Server(answer)
+    runner, port = await listen(server, "127.0.0.1", 0, "--port")
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n")
+        async with asyncio.timeout(10):
+            while not (waiting := list(filter(is_full, (each.transport for each in server.connections)))):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+        await close(runner)
+        await asyncio.sleep(0)
+
+        assert [each.get_extra_info("socket").fileno() for each in waiting] == [-1]
+
+
+def is_full(transport: asyncio.Transport | None) -> TypeGuard[asyncio.Transport]:
+    """Return whether there is more to send than the client takes."""
+    return transport is not None and transport.get_write_buffer_size() > 0
 
 
 async def test_a_stopped_server_answers_nobody() -> None:

@@ -29,7 +29,8 @@ class Overheard:
                 data += piece
         except ConnectionResetError:
             end = "reset"
-        writer.transport.abort()
+        finally:
+            writer.transport.abort()
         self.data.append(data)
         self.ends.append(end)
         self.ended.set()

@@ -111,12 +111,12 @@ async def _read_body(head: bytes, reader: asyncio.StreamReader) -> bytes:
 async def receiving(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
     """Run a receiver for a while; without answers it takes everything."""
     receiver = Receiver(list(answers) or [ok])
-    tasks: set[asyncio.Task[None]] = set()
+    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        tasks.add(task)
+        tasks[task] = writer
         # A cancelled handler would be reported by asyncio's streams as an unhandled error.
         with suppress(asyncio.CancelledError):
             await receiver.serve(reader, writer)
@@ -132,6 +132,9 @@ async def receiving(*answers: Answer, tls: ssl.SSLContext | None = None) -> Asyn
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # One that waits to send the rest of an answer would outlive the loop.
+        for writer in tasks.values():
+            writer.transport.abort()
 
 
 def closed_port() -> int:

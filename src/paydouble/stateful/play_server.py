@@ -27,7 +27,7 @@ from aiohttp import web
 from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Wire
 from paydouble.runtime.bodies import Bodies
-from paydouble.server import listen
+from paydouble.server import close, listen
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.testing.in_process import finished
 from paydouble.testing.loops import LoopThread
@@ -108,7 +108,7 @@ class PlayServer:
 
     async def _stop(self) -> None:
         await self._host.end()
-        await self._runner.cleanup()
+        await close(self._runner)
 
 
 def shared_server() -> PlayServer | None:

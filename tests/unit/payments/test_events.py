@@ -212,18 +212,14 @@ def test_an_event_names_the_request_that_caused_it() -> None:
 def test_an_event_can_name_the_latest_request_about_its_object() -> None:
     """Where the setting says so: that of the creation, until another one changes the object."""
     box = bench(event_request_id="object")
-    named: list[Any] = []
-    for request, change in (("req_1", None), (None, "pending"), ("req_2", "processing"), (None, "succeeded")):
-        box.publisher.cause = request and RequestEntry(request, box.now, "POST", "/", None, b"", b"")
-        if change is None:
-            pay_in = deposit(box)
-        else:
-            box.force_transition(pay_in, change)
-        named.append(bodies(box)[-1]["request_id"])
-    box.publisher.cause = None
+    box.publisher.cause = RequestEntry("req_1", box.now, "POST", "/", None, b"", b"")
+    pay_in = deposit(box)
+    for request, state in ((None, "pending"), ("req_2", "processing"), (None, "succeeded")):
+        box.publisher.cause = RequestEntry(request, box.now, "POST", "/", None, b"", b"") if request else None
+        box.force_transition(pay_in, state)
     box.open_dispute(pay_in)
 
-    assert [*named, bodies(box)[-1]["request_id"]] == ["req_1", "req_1", "req_2", "req_2", None]
+    assert [each["request_id"] for each in bodies(box)] == ["req_1", "req_1", "req_2", "req_2", None]
 
 
 def test_what_was_said_is_what_is_sent() -> None:
