@@ -28,7 +28,7 @@ class Order(Base):
         """Return how the order stands."""
         paid = [payment for payment in self.payments if payment.status == "succeeded"]
         if paid:
-            if [payment.amount for payment in paid] != [self.amount]:
+            if [(payment.amount, payment.currency) for payment in paid] != [(self.amount, self.currency)]:
                 return "review"
             return "charged_back" if any(dispute.status in LOST for dispute in self.disputes) else "paid"
         if any(payment.status not in OVER for payment in self.payments):
@@ -52,6 +52,7 @@ class Payment(Base):
     payin_id: Mapped[str | None] = mapped_column(unique=True, default=None)
     status: Mapped[str] = mapped_column(default="unsent")
     amount: Mapped[str] = mapped_column(default="")
+    currency: Mapped[str] = mapped_column(default="")
     updated_at: Mapped[str] = mapped_column(default="")
 
 

@@ -163,7 +163,8 @@ def learn_pay_in(db: Session, data: dict[str, Any], number: int | None = None) -
         payment = unsent[0]
         payment.payin_id = data["id"]
     if payment.status != "succeeded" and is_news(payment, data):
-        payment.status, payment.updated_at, payment.amount = data["status"], data["updated_at"], str(data["amount"])
+        payment.status, payment.updated_at = data["status"], data["updated_at"]
+        payment.amount, payment.currency = str(data["amount"]), data["currency"]
     if order.status == "paid" and not order.shipped:
         order.shipped = 1
 

@@ -57,9 +57,10 @@ class Shop:
         """Return how an order stands."""
         statuses = order.statuses("payin")
         if "succeeded" in statuses:
-            came = sum(each["amount"] for each in order.known.values() if each["status"] == "succeeded")
+            paid = [each for each in order.known.values() if each["status"] == "succeeded"]
+            is_right = [(each["amount"], each["currency"]) for each in paid] == [(order.amount, order.currency)]
             is_lost = {"lost", "accepted"} & set(order.statuses("dispute"))
-            return "review" if came != order.amount else "charged_back" if is_lost else "paid"
+            return "review" if not is_right else "charged_back" if is_lost else "paid"
         if any(status in {"created", "pending", "processing"} for status in statuses):
             return "pending"
         if statuses:

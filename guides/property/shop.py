@@ -81,7 +81,8 @@ class Shop:
         if order is None or order.status in FINAL:
             return 200
         if event["type"] == "pay-in.succeeded":
-            order.status = "paid" if pay_in["amount"] == order.amount else "review"
+            is_right = (pay_in["amount"], pay_in["currency"]) == (order.amount, "EUR")
+            order.status = "paid" if is_right else "review"
             order.shipped += order.status == "paid"
         elif event["type"] in {"pay-in.failed", "pay-in.cancelled"}:
             order.status = event["type"].removeprefix("pay-in.")

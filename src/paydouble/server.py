@@ -202,7 +202,7 @@ async def listen(server: web.Server, host: str, port: int, option: str) -> tuple
 async def close(runner: web.ServerRunner) -> None:
     """Stop a server that listens, and cut off the clients that do not read their answers.
 
-    aiohttp leaves these to the loop, which ends without them: a test would then be told of a socket that was left open.
+    aiohttp leaves these to the loop, which ends without them: a test with warnings as errors then fails.
     """
     server = runner.server
     transports = [each.transport for each in server.connections] if server is not None else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from small_shop import SmallShop
@@ -12,6 +13,7 @@ from paydouble.core.errors import UsageError
 from paydouble.stateful import MerchantBug, Play, explore
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
+from paydouble.stateful.steps import Step, step
 
 
 class SellsInAll(SmallShop):
@@ -99,3 +101,28 @@ def test_a_currency_that_does_not_exist_is_named() -> None:
     """Before anything is played."""
     with pytest.raises(UsageError, match=r"'EURO', which the service does not know; did you mean EUR\?"):
         Play(selling_in("EURO")).order()
+
+
+class LooksAtTheNumber(SmallShop):
+    """Takes any money for the right one when the number is right."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        paid_for = self.orders.get(str(self.order_of(resource)))
+        super().learn({**resource, "currency": paid_for.currency} if paid_for else resource)
+
+
+@pytest.mark.parametrize("currency", ["EUR", "JPY", "KWD", "MXN"])
+@pytest.mark.parametrize("then", [(), (step("refund", 1, "half"),), (step("cancel"),), (step("provider", "dispute"),)])
+def test_the_right_number_of_another_currency_is_not_the_money(currency: str, then: tuple[Step, ...]) -> None:
+    """Also where the other currency has other digits, and whatever comes after it."""
+    sold = type("Shop", (SmallShop,), {"currencies": (currency,)})
+    steps = (step("order"), step("pay", 1, "other currency"), step("wait", "10s"), *then, step("wait", "10s"))
+    with Play(sold) as play:
+        for each in steps:
+            each.take(play)
+        assert (play.status() == "review") is (currency != "MXN")
+
+    careless = type("Shop", (LooksAtTheNumber,), {"currencies": ("EUR",)})
+    with pytest.raises(MerchantBug, match="calls order-1 paid in the end"), Play(careless) as play:
+        for each in steps[:3]:
+            each.take(play)

@@ -116,6 +116,7 @@ _NEEDS: dict[str, dict[str, Any]] = {
     "no_response": {"hold": "1s"},
     "redirect": {"to": "http://other.test/"},
     "amount_drift": {"by": "-0.10"},
+    "currency_drift": {"to": "JPY"},
     "delay": {"fixed": "2h"},
     "duplicate": {"copies": 2, "spacing": "1d", "new_id": True},
     "reorder": {"strategy": "permutation", "window": 3, "order": [2, 3, 1]},

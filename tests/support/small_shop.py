@@ -117,8 +117,9 @@ class SmallShop(Merchant):
 
     def status_of_paid(self, order: SmallOrder) -> str:
         """Return the status of an order for which money has come."""
-        came = sum(each["amount"] for each in self.of(order.id, "payin", "succeeded"))
-        if came != order.amount:
+        paid = self.of(order.id, "payin", "succeeded")
+        came = sum(each["amount"] for each in paid)
+        if came != order.amount or any(each["currency"] != order.currency for each in paid):
             return "review"
         if self.of(order.id, "dispute", *LOST):
             return "charged_back"

@@ -604,6 +604,7 @@ var effects = map[string]func(f *pd.Faults, g given){
 	"expire_rate":          func(f *pd.Faults, g given) { f.ExpireRate(g.faultOptions()...) },
 	"remove_method":        func(f *pd.Faults, g given) { f.RemoveMethod(take(g, "effect.method", given.text), g.faultOptions()...) },
 	"amount_drift":         func(f *pd.Faults, g given) { f.AmountDrift(take(g, "by", given.text), g.faultOptions()...) },
+	"currency_drift":       func(f *pd.Faults, g given) { f.CurrencyDrift(take(g, "to", given.text), g.faultOptions()...) },
 	"delay":                func(f *pd.Faults, g given) { g.late(f.Delay, f.DelayBetween, f.Add, "delay") },
 	"drop":                 func(f *pd.Faults, g given) { f.Drop(g.faultOptions()...) },
 	"hold":                 func(f *pd.Faults, g given) { f.Hold(g.faultOptions()...) },

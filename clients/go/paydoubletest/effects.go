@@ -147,6 +147,12 @@ func (f *Faults) AmountDrift(by string, opts ...FaultOption) Fault {
 	return f.add("amount_drift", opts, Attribute("by", by))
 }
 
+// CurrencyDrift settles the requested amount in another currency, such as "USD".
+func (f *Faults) CurrencyDrift(to string, opts ...FaultOption) Fault {
+	f.t.Helper()
+	return f.add("currency_drift", opts, Attribute("to", to))
+}
+
 // Delay sends an event late, on the sandbox's clock.
 func (f *Faults) Delay(by time.Duration, opts ...FaultOption) Fault {
 	f.t.Helper()

@@ -918,7 +918,7 @@ export interface components {
             /** @description In the currency of the pay-in; negative for an underpayment. */
             by: string;
         };
-        ApiEffect: components["schemas"]["Error"] | components["schemas"]["RateLimit"] | components["schemas"]["Latency"] | components["schemas"]["NoResponse"] | components["schemas"]["ConnectionReset"] | components["schemas"]["EmptyResponse"] | components["schemas"]["Truncate"] | components["schemas"]["WrongContentLength"] | components["schemas"]["SlowBody"] | components["schemas"]["Garbage"] | components["schemas"]["HtmlError"] | components["schemas"]["Redirect"] | components["schemas"]["StickyError"] | components["schemas"]["LostRecord"] | components["schemas"]["ForceConflict"] | components["schemas"]["StaleRead"] | components["schemas"]["NotFoundYet"] | components["schemas"]["UnknownMembers"] | components["schemas"]["UnknownStatus"] | components["schemas"]["UnknownCode"] | components["schemas"]["ExpireRate"] | components["schemas"]["RemoveMethod"] | components["schemas"]["AmountDrift"];
+        ApiEffect: components["schemas"]["Error"] | components["schemas"]["RateLimit"] | components["schemas"]["Latency"] | components["schemas"]["NoResponse"] | components["schemas"]["ConnectionReset"] | components["schemas"]["EmptyResponse"] | components["schemas"]["Truncate"] | components["schemas"]["WrongContentLength"] | components["schemas"]["SlowBody"] | components["schemas"]["Garbage"] | components["schemas"]["HtmlError"] | components["schemas"]["Redirect"] | components["schemas"]["StickyError"] | components["schemas"]["LostRecord"] | components["schemas"]["ForceConflict"] | components["schemas"]["StaleRead"] | components["schemas"]["NotFoundYet"] | components["schemas"]["UnknownMembers"] | components["schemas"]["UnknownStatus"] | components["schemas"]["UnknownCode"] | components["schemas"]["ExpireRate"] | components["schemas"]["RemoveMethod"] | components["schemas"]["AmountDrift"] | components["schemas"]["CurrencyDrift"];
         /** @description A fault on the API. */
         ApiFault: {
             id?: string | null;
@@ -1188,6 +1188,15 @@ export interface components {
             labels?: {
                 [key: string]: string;
             } | null;
+        };
+        /** @description The requested amount is settled in another currency. */
+        CurrencyDrift: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "currency_drift";
+            to: string;
         };
         /** @description The payer. */
         CustomerMatch: {

@@ -20,7 +20,7 @@ class Order(models.Model):
         payments = list(self.payments.order_by("id"))
         paid = [payment for payment in payments if payment.status == "succeeded"]
         if paid:
-            if [payment.amount for payment in paid] != [self.amount]:
+            if [(payment.amount, payment.currency) for payment in paid] != [(self.amount, self.currency)]:
                 return "review"
             return "charged_back" if self.disputes.filter(status__in=LOST).exists() else "paid"
         if any(payment.status not in OVER for payment in payments):
@@ -40,6 +40,7 @@ class Payment(models.Model):
     payin_id = models.CharField(max_length=128, unique=True, null=True, default=None)
     status = models.CharField(max_length=40, default="unsent")
     amount = models.CharField(max_length=40, default="")
+    currency = models.CharField(max_length=3, default="")
     updated_at = models.CharField(max_length=40, default="")
 
 

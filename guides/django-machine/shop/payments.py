@@ -151,7 +151,8 @@ def learn_pay_in(data: dict[str, Any], payment_id: int | None = None) -> None:
     payment = order.payments.filter(payin_id=data["id"]).first() or unsent.first() or Payment(order=order)
     payment.payin_id = data["id"]
     if payment.status != "succeeded" and is_news(payment, data):
-        payment.status, payment.updated_at, payment.amount = data["status"], data["updated_at"], str(data["amount"])
+        payment.status, payment.updated_at = data["status"], data["updated_at"]
+        payment.amount, payment.currency = str(data["amount"]), data["currency"]
     payment.save()
     if order.status == "paid" and not order.shipped:
         order.shipped = 1

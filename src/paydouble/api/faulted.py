@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
@@ -25,7 +26,7 @@ from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
 from paydouble.guards.rate_limit import Wall, retry_after
 from paydouble.guards.rate_limit import headers as limit_headers
-from paydouble.payments.resources import AnyResource, Dispute, Document, PayIn, Payout, Refund, Resource
+from paydouble.payments.resources import AnyResource, Currency, Dispute, Document, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
 
 if TYPE_CHECKING:
@@ -340,12 +341,19 @@ def _show_previous(document: Document, resource: AnyResource) -> None:
 
 
 def _drift(call: Execution, plan: Plan) -> None:
-    """Make the amount that will be settled for a new deposit differ; it stays at least one minor unit."""
+    """Make what will be settled for a new deposit differ; the amount stays at least one minor unit."""
     resource = call.sandbox.ledger.find(call.made or "")
-    if plan.drift is None or not isinstance(resource, PayIn):
+    if not isinstance(resource, PayIn):
         return
-    try:
-        by = to_minor(json_text.Number(plan.drift), resource.digits)
-    except ValueError:
-        by = 1 if not plan.drift.startswith("-") else -1  # finer than the currency: the smallest difference there is
-    resource.settles_at = max(1, resource.amount + by)
+    if plan.drift is not None:
+        try:
+            by = to_minor(json_text.Number(plan.drift), resource.digits)
+        except ValueError:
+            by = 1 if not plan.drift.startswith("-") else -1  # finer than the currency: the smallest difference
+        resource.settles_at = max(1, resource.amount + by)
+    if plan.settled_in is not None and plan.settled_in != resource.currency:
+        # The same number, in the digits of the other currency.
+        digits = call.sandbox.catalogue.digits.get(plan.settled_in, resource.digits)
+        number = Decimal(resource.settles_at or resource.amount).scaleb(digits - resource.digits)
+        resource.settles_at = max(1, int(number))
+        resource.settles_in = Currency(plan.settled_in, digits)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from paydouble.config import Duration, Real, Whole
+from paydouble.config import CurrencyCode, Duration, Real, Whole
 from paydouble.core.errors import STATUS
 from paydouble.faults.base import Delaying, Effect, Json
 from paydouble.faults.names import OperationName
@@ -526,6 +526,22 @@ class AmountDrift(OperationEffect):
         return request.operation == "deposit-creation"
 
 
+class CurrencyDrift(OperationEffect):
+    """The requested amount is settled in another currency."""
+
+    exposes: ClassVar = "looks at the amount alone, and marks an order as paid whose money is worth less"
+    type: Literal["currency_drift"] = "currency_drift"
+    to: CurrencyCode
+
+    def apply(self, plan: Plan, seeded: SeededValues) -> None:
+        """Change the currency in which the amount is settled."""
+        plan.settled_in = self.to
+
+    def can_act(self, request: RequestFacts) -> bool:
+        """Return whether the operation creates a pay-in, whose currency can then differ."""
+        return request.operation == "deposit-creation"
+
+
 AnyApiEffect = Annotated[
     Error
     | RateLimit
@@ -549,6 +565,7 @@ AnyApiEffect = Annotated[
     | UnknownCode
     | ExpireRate
     | RemoveMethod
-    | AmountDrift,
+    | AmountDrift
+    | CurrencyDrift,
     Field(discriminator="type"),
 ]

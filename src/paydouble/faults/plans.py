@@ -70,6 +70,8 @@ class Plan:
     wire: Wire | None = None
     drift: str | None = None
     """Amount by which the settled amount will differ, as a decimal text."""
+    settled_in: str | None = None
+    """The currency in which the amount will be settled."""
     rewrite: list[Callable[[Document], None]] = field(default_factory=list)
     """Changes to the true answer's parsed body."""
     stale_for_ms: int | None = None

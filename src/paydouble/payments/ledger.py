@@ -319,8 +319,8 @@ class Ledger:
             self._reserve_again(resource, to)
         if not isinstance(resource, Dispute):
             resource.failure = (failure or Failure()) if to == "failed" else None
-        if isinstance(resource, PayIn) and to == lifecycle.PAID and resource.settles_at is not None:
-            resource.amount = resource.settles_at
+        if isinstance(resource, PayIn) and to == lifecycle.PAID:
+            resource.settle()
         if isinstance(resource, Dispute) and to == "needs_response" and resource.evidence_due_by <= now:
             resource.evidence_due_by = now + window_ms
         resource.status = to

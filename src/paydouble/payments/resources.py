@@ -45,6 +45,13 @@ class Customer(NamedTuple):
     email: str
 
 
+class Currency(NamedTuple):
+    """A currency, and how many minor digits it has."""
+
+    code: str
+    digits: int
+
+
 @dataclass(slots=True, eq=False)
 class Order:
     """What a merchant asks for with a deposit; the amount in minor units.
@@ -94,9 +101,18 @@ class PayIn:
     scenario: str = ""
     refund_reserved: int = 0
     settles_at: int | None = None
-    """The amount that will be paid, when it differs from `amount`."""
+    """The amount that will be paid, when that or its currency differs from what was asked for."""
+    settles_in: Currency | None = None
+    """The currency in which it will be paid, when it differs from `currency`."""
     previous: Document | None = None
     """The documented members that the latest change replaced, with their earlier values."""
+
+    def settle(self) -> None:
+        """Take on the amount and the currency that are paid."""
+        if self.settles_at is not None:
+            self.amount = self.settles_at
+        if self.settles_in is not None:
+            self.currency, self.digits = self.settles_in
 
     def event_object(self, stamp: Stamp) -> Document:
         """Return the documented members alone."""

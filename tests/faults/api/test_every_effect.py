@@ -61,6 +61,7 @@ WAYS: list[Fault] = [
     {"type": "remove_method", "method": "CREDIT_CARD"},
     {"type": "amount_drift", "by": "-0.10"},
     {"type": "amount_drift", "by": 1},
+    {"type": "currency_drift", "to": "JPY"},
 ]
 # These cost time and change no byte that the session reads.
 _SLOW = {"latency", "slow_body"}

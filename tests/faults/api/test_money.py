@@ -102,6 +102,43 @@ async def test_the_settled_amount_drifts(shop: Caller, by: str | int, settled: b
     assert [each.get("amount") for each in changed] == [None, None, None, 49.9]
 
 
+@pytest.mark.parametrize(
+    ("currency", "to", "settled"),
+    [
+        ("EUR", "USD", b'49.90,"currency":"USD"'),
+        ("EUR", "JPY", b'49,"currency":"JPY"'),
+        ("EUR", "KWD", b'49.900,"currency":"KWD"'),
+        ("EUR", "EUR", b'49.90,"currency":"EUR"'),
+    ],
+)
+async def test_the_currency_drifts(shop: Caller, currency: str, to: str, settled: bytes) -> None:
+    """Until it succeeds a deposit has the requested currency; then it has the same number of another one."""
+    shop.arm({"type": "currency_drift", "to": to}, times=1)
+    await shop.deposit(currency=currency)
+    pay_in = shop.pay_ins[0]
+    before = (await shop.ask("GET", f"/pay-in/{pay_in.id}")).body
+
+    shop.pay(pay_in)
+    after = (await shop.ask("GET", f"/pay-in/{pay_in.id}")).body
+
+    assert b'"amount":49.90,"currency":"EUR"' in before
+    assert b'"amount":' + settled in after
+    changed = [event["data"]["previous_attributes"].get("currency") for event in _events(shop)]
+    assert changed == [None, None, None, "EUR" if to != "EUR" else None]
+
+
+async def test_an_amount_and_its_currency_drift(shop: Caller) -> None:
+    """Both, and a refund is limited by what came of it."""
+    shop.arm({"type": "currency_drift", "to": "JPY"}, compose=True)
+    shop.arm({"type": "amount_drift", "by": "-9.90"}, compose=True)
+    await shop.deposit()
+    shop.pay(shop.pay_ins[0])
+
+    statuses = [(await _refund(shop, amount, n)).status for n, amount in enumerate((41, 40), 2)]
+
+    assert (shop.pay_ins[0].amount, shop.pay_ins[0].currency, statuses) == (40, "JPY", [422, 200])
+
+
 async def test_refunds_are_limited_by_what_was_settled(shop: Caller) -> None:
     """The settled amount can be refunded, and no more."""
     shop.arm({"type": "amount_drift", "by": "-9.90"})

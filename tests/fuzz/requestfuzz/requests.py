@@ -335,6 +335,7 @@ _ATTRIBUTES: Final[dict[str, dict[str, Any]]] = {
     "delay": {"fixed": "3s"},
     "redirect": {"to": "http://a.test/"},
     "amount_drift": {"by": "-0.01"},
+    "currency_drift": {"to": "JPY"},
     "signature": {"mode": "missing"},
     "payload": {"mode": "unicode"},
     "formatting": {"mode": "pretty"},

@@ -284,7 +284,8 @@ class Shop:
         db.execute(
             "INSERT INTO objects (id, kind, order_id, parent, status, amount, currency, updated_at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-            " status = excluded.status, amount = excluded.amount, updated_at = excluded.updated_at",
+            " status = excluded.status, amount = excluded.amount, currency = excluded.currency,"
+            " updated_at = excluded.updated_at",
             (
                 *(data["id"], kind, order_id, data.get("payin_id"), data["status"]),
                 *(str(data["amount"]), data["currency"], data["updated_at"]),

@@ -65,6 +65,7 @@ def _plan(number: int = 1, **effect: Any) -> Plan:  # noqa: ANN401 - JSON is any
         ({"type": "expire_rate"}, "expire_rate", True),
         ({"type": "remove_method"}, "remove_method", "*"),
         ({"type": "amount_drift", "by": Decimal("-0.10")}, "drift", "-0.10"),
+        ({"type": "currency_drift", "to": "USD"}, "settled_in", "USD"),
     ],
     ids=str,
 )

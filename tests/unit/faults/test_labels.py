@@ -16,6 +16,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "latency": {"fixed": "1s"},
     "redirect": {"to": "http://127.0.0.1/"},
     "amount_drift": {"by": "0.10"},
+    "currency_drift": {"to": "USD"},
     "signature": {"mode": "stale"},
     "payload": {"mode": "huge"},
     "formatting": {"mode": "pretty"},

@@ -118,6 +118,8 @@ def test_an_effect_chooses_its_side(data: dict[str, Any], side: type) -> None:
         ({"effect": {**ERROR, "mesage": "x"}}, "effect.mesage", "not known; did you mean 'message'?"),
         ({"effect": {**ERROR, "xyz": 1}}, "effect.xyz", "not known"),
         ({"effect": ERROR, "match": {"operatoin": "*"}}, "match.operatoin", "did you mean 'operation'?"),
+        ({"effect": {"type": "currency_drift"}}, "effect.to", "is missing"),
+        ({"effect": {"type": "currency_drift", "to": "eur"}}, "effect.to", "is not a currency code such as NOK"),
         ({"effect": {"type": "amount_drift"}}, "effect.by", "is missing"),
         ({"effect": {"type": "amount_drift", "by": 0}}, "effect.by", "other than 0"),
         ({"effect": {"type": "amount_drift", "by": "NaN"}}, "effect.by", "other than 0"),
@@ -147,7 +149,8 @@ def test_exactly_one_shape_of_a_time() -> None:
 @pytest.mark.parametrize("kind", [name for name, effect in API_EFFECTS.items() if issubclass(effect, OperationEffect)])
 def test_what_changes_the_operation_has_no_phase(kind: str) -> None:
     """These effects act before the operation, and take no phase."""
-    attributes = {"by": 1} if kind == "amount_drift" else {}
+    needed: dict[str, dict[str, Any]] = {"amount_drift": {"by": 1}, "currency_drift": {"to": "USD"}}
+    attributes = needed.get(kind, {})
 
     assert parse_fault({"effect": {"type": kind, **attributes}}).point == "before"
 

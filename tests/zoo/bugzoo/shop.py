@@ -61,8 +61,9 @@ class Shop:
         return "paid"
 
     def is_right_amount(self, order: Row, paid: list[Row]) -> bool:
-        """Return whether exactly the price has come."""
-        return total(paid, "succeeded") == Decimal(order["amount"])
+        """Return whether exactly the price has come, in its currency."""
+        is_right_currency = {row["currency"] for row in paid} == {order["currency"]}
+        return is_right_currency and total(paid, "succeeded") == Decimal(order["amount"])
 
     def balance(self, order_id: str) -> Decimal:
         """Return what is left of an order's money; nobody takes back more than there was."""

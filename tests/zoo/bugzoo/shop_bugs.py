@@ -141,7 +141,7 @@ class BooksBeforeTheAnswer(Shop):
     """Books a refund before it is accepted."""
 
     def send_refund(self, wish: Row) -> None:
-        booked = {"id": wish["id"], "status": "succeeded", "amount": wish["amount"], "updated_at": ""}
+        booked = {"id": wish["id"], "status": "succeeded", "amount": wish["amount"], "currency": "", "updated_at": ""}
         self.store.learn("refund", wish["order_id"], booked)
         super().send_refund(wish)
 

@@ -15,7 +15,7 @@ create table orders (
   method integer default 0, cancelled integer default 0, key text, body blob, tried_at real, payin_id text
 );
 create table objects (
-  id text primary key, kind text, order_id text, status text, amount text, updated_at text
+  id text primary key, kind text, order_id text, status text, amount text, currency text, updated_at text
 );
 create table wishes (
   id text primary key, order_id text, amount text, key text, body blob, tried_at real, object_id text,
@@ -101,12 +101,13 @@ class Store:
         if old is not None and not self.is_newer(old, status, resource["updated_at"]):
             return False
         self.run(
-            "insert or replace into objects values (?, ?, ?, ?, ?, ?)",
+            "insert or replace into objects values (?, ?, ?, ?, ?, ?, ?)",
             resource["id"],
             kind,
             order_id,
             status,
             str(resource["amount"]),
+            resource["currency"],
             resource["updated_at"],
         )
         return True

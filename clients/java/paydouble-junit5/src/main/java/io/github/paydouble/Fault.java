@@ -189,6 +189,16 @@ public final class Fault extends Spec<Fault> {
     return of("amount_drift").attribute("by", by.toPlainString());
   }
 
+  /**
+   * Returns a fault that settles the requested amount in another currency.
+   *
+   * @param to the code of the currency, such as {@code USD}
+   * @return the fault
+   */
+  public static Fault currencyDrift(String to) {
+    return of("currency_drift").attribute("to", to);
+  }
+
   // On webhooks
 
   /**

@@ -331,6 +331,7 @@ class CallsTest {
       case "redirect" -> Fault.redirect(given.url("to"));
       case "remove_method" -> Fault.removeMethod(given.text("method"));
       case "amount_drift" -> Fault.amountDrift(new BigDecimal(given.text("by")));
+      case "currency_drift" -> Fault.currencyDrift(given.text("to"));
       case "signature" -> Fault.signature(given.text("mode"));
       case "payload" -> Fault.payload(given.text("mode"));
       case "formatting" -> Fault.formatting(given.text("mode"));
