@@ -240,7 +240,7 @@ def test_a_run_cannot_begin_where_there_is_no_play(first: int, monkeypatch: pyte
 
 def test_what_the_hunt_finds_is_among_what_was_found() -> None:
     """As what the catalogue finds is."""
-    tried = machine(MERCHANTS["NewKeyWhenTheReplyIsLost"], phases=("hunt",))
+    tried = machine(_TwoMistakes, phases=("hunt",))
 
     with pytest.raises(MerchantBug) as caught:
         tried.run(settings(QUICK, max_examples=100))

@@ -281,7 +281,7 @@ class SmallShop(Merchant):
         """Return the money of refunds that are under way, also of those that may have been made."""
         made = self.of(order.id, "refund")
         under_way = sum(each["amount"] for each in made if each["status"] in {"created", "processing"})
-        told = {each["external_identifier"] for each in made}
+        told = {each.get("external_identifier") for each in made}
         unanswered = [
             json.loads(wish.body, parse_float=Decimal)["amount"]
             for refund_id, wish in order.refunds.items()
