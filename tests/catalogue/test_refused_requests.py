@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from small_shop import SmallShop, Wish
+from small_shop import Declined, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, ServiceLike
@@ -40,6 +42,20 @@ class RepeatsOnce(SmallShop):
             wish.state = "open"
 
 
+class CountsLimitsAsTries(SmallShop):
+    """Gives a request up when it has been refused, or got no answer, as often as the contract recommends for errors."""
+
+    pauses = (1, 2, 4, 8)
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        try:
+            return super().post(path, wish)
+        except Unknown:
+            if "refund" in path:
+                raise Declined from None
+            raise
+
+
 def found_by(merchant: type[Merchant]) -> set[str]:
     """Return what the plays of the catalogue find in which an answer is left to a day of jobs."""
     return set(verdicts_of(merchant, lambda play: "a day of jobs follows" in play.reason))
@@ -53,6 +69,15 @@ def test_a_refused_request_is_not_repeated_without_end(merchant: type[Merchant],
     """Under the same key it gets the same answer each time."""
     told = {each for each in found_by(merchant) if each.startswith("The merchant repeats a request that was refused")}
     assert any(f"times, under the same key (POST /api/v1/{operation}" in each for each in told)
+
+
+def test_a_limit_uses_up_no_try() -> None:
+    """A refund that was taken is made when the service takes requests again, however often it was refused for now."""
+    told = {each for each in found_by(CountsLimitsAsTries) if "never refunded" in each}
+    assert (
+        "The merchant never refunded 24.95 EUR of order-1, though it took the request and the service refuses the"
+        " request (429), which was over long before"
+    ) in told
 
 
 def test_a_refusal_may_be_asked_for_again() -> None:

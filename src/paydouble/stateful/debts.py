@@ -172,8 +172,13 @@ class Debts:
         for order in self._orders:
             self.placed(order)
             # One that was asked for and is left to a job may meet it.
-            order.refunds_due.clear()
-            order.refunds_given_up.update(order.refunds_requested)
+            self._owe_no_refund(order)
+
+    @staticmethod
+    def _owe_no_refund(order: Order) -> None:
+        order.refunds_due.clear()
+        order.refunds_limited.clear()
+        order.refunds_given_up.update(order.refunds_requested)
 
     def disturb_refund(self, order: Order, disturbance: Disturbance) -> Limit | None:
         """Note that a refund is requested; return what a 429 asks for.
@@ -198,8 +203,13 @@ class Debts:
         gets_through = met.gets_through or met.retry_after_seconds is not None
         by_itself = disturbance.trouble == "none" or (gets_through and self._retries_by_itself)
         is_lost = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
-        if by_itself and disturbance.is_short and not is_lost and refund_id not in order.refunds_given_up:
+        if not by_itself or is_lost or refund_id in order.refunds_given_up:
+            return
+        if disturbance.is_short:
             order.refunds_due[refund_id] = _outcome(order, disturbance)
+        elif met.retry_after_seconds is not None and not disturbance.lasts_to_the_end and disturbance.then == "none":
+            # The tries that a client may give up after are those of errors, and a 429 is none (contract, section 7).
+            order.refunds_limited[refund_id] = met.description, self._box.now + _DAY
 
     # What excuses a merchant
 
@@ -221,8 +231,7 @@ class Debts:
             order.limited = None
             if order.given_up:
                 order.deposit_due = None
-                order.refunds_due.clear()
-                order.refunds_given_up.update(order.refunds_requested)
+                self._owe_no_refund(order)
 
 
 def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:

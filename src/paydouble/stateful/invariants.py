@@ -864,7 +864,9 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
     if state.disputes or any(map(_is_refused, refunds)):
         return
     made = Counter(each.amount for each in expected.own_refunds(order, state))
-    for refund_id, reason in order.refunds_due.items():
+    limited = order.refunds_limited.items()
+    waited = {each: f"{why}, which was over long before" for each, (why, until) in limited if box.now >= until}
+    for refund_id, reason in {**order.refunds_due, **waited}.items():
         amount = order.refunds_requested[refund_id]
         made[amount] -= 1
         if made[amount] < 0:
