@@ -664,10 +664,14 @@ def _provider() -> Iterator[CataloguePlay]:
         for before in ((), (step("refund", 1, "half"), _SETTLE)):
             part = (step("provider", "dispute half"), step("provider", ends), _SETTLE)
             yield CataloguePlay((*_PAID, *before, *part), "a dispute is about a part of the money")
-    for attempt in _FIRST_ATTEMPTS:
+    declined = (_ORDER, step("pay", 1, scenario="card-declined"), _SETTLE)
+    for attempt in (*_FIRST_ATTEMPTS, declined):
         late = step("provider", "late money")
         yield CataloguePlay((*attempt, late))
         yield CataloguePlay((*attempt, _RETRY, _SETTLE, late), "the order is paid twice")
+    failing = (_ORDER, _PAY, step("pass_time", "1s"), step("webhooks", "late"), step("provider", "fails"), _SETTLE)
+    told_late = (step("provider", "late money"), _SETTLE, step("wait", "3d"), _SETTLE)
+    yield CataloguePlay((*failing, *told_late), "the event of the failure comes after the money")
     still_open = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), _SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")

@@ -86,11 +86,13 @@ def _reopen(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
 
 
 def _late_money(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
-    for pay_in in state.pay_ins:
-        if pay_in.status == "cancelled":
-            order.paid_late.add(pay_in.id)
-            box.force_transition(pay_in, PAID, force=True)
-            return "money arrives for the payment that had expired"
+    # A payer whose card was declined may take another one on the same page.
+    for ended, words in (("cancelled", "had expired"), ("failed", "had failed")):
+        for pay_in in state.pay_ins:
+            if pay_in.status == ended:
+                order.paid_late.add(pay_in.id)
+                box.force_transition(pay_in, PAID, force=True)
+                return f"money arrives for the payment that {words}"
     return None
 
 
