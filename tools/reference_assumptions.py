@@ -33,7 +33,7 @@ ASSUMPTIONS: Final[dict[str, tuple[Assumption, ...]]] = {
         Assumption("Status of a POST that creates something", "200", ("created_status",)),
         Assumption("An `external_identifier` that comes again", "allowed: another pay-in, refund, payout or transaction is made", ("duplicate_external_identifier",)),
         Assumption("What a pay-in shows of its refunds and disputes", "nothing, as in the contract; the control API shows it always (`GET /_paydouble/sandboxes/{s}/pay-ins/{id}`)", reason="one answer: the contract lists the fields of a pay-in"),
-        Assumption("Lists", "newest first; `limit` from 1 to 100; a cursor is a position, so objects created between two pages shift nothing; other lists refuse it", ("list_order",)),
+        Assumption("Lists", "newest first; `limit` from 1 to 100; a cursor is a position, so objects created between two pages shift nothing; other lists refuse it; a page may have fewer items than `limit`, and `next_cursor` says whether there are more", ("list_order", "page_limit")),
         Assumption("What a body may be", "`application/json` of at most 1 MiB; anything else is 400", ("body_limit",)),
     ),
     "Lifecycles": (

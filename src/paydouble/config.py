@@ -401,6 +401,8 @@ class Settings(_Model):
     """The currencies and payment methods of the deployment."""
     pay_in_expires_in: Duration = Field(parse_duration("24h"), ge=60_000, le=parse_duration("30d"))
     """Time until an unpaid pay-in expires, if its deposit has no `expires_in`."""
+    page_limit: int = Field(100, ge=1, le=100)
+    """The most items of a page of the API's lists, whatever `limit` asks for."""
     list_order: Literal["newest_first", "oldest_first"] = "newest_first"
     """Order of the API's lists."""
     duplicate_external_identifier: Literal["allow", "refuse"] = "allow"

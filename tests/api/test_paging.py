@@ -240,3 +240,15 @@ def test_a_list_shows_what_retrieval_shows() -> None:
         data(business.get("/pay-in"))["items"],
         data(business.get(f"/pay-in/{created['id']}")),
     ]
+
+
+@given(count=st.integers(0, 9), limit=st.integers(1, 10), most=st.integers(1, 5))
+def test_a_page_may_be_shorter_than_was_asked_for(count: int, limit: int, most: int) -> None:
+    """The setting `page_limit` is the most; the cursor says whether there are more, and leads to each item."""
+    business = Business(page_limit=most)
+    made = [business.deposit() for _ in range(count)]
+
+    page = data(business.get(f"/pay-in?limit={limit}"))
+
+    assert (len(page["items"]), page["next_cursor"] is None) == (min(count, limit, most), count <= min(limit, most))
+    assert made[::-1] == _walk(business, "/pay-in?", min(limit, most))

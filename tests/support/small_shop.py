@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -329,14 +329,18 @@ class SmallShop(Merchant):
                 wish.state = "made"
         return True
 
+    def wishes(self, order: SmallOrder) -> Iterator[tuple[Wish, str]]:
+        """Yield what is wanted of the service for an order, each with its path."""
+        if order.wish is not None:
+            yield order.wish, "/pay-in/deposit-creation"
+        for each in order.refunds.values():
+            yield each, "/refund/refund-creation"
+
     def tick(self) -> None:
         """Send what is open, and ask about every order."""
         for order in self.orders.values():
-            for wish, path in (
-                (order.wish, "/pay-in/deposit-creation"),
-                *((each, "/refund/refund-creation") for each in order.refunds.values()),
-            ):
-                if wish is not None and wish.state == "open":
+            for wish, path in self.wishes(order):
+                if wish.state == "open":
                     self.send(wish, path)
             if order.wish is not None:
                 self.ask(order.id)

@@ -1190,20 +1190,30 @@ def _pages() -> Iterator[CataloguePlay]:
     ):
         elsewhere = step("other_system", then=then)
         yield CataloguePlay((*_PAID, silent, *happened, elsewhere, _SETTLE), why)
+    # A page with fewer items than were asked for is not the last one.
+    why, short = "pages are short", "short pages"
+    for click in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
+        for newer in (step("crowd", 7), step("other_system", 7)):
+            yield CataloguePlay((_ORDER, silent, click, newer, _SETTLE, *_DAY_OF_JOBS), why, short)
+    thirds = (step("refund", 1, "third"),) * 3
+    yield CataloguePlay((*_PAID, silent, *thirds, _SETTLE, _SETTLE), why, short)
+    several = (step("provider", "refund half"), step("refund", 1, "third"), _SETTLE)
+    yield CataloguePlay((step("crowd", 7), _SETTLE, silent, *several, step("returns"), _SETTLE), why, short)
     # A job that takes the first page of what waits, and finds nothing to do there, never reaches the rest.
     why, bought = "a page of events is about payments that are not the shop's", (_ORDER, _PAY, _SETTLE)
     yield CataloguePlay((others, _SETTLE, *bought), why)
     yield CataloguePlay((step("other_system", then="refunded"), _SETTLE, *bought, step("refund"), _SETTLE), why)
+    jobs = (_SETTLE, step("wait", "10m"), step("wait", "59m"))
     why, last = "a page of refunds waits for the end of disputes", _PAGE + 1
     sold, dispute = (step("crowd", _PAGE), _SETTLE), step("provider_for_all", "dispute")
     refund = step("refund", last, "half", "request lost", lasts=2)
     for waiting in ((dispute, step("refund_for_all")), (step("refund_for_all", "all", "429"), dispute)):
-        given_back = (_ORDER, step("pay", last), step("cancel", last), _SETTLE, *_THEN_JOBS)
-        yield CataloguePlay((*sold, *waiting, _ORDER, step("pay", last), _SETTLE, refund, *_THEN_JOBS), why)
+        given_back = (_ORDER, step("pay", last), step("cancel", last), _SETTLE, *jobs)
+        yield CataloguePlay((*sold, *waiting, _ORDER, step("pay", last), _SETTLE, refund, *jobs), why)
         yield CataloguePlay((*sold, *waiting, *given_back), why)
     failing = tuple(each for number in range(1, 26) for each in (_ORDER, step("pay", number, "stored 500")))
     click = step("pay", 26, "request lost", lasts=2)
-    yield CataloguePlay((*failing, _ORDER, click, *_THEN_JOBS), "a page of deposits fails each time")
+    yield CataloguePlay((*failing, _ORDER, click, *jobs), "a page of deposits fails each time")
     crowd, why = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
     dispute, lost = step("provider_for_all", "dispute"), "dispute lost"
     yield CataloguePlay((*crowd, dispute, step("provider_for_all", lost), _SETTLE), why)

@@ -860,8 +860,7 @@ def of_unequal_refusal(order: Order, state: ExpectedState, amount: int, taken_of
 
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
     # A refund that the service has refused is answered, and money under dispute is not refunded.
-    refunds = (entry for entry in box.journal.requests.entries if entry.operation == "refund-creation")
-    if state.disputes or any(map(_is_refused, refunds)):
+    if state.disputes or any(_is_refused(entry) for entry, _, _ in _refunds_asked_for(box, [order], 0)):
         return
     made = Counter(each.amount for each in expected.own_refunds(order, state))
     limited = order.refunds_limited.items()

@@ -293,6 +293,7 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
         "whole seconds": {"timestamps": "seconds"},
         "no request id": {"event_request_id": "omit"},
         "lower-case header": {"webhooks": {"signature_header": "x-service-signature"}},
+        "short pages": {"page_limit": 3},
         "shared request ids": {"event_request_id": "object"},
     }
 )

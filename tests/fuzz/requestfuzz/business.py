@@ -27,7 +27,7 @@ _SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"unknown_fields": "refuse", "timestamps": "seconds"},
     {"journal_limit": 20},
     {"rate_limit": {"limit": 60}, "retry_after": True},
-    {"fingerprint": "raw", "list_order": "oldest_first"},
+    {"fingerprint": "raw", "list_order": "oldest_first", "page_limit": 2},
     {"body_limit": 400},
     {"duplicate_external_identifier": "refuse"},
     {"processing_time": "10ms"},

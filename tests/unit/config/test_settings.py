@@ -70,6 +70,7 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         [],
     ),
     "pay_in_expires_in": ("1h", "59s"),
+    "page_limit": (5, 101),
     "list_order": ("oldest_first", "random"),
     "refunds": ({"while_disputed": "allow"}, "allow"),
     "refunds.while_disputed": ("allow", "perhaps"),

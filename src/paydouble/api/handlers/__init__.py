@@ -54,7 +54,7 @@ def page(call: Call, kind: type[R], filters: tuple[str, ...]) -> Document:
     skipped when something is created between two pages. The filters are not part of it.
     """
     queries = call.queries
-    limit = _limit(queries.get("limit"))
+    limit = min(_limit(queries.get("limit")), call.sandbox.settings.page_limit)
     wanted = {name: queries[name] for name in filters if name in queries}
     stamp = call.sandbox.ledger.stamp
     items: list[Document] = []
