@@ -1115,8 +1115,10 @@ def _left_to_jobs() -> Iterator[CataloguePlay]:
     for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
         limited = step("pay", 1, trouble, lasts=_LONG)
         yield CataloguePlay((_ORDER, limited, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")
-        refund = step("refund", 1, "half", trouble, lasts=_LONG)
-        yield CataloguePlay((*_PAID, refund, *_DAY_OF_JOBS), "a refund is refused for now, and a day of jobs follows")
+    for trouble, found in OWN_REFUND_TROUBLES.items():
+        if found.retry_after_seconds is not None:
+            waits = (step("own_refunds", trouble, lasts=_LONG), step("refund", 1, "half"), *_DAY_OF_JOBS)
+            yield CataloguePlay((*_PAID, *waits), "a refund is refused for now, and a day of jobs follows")
     for trouble in ("unknown code", "method gone"):
         refused = step("pay", 1, trouble, lasts=TO_THE_END)
         yield CataloguePlay((_ORDER, refused, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")

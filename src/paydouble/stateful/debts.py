@@ -27,7 +27,7 @@ from paydouble.stateful import expected, invariants
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END
+from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END, Trouble
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
@@ -72,6 +72,8 @@ class Debts:
         """Whether a read has met a trouble, so that the merchant may not have learnt what it asked for."""
         self._waiting_for_refunds: list[Armed] = []
         """The faults that wait for any refund, also for one that is asked for."""
+        self._refund_limit = ""
+        """The 429 that waits for any refund, in words, where no other trouble does."""
         self._refunds_disturbed_to_the_end = False
         self._deposits_are_alike = deposits_are_alike
         self._deposits_disturbed_to_the_end = False
@@ -162,8 +164,11 @@ class Debts:
 
     # Refunds
 
-    def disturb_own_refunds(self, armed: Iterable[Armed], lasts: int | str) -> None:
-        """Note faults that wait for any refund: also for one that is asked for, and of an order placed later."""
+    def disturb_own_refunds(self, armed: Iterable[Armed], trouble: Trouble, lasts: int | str) -> None:
+        """Note a trouble that waits for any refund: also for one that is asked for, and of an order placed later."""
+        is_alone = not (self._waiting_for_refunds or self._refunds_disturbed_to_the_end)
+        is_limit = trouble.retry_after_seconds is not None and lasts != TO_THE_END
+        self._refund_limit = trouble.description if is_alone and is_limit else ""
         self._waiting_for_refunds += armed
         self._refunds_disturbed_to_the_end |= lasts == TO_THE_END
         self._let_refunds_meet_it()
@@ -202,14 +207,14 @@ class Debts:
         met = disturbance.met
         gets_through = met.gets_through or met.retry_after_seconds is not None
         by_itself = disturbance.trouble == "none" or (gets_through and self._retries_by_itself)
-        is_lost = order.refunds_disturbed_to_the_end or self.own_refunds_disturbed
-        if not by_itself or is_lost or refund_id in order.refunds_given_up:
+        if not by_itself or order.refunds_disturbed_to_the_end or refund_id in order.refunds_given_up:
             return
-        if disturbance.is_short:
-            order.refunds_due[refund_id] = _outcome(order, disturbance)
-        elif met.retry_after_seconds is not None and not disturbance.lasts_to_the_end and disturbance.then == "none":
-            # The tries that a client may give up after are those of errors, and a 429 is none (contract, section 7).
-            order.refunds_limited[refund_id] = met.description, self._box.now + _DAY
+        if not self.own_refunds_disturbed:
+            if disturbance.is_short:
+                order.refunds_due[refund_id] = _outcome(order, disturbance)
+        elif self._refund_limit and disturbance.is_none and self._retries_by_itself:
+            # The tries after which a client may give up are those of errors, and a 429 is none (contract, section 7).
+            order.refunds_limited[refund_id] = self._refund_limit, self._box.now + _DAY
 
     # What excuses a merchant
 

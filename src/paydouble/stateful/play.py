@@ -539,7 +539,7 @@ class Play:
         found = named(OWN_REFUND_TROUBLES, trouble, "trouble")
         where, match = "at the next refund that the merchant makes, ", {"operation": "refund-creation"}
         with self._waiting("own_refunds", "own refund", trouble, found, lasts, where, **match) as armed:
-            self._debts.disturb_own_refunds(map(self._box.faults.get, armed), lasts)
+            self._debts.disturb_own_refunds(map(self._box.faults.get, armed), found, lasts)
 
     def cancellations(self, trouble: str, *, lasts: int | str = 0) -> None:
         """The next request that cancels a payment is disturbed: one of `CANCELLATION_TROUBLES`.
