@@ -1103,6 +1103,14 @@ def _past_the_key() -> Iterator[CataloguePlay]:
             yield CataloguePlay((_ORDER, silent, lost, *unread, _RETRY, _SETTLE), why)
             refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
             yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
+    # What was sent just before the end of a process may have been done, and a day later its key says nothing about it.
+    why, day = "the note of a request is lost, and its key is too old", (step("pass_time", "25h"), _SETTLE, _SETTLE)
+    for what in LOSES_NOTES:
+        for at in POINTS:
+            click = step("pay", 1, meanwhile=what, at=at)
+            yield CataloguePlay((_ORDER, silent, click, *day, _RETRY, _SETTLE), why)
+            refund = step("refund", 1, "half", meanwhile=what, at=at)
+            yield CataloguePlay((*_PAID, silent, refund, *day, step("refund_again"), _SETTLE), why)
     # What was given up without an answer may have been done, so its money must not be promised once more.
     for share in ("all", "most"):
         given_up = step("refund", 1, share, "reply lost", lasts=TO_THE_END)
