@@ -234,7 +234,7 @@ def _limited(value: str) -> str:
 
 EVERY_CURRENCY: Final = "*"
 LimitOf = Annotated[str, AfterValidator(_limited)]
-CurrencyCode = Annotated[str, AfterValidator(_currency)]
+CurrencyCode = Annotated[str, AfterValidator(_currency), WithJsonSchema({"type": "string", "pattern": "^[A-Z]{3}$"})]
 
 
 def _country(value: object) -> object:

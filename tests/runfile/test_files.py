@@ -28,6 +28,10 @@ def _run() -> Run:
     return recorded_run(business.sandbox, business.pipeline, verdict="It is broken.")
 
 
+# The bytes before the compressed ones say what they are, and no checksum covers them.
+_GZIP_HEADER = 10
+
+
 def _texts() -> list[bytes]:
     return gzip.decompress(pack(_run())).splitlines(keepends=True)
 
@@ -72,10 +76,13 @@ def test_a_cut_file_is_refused(share: float) -> None:
 
 
 def test_damaged_bytes_are_refused() -> None:
-    """A changed byte breaks the compression or its checksum."""
-    packed = bytearray(pack(_run()))
-    packed[len(packed) // 2] ^= 0xFF
-    assert "cut or damaged" in _refusal(bytes(packed))
+    """A changed byte breaks the compression, a line, or the checksum at the end, whichever is read first."""
+    whole = pack(_run())
+    for place in range(_GZIP_HEADER, len(whole), 7):
+        packed = bytearray(whole)
+        packed[place] ^= 0xFF
+        refusal = _refusal(bytes(packed))
+        assert "cut or damaged" in refusal or refusal.startswith("line "), place
 
 
 @pytest.mark.parametrize(
