@@ -41,6 +41,7 @@ from paydouble.stateful.troubles import (
     DURATIONS,
     INJECTED,
     JOB_INTERRUPTIONS,
+    LONGER_THAN_A_CLICK,
     LOSES_NOTES,
     MEANWHILE,
     OF_CUSTOMERS,
@@ -104,8 +105,6 @@ _HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_val
 _DOWN_PAST_THE_KEY: Final = (*[step("wait", "1h")] * 6, step("pass_time", "19h"), *[step("wait", "1h")] * 2)
 # What happens meanwhile and changes what is known of the order itself.
 _OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
-# More replies than the attempts of a click.
-_LONG: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 # More orders than most jobs take at a time.
 _PAGE: Final = 51
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
@@ -485,7 +484,7 @@ def _several_refunds() -> Iterator[CataloguePlay]:
 
 def _similar_refunds() -> Iterator[CataloguePlay]:
     for trouble in REFUND_TROUBLES:
-        for lasts in (0, _LONG):
+        for lasts in (0, LONGER_THAN_A_CLICK):
             same = step("refund", 1, "half", trouble, lasts=lasts)
             two = (*_PAID, step("refund", 1, "half"), _SETTLE, same, _SETTLE)
             yield CataloguePlay(two, "a refund looks like an earlier one")
@@ -544,7 +543,7 @@ def _cancellation_requests() -> Iterator[CataloguePlay]:
             yield CataloguePlay((_ORDER, _PAY, *late), "the payment may be over by then")
         yield CataloguePlay((_ORDER, silent, _PAY, disturbed, *cancel, _SETTLE), "reads are all that tells")
         if _can_last(found):
-            long = step("cancellations", trouble, lasts=_LONG)
+            long = step("cancellations", trouble, lasts=LONGER_THAN_A_CLICK)
             yield CataloguePlay((_ORDER, _PAY, long, *cancel, _SETTLE), "it lasts longer")
             yield CataloguePlay((_ORDER, _PAY, long, *cancel, _RESTART, _SETTLE), "it lasts longer")
 
@@ -578,7 +577,7 @@ def _own_refunds() -> Iterator[Step]:
     for trouble, found in OWN_REFUND_TROUBLES.items():
         yield step("own_refunds", trouble)
         if _can_last(found):
-            yield step("own_refunds", trouble, lasts=_LONG)
+            yield step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK)
 
 
 def _cancelled_in_part() -> Iterator[CataloguePlay]:
@@ -772,9 +771,9 @@ def _while_refunds_wait() -> Iterator[CataloguePlay]:
     for then in (*lifecycles(1), *((step("provider", what),) for what in sorted(OF_REFUNDS)), *lifecycles(2)):
         for trouble in _KEEPS_WAITING:
             for share in sorted(_WHOLE_OR_PART, reverse=True):
-                waits = step("refund", 1, share, trouble, lasts=_LONG)
+                waits = step("refund", 1, share, trouble, lasts=LONGER_THAN_A_CLICK)
                 yield CataloguePlay((*_PAID, waits, *then, *_THEN_JOBS), "a refund waits")
-            given_back = (step("own_refunds", trouble, lasts=_LONG), step("cancel"), *then)
+            given_back = (step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK), step("cancel"), *then)
             yield CataloguePlay((*_PAID, *given_back, *_THEN_JOBS), "the money of a cancelled order waits to go back")
 
 
@@ -787,10 +786,10 @@ def _while_payments_wait() -> Iterator[CataloguePlay]:
     )
     for scenario, then in acts:
         for trouble in _KEEPS_WAITING:
-            cancelled = (step("cancellations", trouble, lasts=_LONG), step("cancel"), *then)
+            cancelled = (step("cancellations", trouble, lasts=LONGER_THAN_A_CLICK), step("cancel"), *then)
             begun = (_ORDER, step("pay", 1, scenario=scenario))
             yield CataloguePlay((*begun, *cancelled, *_THEN_JOBS), "the cancellation of a payment waits")
-        unanswered = (step("pay", 1, "reply lost", lasts=_LONG, scenario=scenario), *then, *_THEN_JOBS)
+        unanswered = (step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK, scenario=scenario), *then, *_THEN_JOBS)
         yield CataloguePlay((_ORDER, *unanswered, _RETRY, _SETTLE), "a deposit has no reply")
         yield CataloguePlay((_ORDER, silent, *unanswered, _RETRY, _SETTLE), "a deposit has no reply")
 
@@ -1121,11 +1120,11 @@ def _past_the_key() -> Iterator[CataloguePlay]:
 def _left_to_jobs() -> Iterator[CataloguePlay]:
     # A click tries a few times; what a job makes of the answer shows only when the customer does not come back.
     for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
-        limited = step("pay", 1, trouble, lasts=_LONG)
+        limited = step("pay", 1, trouble, lasts=LONGER_THAN_A_CLICK)
         yield CataloguePlay((_ORDER, limited, *_DAY_OF_JOBS), "the customer leaves, and a day of jobs follows")
     for trouble, found in OWN_REFUND_TROUBLES.items():
         if found.retry_after_seconds is not None:
-            waits = (step("own_refunds", trouble, lasts=_LONG), step("refund", 1, "half"), *_DAY_OF_JOBS)
+            waits = (step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK), step("refund", 1, "half"), *_DAY_OF_JOBS)
             yield CataloguePlay((*_PAID, *waits), "a refund is refused for now, and a day of jobs follows")
     for trouble in ("unknown code", "method gone"):
         refused = step("pay", 1, trouble, lasts=TO_THE_END)
@@ -1149,7 +1148,7 @@ def _slow() -> Iterator[CataloguePlay]:
         yield CataloguePlay((_ORDER, paid, hours, silent, *days), "reads are all that tells, for days")
         yield CataloguePlay((_ORDER, paid, hours, _RESTART, *days), "a payment that is open outlives a process")
         yield CataloguePlay((_ORDER, paid, hours, step("cancel"), *days), "the customer has waited long enough")
-        unanswered = step("pay", 1, "reply lost", scenario=scenario, lasts=_LONG)
+        unanswered = step("pay", 1, "reply lost", scenario=scenario, lasts=LONGER_THAN_A_CLICK)
         yield CataloguePlay((_ORDER, unanswered, *days), "a payment of days has no reply")
         # The jobs run two seconds before the end, half an hour after the last time.
         until = (step("wait", nearly, jobs_every="30m"), step("reads", "overtaken"), step("wait", "29m58s"))
@@ -1179,7 +1178,7 @@ def _behind() -> Iterator[CataloguePlay]:
     silent, jobs = step("webhooks", "drop all"), (step("wait", "10s"), step("wait", "1m"), step("wait", "8m"))
     why = "jobs repeat without a reply, and lists are behind"
     for trouble in (name for name, found in READ_TROUBLES.items() if not found.tells_nothing):
-        unread = step("reads", trouble, lasts=_LONG)
+        unread = step("reads", trouble, lasts=LONGER_THAN_A_CLICK)
         click = step("pay", 1, "reply lost", lasts=TO_THE_END)
         yield CataloguePlay((_ORDER, silent, click, unread, *jobs, _RETRY, _SETTLE), why)
         refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
@@ -1190,7 +1189,7 @@ def _pages() -> Iterator[CataloguePlay]:
     # A reconciliation that ends at a page without news never reaches what is older.
     silent, others = step("webhooks", "drop all"), step("other_system")
     why = "an older order is behind a page of payments that are not the shop's"
-    for paid in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
+    for paid in (_PAY, step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK)):
         yield CataloguePlay((_ORDER, silent, paid, others, _SETTLE), why)
     why = "what happened to an order is behind a page that is not the shop's"
     for happened, then in (
@@ -1202,7 +1201,7 @@ def _pages() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*_PAID, silent, *happened, elsewhere, _SETTLE), why)
     # A page with fewer items than were asked for is not the last one.
     why, short = "pages are short", "short pages"
-    for click in (_PAY, step("pay", 1, "reply lost", lasts=_LONG)):
+    for click in (_PAY, step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK)):
         for newer in (step("crowd", 7), step("other_system", 7)):
             yield CataloguePlay((_ORDER, silent, click, newer, _SETTLE, *_DAY_OF_JOBS), why, short)
     thirds = (step("refund", 1, "third"),) * 3
@@ -1237,11 +1236,11 @@ def _neighbours() -> Iterator[CataloguePlay]:
     hours, lost = (step("wait", "59m"),) * 3, "request lost"
     for own, others in ((2, (3, 4, 5)), (5, (2, 3, 4))):
         clicks = {
-            own: step("pay", own, lost, lasts=_LONG),
+            own: step("pay", own, lost, lasts=LONGER_THAN_A_CLICK),
             **{each: step("pay", each, "stored 500") for each in others},
         }
         together = tuple(taken for number in sorted(clicks) for taken in (_ORDER, clicks[number]))
-        first = (_ORDER, step("pay", 1, lost, lasts=_LONG), *hours)
+        first = (_ORDER, step("pay", 1, lost, lasts=LONGER_THAN_A_CLICK), *hours)
         yield CataloguePlay((*first, *together, *hours), "requests of other orders fail each time")
 
 
@@ -1269,7 +1268,10 @@ def _broken_records() -> Iterator[CataloguePlay]:
             unread = (step("reads_of", trouble, broken), _SETTLE, long, _SETTLE)
             paid = (_PAY, step("pay", 2))
             yield CataloguePlay((_ORDER, _ORDER, silent, *paid, *unread))
-            unanswered = (step("pay", 1, "reply lost", lasts=_LONG), step("pay", 2, "reply lost", lasts=_LONG))
+            unanswered = (
+                step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK),
+                step("pay", 2, "reply lost", lasts=LONGER_THAN_A_CLICK),
+            )
             yield CataloguePlay((_ORDER, _ORDER, silent, *unanswered, *unread), why)
             both = (_ORDER, _ORDER, *paid, _SETTLE, silent, step("refund", 1, "half"), step("refund", 2, "half"))
             yield CataloguePlay((*both, *unread), why)

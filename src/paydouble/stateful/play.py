@@ -69,6 +69,7 @@ from paydouble.stateful.troubles import (
     DURATIONS,
     INJECTED,
     JOB_INTERRUPTIONS,
+    LONGER_THAN_A_CLICK,
     LOSES_NOTES,
     MEANWHILE,
     OF_ROTATION,
@@ -118,7 +119,6 @@ _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
 _REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
-_LONGER_THAN_A_CLICK: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
 _settings: dict[str, Settings] = {}
 
 
@@ -370,7 +370,7 @@ class Play:
         Each request of that moment meets the trouble, so all of the refunds may have to wait for a job.
         """
         part = named(SHARES, share, "share")
-        disturbed = Disturbance(trouble, lasts=_LONGER_THAN_A_CLICK if trouble != "none" else 0)
+        disturbed = Disturbance(trouble, lasts=LONGER_THAN_A_CLICK if trouble != "none" else 0)
         documents = documents_of(disturbed.met, TO_THE_END, operation="refund-creation")
         clauses = [f"Each order is refunded: {share} of it", disturbed.met.description]
         call = f"play.refund_for_all({share!r}{_options(trouble=trouble)})"

@@ -434,6 +434,8 @@ DURATIONS: Final[Mapping[int | str, str]] = MappingProxyType(
     }
 )
 """How long a trouble of a POST, a read or a dead line lasts, in replies; 0 for its own number."""
+LONGER_THAN_A_CLICK: Final = max(lasts for lasts in DURATIONS if isinstance(lasts, int))
+"""The duration of more replies than the attempts of a click."""
 SHARES: Final[Mapping[str, Fraction]] = MappingProxyType(
     {"all": Fraction(1), "half": Fraction(1, 2), "most": Fraction(2, 3), "third": Fraction(1, 3)}
 )
