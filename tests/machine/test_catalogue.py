@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -382,6 +384,24 @@ def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> N
     assert "refund" in reasons["refund", "reply lost"]
     assert reasons["POST", "reply lost"] == "there was no time for its plays"
     assert f"; webhooks (all {len(VOCABULARY['webhooks'])}); " in coverage.summary()
+
+
+def test_each_process_has_the_same_order() -> None:
+    """A run that goes on, and parts that are run apart, count the plays in the same way."""
+    program = "from paydouble.stateful.catalogue import catalogue; print(*catalogue(), sep='\\n')"
+    orders = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "2", "3", "4")
+    }
+
+    (order,) = orders
+    assert order.count("\n") == len(catalogue.catalogue())
 
 
 def test_each_kind_of_play_comes_early() -> None:

@@ -220,7 +220,7 @@ def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
 def _contents(play: CataloguePlay) -> set[_Content]:
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
-    prices = (each.arguments for each in play.steps if each.command == "order")
+    prices = [each.arguments for each in play.steps if each.command == "order"]
     # In a combination nothing is new that was played alone.
     places = {place, None}
     of_entries = {(each, content) for each in places for content in (*play.entries(), *prices)}
