@@ -88,7 +88,8 @@ function statusOf(order) {
   const paid = payIns.filter((each) => each.status === "succeeded");
   if (paid.length) {
     const came = paid.reduce((sum, each) => sum + Number(each.amount), 0);
-    if (came !== Number(order.amount)) return "review";
+    const isRight = came === Number(order.amount) && paid.every((each) => each.currency === order.currency);
+    if (!isRight) return "review";
     const isLost = objects(order, "dispute").some((each) => ["lost", "accepted"].includes(each.status));
     return isLost ? "charged_back" : "paid";
   }
@@ -106,7 +107,8 @@ function learn(order, kind, shown) {
   if (!(shown.status in RANK)) return;
   const old = order.objects[shown.id];
   if (!old || isOlder(old, shown)) {
-    order.objects[shown.id] = { kind, status: shown.status, amount: shown.amount, updated_at: shown.updated_at };
+    const { status, amount, currency, updated_at } = shown;
+    order.objects[shown.id] = { kind, status, amount, currency, updated_at };
   }
   if (statusOf(order) === "paid" && !order.shipped) order.shipped = 1;
   save();

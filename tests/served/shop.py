@@ -138,9 +138,10 @@ def objects(order: Order, kind: str) -> list[dict[str, Any]]:
 def status_of(order: Order) -> str:
     """Return what is shown for an order."""
     pay_ins = objects(order, "pay-in")
-    paid = [Decimal(each["amount"]) for each in pay_ins if each["status"] == "succeeded"]
+    paid = [each for each in pay_ins if each["status"] == "succeeded"]
     if paid:
-        if sum(paid) != Decimal(order["amount"]):
+        came = sum(Decimal(each["amount"]) for each in paid)
+        if came != Decimal(order["amount"]) or any(each["currency"] != order["currency"] for each in paid):
             return "review"
         lost = any(each["status"] in {"lost", "accepted"} for each in objects(order, "dispute"))
         return "charged_back" if lost else "paid"
@@ -160,7 +161,7 @@ def learn(order: Order, kind: str, shown: dict[str, Any]) -> None:
     with writing:
         old = order["objects"].get(shown["id"])
         if old is None or (old["updated_at"], RANK[old["status"]]) < (shown["updated_at"], RANK[shown["status"]]):
-            members = {name: str(shown[name]) for name in ("status", "amount", "updated_at")}
+            members = {name: str(shown[name]) for name in ("status", "amount", "currency", "updated_at")}
             order["objects"][shown["id"]] = {"kind": kind, **members}
         if status_of(order) == "paid" and not order["shipped"]:
             order["shipped"] = 1
@@ -305,8 +306,6 @@ def receive(header: str, body: bytes) -> int:
             return 200
         if kind == "pay-in":
             order = orders.get(shown.get("external_identifier"))
-            if order is not None and shown["currency"] != order["currency"]:
-                return 200
         elif kind == "dispute":
             order = next((each for each in orders.values() if shown.get("payin_id") in each["objects"]), None)
         else:
