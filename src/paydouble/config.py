@@ -232,6 +232,8 @@ def _limited(value: str) -> str:
     return value if value == EVERY_CURRENCY else _currency(value)
 
 
+LARGEST_PAGE: Final = 100
+"""The most that `limit` of a list can ask for."""
 EVERY_CURRENCY: Final = "*"
 LimitOf = Annotated[str, AfterValidator(_limited)]
 CurrencyCode = Annotated[str, AfterValidator(_currency), WithJsonSchema({"type": "string", "pattern": "^[A-Z]{3}$"})]
@@ -401,7 +403,7 @@ class Settings(_Model):
     """The currencies and payment methods of the deployment."""
     pay_in_expires_in: Duration = Field(parse_duration("24h"), ge=60_000, le=parse_duration("30d"))
     """Time until an unpaid pay-in expires, if its deposit has no `expires_in`."""
-    page_limit: int = Field(100, ge=1, le=100)
+    page_limit: int = Field(LARGEST_PAGE, ge=1, le=LARGEST_PAGE)
     """The most items of a page of the API's lists, whatever `limit` asks for."""
     list_order: Literal["newest_first", "oldest_first"] = "newest_first"
     """Order of the API's lists."""

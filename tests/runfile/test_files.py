@@ -76,13 +76,12 @@ def test_a_cut_file_is_refused(share: float) -> None:
 
 
 def test_damaged_bytes_are_refused() -> None:
-    """A changed byte breaks the compression, a line, or the checksum at the end, whichever is read first."""
+    """A changed byte breaks the compression or its checksum, also where a line is wrong before that is read."""
     whole = pack(_run())
     for place in range(_GZIP_HEADER, len(whole), 7):
         packed = bytearray(whole)
         packed[place] ^= 0xFF
-        refusal = _refusal(bytes(packed))
-        assert "cut or damaged" in refusal or refusal.startswith("line "), place
+        assert "cut or damaged" in _refusal(bytes(packed)), place
 
 
 @pytest.mark.parametrize(

@@ -304,9 +304,13 @@ class SmallShop(Merchant):
             if page is None:
                 raise Unknown
             found += page["items"]
-            if not page.get("next_cursor"):
+            if self.is_last(page):
                 return found[::-1]
             cursor = f"&cursor={page['next_cursor']}"
+
+    def is_last(self, page: Mapping[str, Any]) -> bool:
+        """Return whether a list ends with a page."""
+        return not page.get("next_cursor")
 
     def ask(self, order_id: str) -> bool:
         """Learn all that the service has of an order; returns whether it answered."""

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from paydouble.api import schemas
 from paydouble.api.calls import Call
-from paydouble.api.handlers import DEFAULT_PAGE, LARGEST_PAGE, disputes, pay_ins, payouts, refunds
+from paydouble.api.handlers import DEFAULT_PAGE, disputes, pay_ins, payouts, refunds
+from paydouble.config import LARGEST_PAGE
 from paydouble.core.errors import UsageError
 from paydouble.faults.names import OperationName
 from paydouble.payments.lifecycle import PAY_IN

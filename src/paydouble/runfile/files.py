@@ -25,6 +25,9 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 """Bytes of its lines together."""
 MOST_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
+_BROKEN: Final = (EOFError, OSError, zlib.error)
+"""What gzip raises for bytes that it cannot decompress, or whose checksum is another one."""
+_PIECE: Final = 65_536
 _KEYS: Final = ("do", "is", "note", "end")
 
 
@@ -75,7 +78,29 @@ def unpack(packed: bytes) -> Run:
     stream: IO[bytes] = BytesIO(packed)
     if packed.startswith(_GZIP):
         stream = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]  # it is read in the same way
-    return _assembled(_lines(stream))
+    try:
+        return _assembled(_lines(stream))
+    except _Damaged:
+        raise
+    except RunFileError:
+        _check_rest(stream)
+        raise
+
+
+class _Damaged(RunFileError):
+    """The compression of a file is broken, or its checksum does not hold."""
+
+
+def _check_rest(stream: IO[bytes]) -> None:
+    """Raise `_Damaged` when the rest of a stream is damaged, which explains a wrong line.
+
+    The checksum is at the end, after all lines.
+    """
+    try:
+        while stream.tell() < MOST_BYTES and stream.read(_PIECE):
+            pass
+    except _BROKEN as error:
+        raise _Damaged(f"the file is cut or damaged ({error})") from None
 
 
 def _lines(stream: IO[bytes]) -> Iterator[Line]:
@@ -84,8 +109,8 @@ def _lines(stream: IO[bytes]) -> Iterator[Line]:
         number += 1
         try:
             text = stream.readline(MOST_BYTES - size + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise RunFileError(f"line {number}: the file is cut or damaged ({error})") from None
+        except _BROKEN as error:
+            raise _Damaged(f"line {number}: the file is cut or damaged ({error})") from None
         size += len(text)
         if size > MOST_BYTES or number > MOST_LINES:
             raise RunFileError(f"the run is larger than {MOST_BYTES} bytes or {MOST_LINES} lines")

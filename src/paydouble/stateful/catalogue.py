@@ -100,9 +100,14 @@ _EXPIRED: Final = (_ORDER, step("pay", 1, scenario="abandoned"), step("wait", "2
 _PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), _SETTLE, step("payer", "gives up"), _SETTLE)
 # A shop may keep an order for minutes only, and take no second attempt after a day.
 _FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (_EXPIRED, (_ORDER, *_PAYER_LEAVES))
-_HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (Settings().idempotency_validity // UNITS_MS["h"] + 2)
+_KEY_HOURS: Final = Settings().idempotency_validity // UNITS_MS["h"]
+_HOURS_PAST_THE_KEY: Final = (step("wait", "1h"),) * (_KEY_HOURS + 2)
 # A key is too old when it was sent first, and was sent last not long ago: the worker was down for most of a day.
-_DOWN_PAST_THE_KEY: Final = (*[step("wait", "1h")] * 6, step("pass_time", "19h"), *[step("wait", "1h")] * 2)
+_DOWN_PAST_THE_KEY: Final = (
+    *[step("wait", "1h")] * 6,
+    step("pass_time", f"{_KEY_HOURS - 5}h"),
+    *[step("wait", "1h")] * 2,
+)
 # What happens meanwhile and changes what is known of the order itself.
 _OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
 # More orders than most jobs take at a time.
@@ -1103,7 +1108,10 @@ def _past_the_key() -> Iterator[CataloguePlay]:
             refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
             yield CataloguePlay((*_PAID, silent, refund, *unread, step("refund_again"), _SETTLE), why)
     # What was sent just before the end of a process may have been done, and a day later its key says nothing about it.
-    why, day = "the note of a request is lost, and its key is too old", (step("pass_time", "25h"), _SETTLE, _SETTLE)
+    why, day = (
+        "the note of a request is lost, and its key is too old",
+        (step("pass_time", f"{_KEY_HOURS + 1}h"), _SETTLE, _SETTLE),
+    )
     for what in LOSES_NOTES:
         for at in POINTS:
             click = step("pay", 1, meanwhile=what, at=at)
@@ -1220,8 +1228,9 @@ def _pages() -> Iterator[CataloguePlay]:
         given_back = (_ORDER, step("pay", last), step("cancel", last), _SETTLE, *jobs)
         yield CataloguePlay((*sold, *waiting, _ORDER, step("pay", last), _SETTLE, refund, *jobs), why)
         yield CataloguePlay((*sold, *waiting, *given_back), why)
+    # Each of these is a step of its own, after which all orders are looked at.
     failing = tuple(each for number in range(1, 26) for each in (_ORDER, step("pay", number, "stored 500")))
-    click = step("pay", 26, "request lost", lasts=2)
+    click = step("pay", len(failing) // 2 + 1, "request lost", lasts=2)
     yield CataloguePlay((*failing, _ORDER, click, *jobs), "a page of deposits fails each time")
     crowd, why = (step("crowd"), _SETTLE, silent), "disputes or refunds fill more than a page"
     dispute, lost = step("provider_for_all", "dispute"), "dispute lost"

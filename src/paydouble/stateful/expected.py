@@ -87,7 +87,7 @@ class Order:
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_limited: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Refund id → why it must be made from an instant on, in milliseconds; those that met nothing but a 429."""
+    """Refund id → the 429 that it met and nothing else, and the instant in milliseconds by which it must be made."""
     refunds_given_up: set[str] = field(default_factory=set)
     """The refunds that a merchant may have given up as `given_up` says, so that to request them again is in vain."""
     worked_off: frozenset[tuple[str, int]] = frozenset()

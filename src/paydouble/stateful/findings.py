@@ -74,7 +74,7 @@ class Findings(list[Finding]):
         """
         super().__init__()
         self.policy: str | None = None
-        """The policy that each finding is about that names none; None where that is none."""
+        """The policy of a finding for which `add` is given none."""
         self._demands = demanded(demands)
         self._patterns = {pattern: _compiled(pattern) for pattern in accepts}
         self.accepted: Counter[str] = Counter()

@@ -173,9 +173,9 @@ def _refunds_asked_for(
 
 
 def knows_each_refund(box: Sandbox, order: Order, state: ExpectedState) -> bool:
-    """Return whether each refund of an order is one that the merchant asked for, and was never told to be refused.
+    """Return whether the merchant asked for each refund of an order, and the service has refused none.
 
-    One whose reply is lost may have been made, so its money is spoken for as well.
+    One whose reply is lost may have been made, so a merchant has to count its money as given back.
     """
     asked = [entry for entry, _, _ in _refunds_asked_for(box, [order], 0)]
     is_own = len(expected.own_refunds(order, state)) == len(state.refunds)

@@ -13,11 +13,10 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, Self
 
-from paydouble.api.handlers import LARGEST_PAGE
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.operations import OPERATIONS
 from paydouble.api.schemas import DepositRequest, DisputeView, RefundView
-from paydouble.config import Settings, load_settings
+from paydouble.config import LARGEST_PAGE, Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.core.money import parse_amount

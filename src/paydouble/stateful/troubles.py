@@ -298,7 +298,7 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
     }
 )
 POLICY_OF_DIALECT: Final[Mapping[str, str]] = MappingProxyType({"shared request ids": REQUEST_IDS})
-"""Dialect → what it shows where the contract leaves a choice; without that it shows nothing that others do not show."""
+"""Dialect → the policy that each finding in it is about."""
 
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
 PAYER_SCENARIOS: Final = ("payer-decides", "payer-abandons", "payer-returns-first", "challenge")

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from paydouble.api.calls import Call
+from paydouble.config import LARGEST_PAGE
 from paydouble.core.errors import ApiError
 from paydouble.core.money import to_minor
 from paydouble.payments.resources import AnyResource, Document
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=AnyResource)
 DEFAULT_PAGE: Final = 20
-LARGEST_PAGE: Final = 100
-"""The most items of a page that a client can ask for."""
+"""The most items of a page for a client that names no limit."""
 
 
 def digits_of(sandbox: Sandbox, currency: str) -> int:
