@@ -9,27 +9,29 @@ from typing import Final
 
 from paydouble.stateful import Play
 from paydouble.stateful.crafted import AHEAD, Crafted
+from paydouble.stateful.interruptions import (
+    CANCEL_MEANWHILE,
+    JOB_INTERRUPTIONS,
+    MEANWHILE,
+    REFUND_MEANWHILE,
+    WEBHOOK_INTERRUPTIONS,
+)
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
     AFTERWARDS,
-    CANCEL_MEANWHILE,
     DIALECTS,
     DURATIONS,
     INJECTED,
-    JOB_INTERRUPTIONS,
-    MEANWHILE,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
     SLOW_REFUND,
     SLOW_SCENARIOS,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
     Trouble,
 )

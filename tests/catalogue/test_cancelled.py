@@ -12,8 +12,8 @@ from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
+from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.steps import CataloguePlay
-from paydouble.stateful.troubles import LOSES_NOTES
 
 
 class GivesBack(TakesUpAgain):

@@ -10,8 +10,8 @@ from small_shop import SmallShop
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused
+from paydouble.stateful.interruptions import ANOTHER_CUSTOMER, ANOTHER_CUSTOMER_MEANWHILE
 from paydouble.stateful.steps import CataloguePlay
-from paydouble.stateful.troubles import ANOTHER_CUSTOMER, ANOTHER_CUSTOMER_MEANWHILE
 
 POINTS = range(8)
 

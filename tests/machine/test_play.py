@@ -13,19 +13,16 @@ from small_shop import SmallShop
 from paydouble.inprocess import InProcess
 from paydouble.payments.resources import PayIn
 from paydouble.stateful import MerchantBug, Play, Refused
+from paydouble.stateful.interruptions import AT_POINTS, MEANWHILE, REFUND_MEANWHILE, WEBHOOK_INTERRUPTIONS
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.service import Service
 from paydouble.stateful.troubles import (
-    AT_POINTS,
     INJECTED,
-    MEANWHILE,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
 from paydouble.stateful.verdicts import Hanging

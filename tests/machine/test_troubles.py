@@ -20,11 +20,11 @@ from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, Webhook
 from paydouble.stateful.coverage import Trial
 from paydouble.stateful.crafted import AHEAD, CRAFTED, GUESSED_SECRETS
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS
 from paydouble.stateful.troubles import (
     AFTERWARDS,
     DURATIONS,
     INJECTED,
-    JOB_INTERRUPTIONS,
     POST_TROUBLES,
     READ_TROUBLES,
     WEBHOOK_TROUBLES,

@@ -25,39 +25,40 @@ from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.coverage import COMMANDS
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.interruptions import (
+    ANOTHER_CUSTOMER,
+    ANOTHER_CUSTOMER_MEANWHILE,
+    AT_POINTS,
+    CANCEL_MEANWHILE,
+    JOB_INTERRUPTIONS,
+    LOSES_NOTES,
+    MEANWHILE,
+    OF_CUSTOMERS,
+    REFUND_MEANWHILE,
+    WEBHOOK_INTERRUPTIONS,
+)
 from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     AFTERWARDS,
-    ANOTHER_CUSTOMER,
-    ANOTHER_CUSTOMER_MEANWHILE,
-    AT_POINTS,
-    AT_THE_ANSWER,
-    CANCEL_MEANWHILE,
     CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
-    JOB_INTERRUPTIONS,
     LONGER_THAN_A_CLICK,
-    LOSES_NOTES,
-    MEANWHILE,
-    OF_CUSTOMERS,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     SHARES,
     SLOW_REFUND,
     SLOW_SCENARIOS,
     TO_THE_END,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
     Trouble,
 )
@@ -359,11 +360,11 @@ def _interruptions() -> Iterator[CataloguePlay]:
         for before in reversed(_EVENTS):
             first = () if before is None else (_PAY, step("pass_time", before))
             then = (_PAY, _SETTLE) if before is None else (step("pass_time", "10m"),)
-            for at in POINTS if what not in AT_THE_ANSWER else (0,):
+            for at in POINTS if what in AT_POINTS else (0,):
                 yield CataloguePlay((_ORDER, *first, step("interrupt_webhook", what, at), *then))
 
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS if what not in AT_THE_ANSWER else (0,):
+        for at in POINTS if what in AT_POINTS else (0,):
             disturbed = (step("pass_time", "5s"), step("interrupt_webhook", what, at), step("pass_time", "10m"))
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _WORK_OFF), "nothing but the event tells")
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _RESTART, _WORK_OFF), "queued work outlives a process")
@@ -731,7 +732,7 @@ def _interrupted_changes() -> Iterator[CataloguePlay]:
     later = step("pass_time", "10m")
     for at in _from_the_second(POINTS):
         for what in (each for each in WEBHOOK_INTERRUPTIONS if each not in OF_CUSTOMERS):
-            for before, act in _tellings() if at == 0 or what not in AT_THE_ANSWER else ():
+            for before, act in _tellings() if at == 0 or what in AT_POINTS else ():
                 interrupted = step("interrupt_webhook", what, at)
                 yield CataloguePlay((*before, interrupted, *act, later, _WORK_OFF), f"a later change, {what}")
 
@@ -883,7 +884,7 @@ def _acknowledged() -> Iterator[CataloguePlay]:
     again = (step("provider", "dispute won"), step("provider", "dispute reopened"), step("provider", "dispute lost"))
     yield CataloguePlay((*disputed, *again, _WORK_OFF), "a dispute changes more than once, and no read tells")
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS[:4] if what not in AT_THE_ANSWER else (0,):
+        for at in POINTS[:4] if what in AT_POINTS else (0,):
             # Just before the success of the refund, which comes after three seconds.
             interrupted = step("interrupt_webhook", what, at)
             refund = (step("refund", 1, "half"), step("pass_time", "2s"), interrupted, later)

@@ -12,26 +12,28 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.interruptions import (
+    CANCEL_MEANWHILE,
+    JOB_INTERRUPTIONS,
+    MEANWHILE,
+    REFUND_MEANWHILE,
+    WEBHOOK_INTERRUPTIONS,
+)
 from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.troubles import (
-    CANCEL_MEANWHILE,
     CANCELLATION_TROUBLES,
     DIALECTS,
     INJECTED,
-    JOB_INTERRUPTIONS,
-    MEANWHILE,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     SLOW_REFUND,
     SLOW_SCENARIOS,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
 

@@ -26,8 +26,9 @@ from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, invariants
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.expected import Order
+from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.troubles import LOSES_NOTES, TO_THE_END, Trouble
+from paydouble.stateful.troubles import TO_THE_END, Trouble
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]

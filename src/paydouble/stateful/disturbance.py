@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-from paydouble.stateful.troubles import (
-    AFTERWARDS,
-    ANOTHER_CUSTOMER,
-    DURATIONS,
-    POST_TROUBLES,
-    TO_THE_END,
-    Trouble,
-    named,
-)
+from paydouble.stateful.interruptions import KINDS, Act
+from paydouble.stateful.troubles import AFTERWARDS, DURATIONS, POST_TROUBLES, TO_THE_END, Trouble, named
 
 # A client that tries five times (contract section 7) outlasts these.
 _SHORT: Final = (0, 1, 2)
-_SEND_TWO: Final = frozenset({"second click", "another refund", "jobs run", "events worked on", ANOTHER_CUSTOMER})
 
 
 class Limit(NamedTuple):
@@ -46,6 +38,12 @@ class Disturbance(NamedTuple):
     def met(self) -> Trouble:
         """Return the trouble; `UsageError` when there is none of this name."""
         return named(POST_TROUBLES, self.trouble, "trouble")
+
+    @property
+    def act(self) -> Act | None:
+        """Return what happens meanwhile; None where nothing does."""
+        kind = KINDS.get(self.meanwhile)
+        return None if kind is None else kind.act
 
     @property
     def is_none(self) -> bool:
@@ -91,4 +89,5 @@ class Disturbance(NamedTuple):
 
     def possible_at_once(self) -> Self:
         """Return it without a refusal that would meet only one of two requests that come at once."""
-        return self.without_trouble() if self.met.refuses and self.meanwhile in _SEND_TWO else self
+        kind = KINDS.get(self.meanwhile)
+        return self.without_trouble() if self.met.refuses and kind is not None and kind.sends else self

@@ -19,11 +19,11 @@ from paydouble.stateful import receiving
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
+from paydouble.stateful.interruptions import Act, InterruptionKind
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
-from paydouble.stateful.troubles import AFTER_THE_ANSWER, ANOTHER_CUSTOMER_MEANWHILE, AT_THE_ANSWER
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -51,14 +51,12 @@ _View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
 class PlannedInterruption(NamedTuple):
     """What interrupts the merchant's work on a webhook, and at which point of its code."""
 
-    name: str
+    kind: InterruptionKind
     at: int
     note: Callable[[], None]
     """Called when it acts."""
-    returns: Callable[[Webhook], None]
-    """Lets the payer of the webhook's order come back."""
-    click: Callable[[Webhook], None]
-    """Lets the customer of the webhook's order click, or another one."""
+    act: Callable[[Webhook], object] | None
+    """Carries it out while a webhook is worked on; None where it comes with the answer."""
 
 
 class _Answer(NamedTuple):
@@ -289,7 +287,7 @@ class Driver:
         failures, activity = self.failures, self._activity
         points, acts, limited = self.service.points, self.service.acts, self.service.limits_met
         try:
-            status, took = self._answer(webhook, dies=interruption == AFTER_THE_ANSWER and self.can_be_killed)
+            status, took = self._answer(webhook, dies=interruption is Act.KILL_LATER and self.can_be_killed)
         except Blocked:
             # As of a receiver that answers too late: the service sends the webhook again.
             raise Unreachable("timeout", "the receiver waits for another call") from None
@@ -312,7 +310,7 @@ class Driver:
         if is_alone and _differ(before, after := self._view()) and not self._has_caught_up(before, after, behind):
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
         self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
-        if interruption == "answer lost":
+        if interruption is Act.LOSE_ANSWER:
             raise Unreachable("timeout", "the answer was lost")
         return status
 
@@ -394,44 +392,39 @@ class Driver:
         """Whether the external identifier of a deposit may be another text than the order's id."""
         return type(self._made).order_of_deposit is not Merchant.order_of_deposit
 
-    def _prepare(self, webhook: Webhook) -> str | None:
-        interruption, self.interruption = self.interruption, None
-        if interruption is None:
+    def can_act(self, kind: InterruptionKind) -> bool:
+        """Return whether an interruption of this kind is possible with the merchant."""
+        return (self.merchant.interleaves or not kind.enters) and (self.can_be_killed or not kind.kills)
+
+    def interrupt(self, kind: InterruptionKind, at: int, act: Callable[[], object]) -> None:
+        """Let an act come `at` a point of the merchant's code, counted from 0."""
+        self.service.interruptions.append(Interruption(at, act, in_database=kind.in_database, enters=kind.enters))
+
+    def _prepare(self, webhook: Webhook) -> Act | None:
+        planned, self.interruption = self.interruption, None
+        if planned is None:
             return None
-        name = interruption.name
-        if name.endswith("meanwhile") and not self.merchant.interleaves:
-            return name
-        if name.startswith("dies") and not self.can_be_killed:
-            return name
-        if name in AT_THE_ANSWER:
-            interruption.note()
-        acts: dict[str, Callable[[], None]] = {
-            "dies": _kill,
-            "database down": _break,
-            "again meanwhile": lambda: self._deliver_again(webhook),
-            "another meanwhile": lambda: self._deliver_another(webhook),
-            "payer returns meanwhile": lambda: interruption.returns(webhook),
-            "click meanwhile": lambda: interruption.click(webhook),
-            ANOTHER_CUSTOMER_MEANWHILE: lambda: interruption.click(webhook),
-        }
-        if name in acts:
+        carry_out = planned.act
+        if self.can_act(planned.kind):
+            if carry_out is None:
+                planned.note()
+            else:
 
-            def act() -> None:
-                interruption.note()
-                acts[name]()
+                def act() -> None:
+                    planned.note()
+                    carry_out(webhook)
 
-            in_database, enters = name == "database down", name.endswith("meanwhile")
-            self.service.interruptions.append(
-                Interruption(interruption.at, act, in_database=in_database, enters=enters)
-            )
-        return name
+                self.interrupt(planned.kind, planned.at, act)
+        return planned.kind.act
 
-    def _deliver_again(self, webhook: Webhook) -> None:
+    def deliver_again(self, webhook: Webhook) -> None:
+        """Hand a webhook over once more, while it is worked on."""
         status = self._answer(webhook).status
         if status is not None:
             self._judge(status, ACCEPT, "a webhook that comes twice at the same time", excused=False)
 
-    def _deliver_another(self, webhook: Webhook) -> None:
+    def deliver_another(self, webhook: Webhook) -> None:
+        """Hand over an earlier webhook of the same object, while this one is worked on."""
         event = webhook.delivery.event
         others = [each for each in self.double.sandbox.journal.events.entries if each.object_id == event.object_id]
         earlier = [each for each in others if each.id != event.id and each.created_at <= event.created_at]
@@ -604,14 +597,6 @@ def _serve(
     from paydouble.stateful.served_shop import ServedShop  # noqa: PLC0415 - most plays need no server
 
     return ServedShop(make, double, add_finding, patience_seconds)
-
-
-def _kill() -> None:
-    raise ProcessKilled
-
-
-def _break() -> None:
-    raise DatabaseDown("the database is down")
 
 
 def _wall() -> int:

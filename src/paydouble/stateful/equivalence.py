@@ -21,12 +21,11 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import VOCABULARY
+from paydouble.stateful.interruptions import AT_POINTS, KINDS
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
 from paydouble.stateful.troubles import (
-    AT_POINTS,
-    AT_THE_ANSWER,
     CANCELLATION_TROUBLES,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
@@ -343,9 +342,9 @@ def _meets(step: Step) -> Hashable:
 
 def _is_unreached(step: Step, reached: Points | None) -> bool:
     what, at = (*step.arguments, 0)[:2]
-    if what in AT_THE_ANSWER:
+    if what not in AT_POINTS:
         return False
-    return reached is not None and at >= (reached.checkpoints if what == "database down" else reached.all)
+    return reached is not None and at >= (reached.checkpoints if KINDS[what].in_database else reached.all)
 
 
 def _troubles(step: Step) -> Mapping[str, Trouble]:

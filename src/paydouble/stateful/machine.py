@@ -65,6 +65,13 @@ from paydouble.stateful.catalogue_run import CatalogueRun, Extent, Part, first_o
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.hunting import Hunting, TimeIsUp
+from paydouble.stateful.interruptions import (
+    CANCEL_MEANWHILE,
+    JOB_INTERRUPTIONS,
+    MEANWHILE,
+    REFUND_MEANWHILE,
+    WEBHOOK_INTERRUPTIONS,
+)
 from paydouble.stateful.lifecycles import lifecycles
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
@@ -77,25 +84,20 @@ from paydouble.stateful.steps import CataloguePlay, parsed, step
 from paydouble.stateful.story import WHAT_HAPPENED
 from paydouble.stateful.troubles import (
     AFTERWARDS,
-    CANCEL_MEANWHILE,
     CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
-    JOB_INTERRUPTIONS,
-    MEANWHILE,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     PAYER_SCENARIOS,
     POLICY_OF_DIALECT,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     REFUND_TROUBLES,
     SCENARIOS,
     SLOW_REFUND,
     SLOW_SCENARIOS,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
 )
 from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, Final, Self, assert_never
 
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.operations import OPERATIONS
@@ -35,6 +35,17 @@ from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
+from paydouble.stateful.interruptions import (
+    AT_POINTS,
+    CANCEL_MEANWHILE,
+    JOB_INTERRUPTIONS,
+    KINDS,
+    LOSES_NOTES,
+    MEANWHILE,
+    REFUND_MEANWHILE,
+    WEBHOOK_INTERRUPTIONS,
+    Act,
+)
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
     CANCELLED_ORDER,
@@ -55,34 +66,25 @@ from paydouble.stateful.provider import (
     PROVIDER_ACTS,
 )
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
-from paydouble.stateful.service import Interruption, Points
+from paydouble.stateful.service import Points
 from paydouble.stateful.story import Story, what_was_sent
 from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
-    ANOTHER_CUSTOMER,
-    ANOTHER_CUSTOMER_MEANWHILE,
-    AT_POINTS,
-    CANCEL_MEANWHILE,
     CANCELLATION_TROUBLES,
     DIALECTS,
     DURATIONS,
     INJECTED,
-    JOB_INTERRUPTIONS,
     LONGER_THAN_A_CLICK,
-    LOSES_NOTES,
-    MEANWHILE,
     OF_ROTATION,
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     POLICY_OF_DIALECT,
     POST_TROUBLES,
     READ_TROUBLES,
-    REFUND_MEANWHILE,
     SCENARIOS,
     SHARES,
     SLOW_SCENARIOS,
     TO_THE_END,
-    WEBHOOK_INTERRUPTIONS,
     WEBHOOK_TROUBLES,
     Trouble,
     documents_of,
@@ -391,7 +393,7 @@ class Play:
             self._take_a_moment()
             points, acts = self._driver.service.points, self._driver.service.acts
             was_cancelled, cancellations = target.was_cancelled_paid, target.cancellations
-            self._interrupt(meanwhile, at, target, lambda: self._cancel(target))
+            self._interrupt("meanwhile", meanwhile, at, target, self._cancel_it)
             self._cancel(target)
             if meanwhile in LOSES_NOTES and self._driver.service.acts > acts:
                 # Nobody told the customer that it is cancelled.
@@ -561,15 +563,19 @@ class Play:
     def interrupt_webhook(self, what: str, at: int = 0) -> None:
         """The merchant's work on the next webhook is interrupted `at` a point of its code."""
         words = named(WEBHOOK_INTERRUPTIONS, what, "interruption")
+        kind = KINDS[what]
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
             state = self.noted.state()
             self._left_to_jobs = True
+            carry_out = self._carrying_out(kind.act, self._click_again)
+
+            def do_to_its_order(webhook: Webhook) -> object:
+                return carry_out and carry_out(self._order_of(webhook))
+
+            deliver = {Act.AGAIN: self._driver.deliver_again, Act.ANOTHER: self._driver.deliver_another}.get(kind.act)
+            act = deliver or (carry_out and do_to_its_order)
             self._driver.interruption = PlannedInterruption(
-                what,
-                at,
-                lambda: self.noted.note("interrupted webhook", what, state, "accept"),
-                self._payer_returns,
-                self._another_customer() if what == ANOTHER_CUSTOMER_MEANWHILE else self._customer_clicks,
+                kind, at, lambda: self.noted.note("interrupted webhook", what, state, "accept"), act
             )
 
     def interrupt_jobs(self, what: str, at: int = 0) -> None:
@@ -577,29 +583,11 @@ class Play:
         words = named(JOB_INTERRUPTIONS, what, "interruption")
         with self._step(f"Background jobs run, and {words}", f"play.interrupt_jobs({what!r}{_options(at=at)})"):
             order = self.orders[-1] if self.orders else None
-            acts: dict[str, Callable[[], Any]] = {
-                "dies": _kill,
-                "database down": _break,
-                "jobs meanwhile": lambda: self._driver.call("tick"),
-                "click meanwhile": lambda: self._click_again(order),
-                "payer returns meanwhile": lambda: self._come_back(order),
-                "events meanwhile": lambda: self._double.advance(by=_UNTIL_PAID_MS),
-            }
-            if what == ANOTHER_CUSTOMER_MEANWHILE:
-                acts[what] = self._another_customer()
-            state = self.noted.state()
-
-            def act() -> None:
-                self.noted.note("interrupted job", what, state)
-                acts[what]()
-
             for each in self.orders:
                 each.disturbed = True
             self._left_to_jobs = True
             service = self._driver.service
-            if self._driver.merchant.interleaves or not what.endswith("meanwhile"):
-                in_database, enters = what == "database down", what.endswith("meanwhile")
-                service.interruptions.append(Interruption(at, act, in_database=in_database, enters=enters))
+            self._interrupt("interrupted job", what, at, order, self._click_again)
             points = service.points
             self._tick()
             service.interruptions.clear()
@@ -1005,18 +993,20 @@ class Play:
             state, pay_ins = self.noted.state(), len(expected.expected_state(self._box, target).pay_ins)
             second = self._arm_documents(following)
             armed = self._arm(disturbed.met, lasts, **match)
-            first = self._arm(_FIRST) if meanwhile == "webhook first" and self._driver.merchant.interleaves else []
+            first = (
+                self._arm(_FIRST) if disturbed.act is Act.WEBHOOK_FIRST and self._driver.merchant.interleaves else []
+            )
             if first:
                 self.story.faults += documents_of(_FIRST)
                 self.story.scenario_faults += documents_of(_FIRST)
-            self._interrupt(meanwhile, at, target, lambda: self._driver.call("pay", target.id))
+            self._interrupt("meanwhile", meanwhile, at, target, lambda _: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
             declined = self._create_deposit(
                 how,
                 target,
                 click.limit,
-                clicked=meanwhile == "second click",
-                cancelled=meanwhile == "cancelled",
+                clicked=disturbed.act is Act.CLICK,
+                cancelled=disturbed.act is Act.CANCEL,
             )
             self._let_jobs_repeat(armed, second, click.limit)
             self.noted.note_requests("POST", trouble, state, armed, start)
@@ -1153,8 +1143,11 @@ class Play:
             limit = self._debts.disturb_refund(target, disturbed)
             second = self._arm_documents(following)
             armed = self._arm(disturbed.met, lasts, operation="refund-creation")
-            other = self._next_refund(target, requested) if meanwhile == "another refund" else refund_id
-            self._interrupt(meanwhile, at, target, lambda: self._driver.call("refund", target.id, other, asked.money))
+            other = self._next_refund(target, requested) if disturbed.act is Act.REFUND else refund_id
+            self._interrupt(
+                *("meanwhile", meanwhile, at, target),
+                lambda _: self._driver.call("refund", target.id, other, asked.money),
+            )
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             self._call_refund(asked, disturbed, limit)
             if not self._asks_for_refund(start):
@@ -1202,49 +1195,52 @@ class Play:
         if is_known and target.cancellations == cancellations:  # no second click has cancelled it meanwhile
             target.is_cancelled = before
 
-    def _interrupt(self, meanwhile: str, at: int, target: Order, click: Callable[[], Any]) -> None:
-        state = self.noted.state()
+    def _interrupt(
+        self, table: str, what: str, at: int, order: Order | None, click: Callable[[Order | None], object]
+    ) -> None:
+        """Let something come `at` a point of the merchant's code, while the next call is running."""
+        kind, state = KINDS.get(what), self.noted.state()
+        if kind is None or not self._driver.can_act(kind):
+            return
+        carry_out = self._carrying_out(kind.act, click)
+        if carry_out is not None:
 
-        def act(what: Callable[[], Any]) -> Callable[[], None]:
-            def note_and_act() -> None:
-                self.noted.note("meanwhile", meanwhile, state)
-                what()
+            def act() -> None:
+                self.noted.note(table, what, state)
+                carry_out(order)
 
-            return note_and_act
+            self._driver.interrupt(kind, at, act)
 
-        interruptions = self._driver.service.interruptions
-        if meanwhile == "dies" and self._driver.can_be_killed:
-            interruptions.append(Interruption(at, act(_kill)))
-        elif meanwhile == "database down":
-            interruptions.append(Interruption(at, act(_break), in_database=True))
-        elif self._driver.merchant.interleaves:
-            entering = self._entering(meanwhile, target, click)
-            if entering is not None:
-                interruptions.append(Interruption(at, act(entering), enters=True))
+    def _carrying_out(  # noqa: C901, PLR0911 - a case for each act
+        self, act: Act, click: Callable[[Order | None], object]
+    ) -> Callable[[Order | None], object] | None:
+        """Return what does an act to the order that is worked on; None for one that comes with a reply or a webhook.
 
-    def _entering(self, meanwhile: str, target: Order, click: Callable[[], Any]) -> Callable[[], Any] | None:
-        """Return what enters the merchant's code while a call is running; None where that is nothing."""
-        if meanwhile == ANOTHER_CUSTOMER:
-            return self._another_customer()
-
-        def let_events_come() -> None:
-            self._double.advance(by=_UNTIL_PAID_MS)
-
-        def run_jobs() -> None:
-            self._driver.call("tick")
-
-        def work_on_events() -> None:
-            let_events_come()
-            run_jobs()
-
-        return {
-            "second click": click,
-            "another refund": click,
-            "jobs run": run_jobs,
-            "events come": let_events_come,
-            "events worked on": work_on_events,
-            "cancelled": lambda: self._cancel(target),
-        }.get(meanwhile)
+        `click` is what the customer does once more.
+        """
+        match act:
+            case Act.CLICK | Act.REFUND:
+                return click
+            case Act.KILL:
+                return _kill
+            case Act.BREAK:
+                return _break
+            case Act.EVENTS:
+                return lambda _: self._double.advance(by=_UNTIL_PAID_MS)
+            case Act.JOBS:
+                return lambda _: self._driver.call("tick")
+            case Act.WORK:
+                return lambda _: (self._double.advance(by=_UNTIL_PAID_MS), self._driver.call("tick"))
+            case Act.CANCEL:
+                return self._cancel_it
+            case Act.CUSTOMER:
+                return self._another_customer()
+            case Act.RETURN:
+                return self._come_back
+            case Act.WEBHOOK_FIRST | Act.LOSE_ANSWER | Act.KILL_LATER | Act.AGAIN | Act.ANOTHER:
+                return None
+            case _:
+                assert_never(act)
 
     def _order_of(self, webhook: Webhook) -> Order | None:
         found: Any = self._box.ledger.find(webhook.delivery.event.object_id)
@@ -1252,11 +1248,9 @@ class Play:
         named = getattr(found, "external_identifier", None)
         return next((order for order in self.orders if order.owns(named)), None)
 
-    def _payer_returns(self, webhook: Webhook) -> None:
-        self._come_back(self._order_of(webhook))
-
-    def _customer_clicks(self, webhook: Webhook) -> None:
-        self._click_again(self._order_of(webhook))
+    def _cancel_it(self, order: Order | None) -> None:
+        if order is not None:
+            self._cancel(order)
 
     def _come_back(self, order: Order | None) -> None:
         if order is not None:
@@ -1268,13 +1262,13 @@ class Play:
             order.disturbed = order.was_clicked_again = True
             self._driver.call("retry", order.id)
 
-    def _another_customer(self) -> Callable[..., None]:
+    def _another_customer(self) -> Callable[[Order | None], None]:
         """Place an order; return the click that pays it, for a moment at which the merchant works on something else."""
         order = self._place_order()
         # What waits for the other's requests may meet these.
         order.disturbed = True
 
-        def click(_: Webhook | None = None) -> None:
+        def click(_: Order | None) -> None:
             self._debts.allow_deposit(order)
             self._driver.call("pay", order.id)
             order.was_clicked = True
@@ -1333,11 +1327,11 @@ def is_a_day(time: Any) -> bool:  # noqa: ANN401 - an argument of any command
         return False
 
 
-def _kill() -> None:
+def _kill(_: Order | None) -> None:
     raise ProcessKilled
 
 
-def _break() -> None:
+def _break(_: Order | None) -> None:
     raise DatabaseDown("the database is down")
 
 

@@ -66,7 +66,7 @@ class Interruption:
     """An act at a point of the merchant's code, after `after` earlier points."""
 
     after: int
-    act: Callable[[], None]
+    act: Callable[[], object]
     in_database: bool = False
     """Whether it acts at checkpoints only, not at requests."""
     enters: bool = False

@@ -7,16 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
+from paydouble.stateful.interruptions import KINDS
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
-from paydouble.stateful.troubles import (
-    AFTER_THE_ANSWER,
-    ANOTHER_CUSTOMER,
-    JOB_INTERRUPTIONS,
-    OF_ROTATION,
-    WEBHOOK_INTERRUPTIONS,
-)
+from paydouble.stateful.troubles import OF_ROTATION
 
 
 class Step(NamedTuple):
@@ -33,10 +28,12 @@ class Step(NamedTuple):
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
         said = {*self.arguments, *dict(self.options).values()}
-        for method in filter(None, (_NEEDS.get(self.command), *(_ACTS_BY[each] for each in _ACTS_BY if each in said))):
+        kinds = [KINDS[each] for each in said if each in KINDS]
+        needs = (_NEEDS.get(self.command), *(kind.needs for kind in kinds), *(_ACTS_BY.get(each) for each in said))
+        for method in filter(None, needs):
             if getattr(merchant, method) is getattr(Merchant, method):
                 return f"no {method}"
-        is_killed = not said.isdisjoint({"dies", AFTER_THE_ANSWER})
+        is_killed = any(kind.kills for kind in kinds)
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
         lacks = {
@@ -47,7 +44,7 @@ class Step(NamedTuple):
                 setting: what in said and not getattr(merchant, setting)
                 for what, (setting, _) in BEYOND_THE_CONTRACT.items()
             },
-            "interleaves": not (merchant.interleaves or _NESTED.isdisjoint(said)),
+            "interleaves": not merchant.interleaves and any(kind.enters for kind in kinds),
         }
         return next((f"{name} is false" for name, is_lacking in lacks.items() if is_lacking), None)
 
@@ -67,24 +64,10 @@ _NEEDS: Final = {
     "interrupt_jobs": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
-_ACTS_BY: Final = {
-    AFTER_THE_ANSWER: "drain",
-    "jobs run": "tick",
-    "events worked on": "tick",
-    "cancelled": "cancel",
-    **dict.fromkeys(OF_REFUNDS, "refund"),
-}
-"""What happens meanwhile, or what the provider does → the method of the adapter without which it does not."""
+_ACTS_BY: Final = dict.fromkeys(OF_REFUNDS, "refund")
+"""What the provider does → the method of the adapter without which it does not."""
 _TROUBLE_LAST: Final = frozenset({"pay", "retry", "refund", "refund_again"})
 """Commands whose last argument after the order is optional."""
-_NESTED: Final = frozenset(
-    {
-        *("second click", "another refund", "webhook first", "cancelled", ANOTHER_CUSTOMER),
-        *("jobs run", "events come", "events worked on"),
-        *(name for name in (*WEBHOOK_INTERRUPTIONS, *JOB_INTERRUPTIONS) if name.endswith("meanwhile")),
-    }
-)
-"""What enters the merchant's code while a call is running."""
 
 
 class CataloguePlay(NamedTuple):

@@ -1,0 +1,224 @@
+"""What can interrupt the merchant's work: one table, with a name and a description for each kind of work.
+
+An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Some act at its answer to
+a webhook instead, or before its request is answered. `Play` and its driver carry them out. Simplest first, since
+shrinking prefers earlier entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Act(Enum):
+    """What happens."""
+
+    CLICK = auto()
+    """The customer does the same once more."""
+    KILL = auto()
+    BREAK = auto()
+    """The database fails once."""
+    WEBHOOK_FIRST = auto()
+    """A webhook comes before the reply."""
+    EVENTS = auto()
+    """Time passes, and events come."""
+    JOBS = auto()
+    """Background jobs run."""
+    WORK = auto()
+    """Events come, and background jobs work on them."""
+    CANCEL = auto()
+    """The customer cancels the order."""
+    CUSTOMER = auto()
+    """Another customer pays."""
+    REFUND = auto()
+    """Another refund is requested."""
+    LOSE_ANSWER = auto()
+    KILL_LATER = auto()
+    """The process is killed after its answer."""
+    AGAIN = auto()
+    """The same webhook comes again."""
+    RETURN = auto()
+    """The payer comes back to the shop."""
+    ANOTHER = auto()
+    """An earlier webhook comes again."""
+
+
+_Named = tuple[str, str]
+
+
+class InterruptionKind(NamedTuple):
+    """An act; for each kind of work that it can interrupt its name there, and its description."""
+
+    act: Act
+    calls: _Named | None = None
+    """While the customer pays, cancels, or is given money back."""
+    pay: _Named | None = None
+    refund: _Named | None = None
+    webhook: _Named | None = None
+    jobs: _Named | None = None
+    needs: str | None = None
+    """The method of the adapter without which it does nothing."""
+    sends: bool = False
+    """Whether the merchant may send a second request because of it."""
+    by_customer: bool = False
+    loses_notes: bool = False
+    """Whether it keeps a merchant from writing down what it has done, and from telling anybody."""
+
+    @property
+    def kills(self) -> bool:
+        """Whether it ends the merchant's process."""
+        return self.act in {Act.KILL, Act.KILL_LATER}
+
+    @property
+    def enters(self) -> bool:
+        """Whether it enters the merchant's code while a call is running."""
+        return not (self.kills or self.act in {Act.BREAK, Act.LOSE_ANSWER})
+
+    @property
+    def in_database(self) -> bool:
+        """Whether it acts at checkpoints only."""
+        return self.act is Act.BREAK
+
+    @property
+    def is_at_a_point(self) -> bool:
+        """Whether it acts at a point of the merchant's code."""
+        return self.act not in {Act.WEBHOOK_FIRST, Act.LOSE_ANSWER, Act.KILL_LATER}
+
+    def names(self) -> Iterator[_Named]:
+        """Yield its names, each with its description."""
+        yield from filter(None, (self.calls, self.pay, self.refund, self.webhook, self.jobs))
+
+
+ANOTHER_CUSTOMER: Final = "another customer"
+ANOTHER_CUSTOMER_MEANWHILE: Final = f"{ANOTHER_CUSTOMER} meanwhile"
+_KINDS: Final = (
+    InterruptionKind(
+        Act.CLICK,
+        calls=("second click", "the customer clicks again meanwhile"),
+        webhook=("click meanwhile", "The customer will click once more while the merchant works on the next webhook"),
+        jobs=("click meanwhile", "the customer clicks once more"),
+        sends=True,
+        by_customer=True,
+    ),
+    InterruptionKind(
+        Act.LOSE_ANSWER, webhook=("answer lost", "The merchant's answer to the next webhook will be lost")
+    ),
+    # A deployment ends a worker as it ends the web server.
+    InterruptionKind(
+        Act.KILL,
+        calls=("dies", "the merchant's process is killed in the middle and started again"),
+        webhook=(
+            "dies",
+            "The merchant's process will be killed while it works on the next webhook, and started again",
+        ),
+        jobs=("dies", "the process is killed in the middle and started again"),
+        loses_notes=True,
+    ),
+    InterruptionKind(
+        Act.KILL_LATER,
+        webhook=(
+            "dies after the answer",
+            "The process will be killed after its answer to the next webhook, and started again",
+        ),
+        needs="drain",
+    ),
+    InterruptionKind(
+        Act.BREAK,
+        calls=("database down", "the merchant's database fails once in the middle"),
+        webhook=("database down", "The merchant's database will fail once while it works on the next webhook"),
+        jobs=("database down", "the database fails once"),
+        loses_notes=True,
+    ),
+    InterruptionKind(
+        Act.AGAIN,
+        webhook=("again meanwhile", "The next webhook will come again while the merchant works on it"),
+    ),
+    InterruptionKind(Act.WEBHOOK_FIRST, pay=("webhook first", "the first webhook overtakes the reply")),
+    # Two that are each small enough can be too much together.
+    InterruptionKind(
+        Act.REFUND, refund=("another refund", "another refund of as much is requested meanwhile"), sends=True
+    ),
+    # A plain payment succeeds within these. A receiver that begins the work of a job may find the job in the middle.
+    InterruptionKind(
+        Act.EVENTS,
+        calls=("events come", "10 s pass meanwhile, and their events come"),
+        jobs=("events meanwhile", "10 s pass, and their events come"),
+    ),
+    # A worker beside the web server finds an attempt before its outcome is written. A job that takes longer than its
+    # interval is started beside itself, and many shops have two workers.
+    InterruptionKind(
+        Act.JOBS,
+        calls=("jobs run", "background jobs run meanwhile"),
+        jobs=("jobs meanwhile", "the same jobs run in another process"),
+        needs="tick",
+        sends=True,
+    ),
+    # A receiver that only stores events leaves them to that worker.
+    InterruptionKind(
+        Act.WORK,
+        calls=("events worked on", "10 s pass meanwhile, and background jobs work on their events"),
+        needs="tick",
+        sends=True,
+    ),
+    InterruptionKind(
+        Act.RETURN,
+        webhook=(
+            "payer returns meanwhile",
+            "The payer will come back to the shop while the merchant works on the next webhook",
+        ),
+        jobs=("payer returns meanwhile", "the payer comes back to the shop"),
+        needs="customer_returns",
+        by_customer=True,
+    ),
+    InterruptionKind(
+        Act.CANCEL,
+        pay=("cancelled", "the customer cancels the order meanwhile"),
+        needs="cancel",
+        by_customer=True,
+    ),
+    # Two who want the last one, or whose facts are kept in one place.
+    InterruptionKind(
+        Act.CUSTOMER,
+        pay=(ANOTHER_CUSTOMER, "another customer, who has ordered before, pays meanwhile"),
+        webhook=(
+            ANOTHER_CUSTOMER_MEANWHILE,
+            "Another customer orders, and will pay while the next webhook is worked on",
+        ),
+        jobs=(ANOTHER_CUSTOMER_MEANWHILE, "another customer, who has ordered before, pays"),
+        sends=True,
+        by_customer=True,
+    ),
+    InterruptionKind(
+        Act.ANOTHER,
+        webhook=(
+            "another meanwhile",
+            "An earlier event of the payment will come again while the merchant works on the next one",
+        ),
+    ),
+)
+KINDS: Final[Mapping[str, InterruptionKind]] = MappingProxyType(
+    {name: kind for kind in _KINDS for name, _ in kind.names()}
+)
+"""The name of each interruption → its kind."""
+
+
+def _table(*named: _Named | None) -> Mapping[str, str]:
+    return MappingProxyType(dict(filter(None, named)))
+
+
+_PLAIN: Final = ("none", "")
+MEANWHILE: Final = _table(_PLAIN, *(each.calls or each.pay for each in _KINDS))
+"""What can happen while the merchant makes a deposit: name → description."""
+REFUND_MEANWHILE: Final = _table(_PLAIN, *(each.calls or each.refund for each in _KINDS))
+CANCEL_MEANWHILE: Final = _table(_PLAIN, *(each.calls for each in _KINDS))
+WEBHOOK_INTERRUPTIONS: Final = _table(*(each.webhook for each in _KINDS))
+JOB_INTERRUPTIONS: Final = _table(*(each.jobs for each in _KINDS))
+AT_POINTS: Final = frozenset(name for name, kind in KINDS.items() if kind.is_at_a_point)
+"""The interruptions that act at a point of the merchant's code."""
+LOSES_NOTES: Final = tuple(name for name, kind in KINDS.items() if kind.loses_notes)
+"""What keeps a merchant from writing down what it has done, and from telling anybody."""
+OF_CUSTOMERS: Final = frozenset(name for name, kind in KINDS.items() if kind.by_customer)
+"""The interruptions that a customer causes."""
