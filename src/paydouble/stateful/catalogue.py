@@ -31,11 +31,13 @@ from paydouble.stateful.interruptions import (
     AT_POINTS,
     CANCEL_MEANWHILE,
     JOB_INTERRUPTIONS,
+    KINDS,
     LOSES_NOTES,
     MEANWHILE,
     OF_CUSTOMERS,
     REFUND_MEANWHILE,
     WEBHOOK_INTERRUPTIONS,
+    Act,
 )
 from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
 from paydouble.stateful.prices import PRICES
@@ -357,7 +359,9 @@ def _events() -> Iterator[CataloguePlay]:
 
 def _interruptions() -> Iterator[CataloguePlay]:
     for what in WEBHOOK_INTERRUPTIONS:
-        for before in reversed(_EVENTS):
+        # No event follows the success by itself.
+        is_followed = KINDS[what].act is Act.EVENTS
+        for before in reversed(_EVENTS[:-1] if is_followed else _EVENTS):
             first = () if before is None else (_PAY, step("pass_time", before))
             then = (_PAY, _SETTLE) if before is None else (step("pass_time", "10m"),)
             for at in POINTS if what in AT_POINTS else (0,):
@@ -365,7 +369,8 @@ def _interruptions() -> Iterator[CataloguePlay]:
 
     for what in WEBHOOK_INTERRUPTIONS:
         for at in POINTS if what in AT_POINTS else (0,):
-            disturbed = (step("pass_time", "5s"), step("interrupt_webhook", what, at), step("pass_time", "10m"))
+            before = _EVENTS[-2 if KINDS[what].act is Act.EVENTS else -1]
+            disturbed = (step("pass_time", before), step("interrupt_webhook", what, at), step("pass_time", "10m"))
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _WORK_OFF), "nothing but the event tells")
             yield CataloguePlay((_ORDER, _PAY, *disturbed, _RESTART, _WORK_OFF), "queued work outlives a process")
 

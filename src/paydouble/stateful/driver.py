@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from paydouble.config import Settings
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.inprocess import InProcess, Unreachable, Webhook
+from paydouble.payments.events import Event
 from paydouble.sandbox.identity import Identity, Secrets
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
@@ -428,10 +429,28 @@ class Driver:
         event = webhook.delivery.event
         others = [each for each in self.double.sandbox.journal.events.entries if each.object_id == event.object_id]
         earlier = [each for each in others if each.id != event.id and each.created_at <= event.created_at]
-        if earlier:
-            status = self._answer(self._signed(webhook, earlier[-1].body, self.now() // 1000)).status
-            if status is not None:
-                self._judge(status, ACCEPT, f"a {earlier[-1].type} that comes at the same time", excused=False)
+        for each in earlier[-1:]:
+            self._deliver_beside(webhook, each)
+
+    def deliver_later(self, webhook: Webhook, by: int) -> None:
+        """Let time (milliseconds) pass, and hand over the later webhooks of the object, while this one is worked on.
+
+        A service that has given up waiting for the answer goes on with these. They come again when it has arrived.
+        """
+        self.double.advance(by=by)
+        all_of_them = list(self.double.sandbox.outbox.deliveries.values())
+        for each in all_of_them[all_of_them.index(webhook.delivery) + 1 :]:
+            if each.event.object_id == webhook.delivery.event.object_id:
+                later = replace(webhook, delivery=each)
+                status = self._deliver_beside(later, each.event)
+                if status is not None:
+                    self.on_received(later, status, False)  # noqa: FBT003 - not the outermost
+
+    def _deliver_beside(self, webhook: Webhook, event: Event) -> int | None:
+        status = self._answer(self._signed(webhook, event.body, self.now() // 1000)).status
+        if status is not None:
+            self._judge(status, ACCEPT, f"a {event.type} that comes at the same time", excused=False)
+        return status
 
     def hand_over(self, delivery: Delivery, header: str, body: bytes) -> None:
         """Hand a webhook to the receiver that is like an earlier one, with another signature and body."""

@@ -145,6 +145,10 @@ _KINDS: Final = (
     InterruptionKind(
         Act.EVENTS,
         calls=("events come", "10 s pass meanwhile, and their events come"),
+        webhook=(
+            "events meanwhile",
+            "10 s will pass while the merchant works on the next webhook, and their events will come",
+        ),
         jobs=("events meanwhile", "10 s pass, and their events come"),
     ),
     # A worker beside the web server finds an attempt before its outcome is written. A job that takes longer than its
@@ -152,6 +156,7 @@ _KINDS: Final = (
     InterruptionKind(
         Act.JOBS,
         calls=("jobs run", "background jobs run meanwhile"),
+        webhook=("jobs meanwhile", "Background jobs will run while the merchant works on the next webhook"),
         jobs=("jobs meanwhile", "the same jobs run in another process"),
         needs="tick",
         sends=True,
@@ -176,6 +181,11 @@ _KINDS: Final = (
     InterruptionKind(
         Act.CANCEL,
         pay=("cancelled", "the customer cancels the order meanwhile"),
+        webhook=(
+            "cancelled meanwhile",
+            "The customer will cancel the order while the merchant works on the next webhook",
+        ),
+        jobs=("cancelled meanwhile", "the customer cancels the order"),
         needs="cancel",
         by_customer=True,
     ),

@@ -572,7 +572,12 @@ class Play:
             def do_to_its_order(webhook: Webhook) -> object:
                 return carry_out and carry_out(self._order_of(webhook))
 
-            deliver = {Act.AGAIN: self._driver.deliver_again, Act.ANOTHER: self._driver.deliver_another}.get(kind.act)
+            deliver = {
+                Act.AGAIN: self._driver.deliver_again,
+                Act.ANOTHER: self._driver.deliver_another,
+                # The sandbox waits for the answer to one webhook of an object before it sends the next.
+                Act.EVENTS: lambda webhook: self._driver.deliver_later(webhook, _UNTIL_PAID_MS),
+            }.get(kind.act)
             act = deliver or (carry_out and do_to_its_order)
             self._driver.interruption = PlannedInterruption(
                 kind, at, lambda: self.noted.note("interrupted webhook", what, state, "accept"), act
