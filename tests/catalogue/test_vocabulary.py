@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
+from importlib import import_module
+
 from bugzoo.adapter import ZooMerchant
 
+from paydouble.stateful import plays
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY
@@ -16,6 +21,21 @@ NOT_MET = {
     ("reads", "refunds not found yet"),
     *((table, name) for table in ("own refund", "cancellation") for name in VOCABULARY[table]),
 }
+
+
+def test_every_section_of_plays_is_in_the_catalogue() -> None:
+    """A function of `plays/` that no list names would be played nowhere."""
+    modules = [import_module(f"{plays.__name__}.{each.name}") for each in pkgutil.iter_modules(plays.__path__)]
+    made = [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if inspect.isfunction(each) and inspect.signature(each).return_annotation == "Iterator[CataloguePlay]"
+    ]
+    sections = [each for each in made if not each.__name__.startswith("_")]
+
+    assert {each.__qualname__ for each in sections} == {each.__qualname__ for each in plays.SECTIONS}
+    assert len(plays.SECTIONS) == len(sections) == len(set(plays.SECTIONS))
 
 
 def test_every_entry_of_the_vocabulary_acts() -> None:

@@ -26,6 +26,8 @@ from paydouble.stateful.catalogue_run import CatalogueRun, Extent
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, Tried
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
+from paydouble.stateful.plays import deposits, parts
+from paydouble.stateful.plays.parts import POINTS
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress, shortening, time_left
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -55,7 +57,8 @@ def test_a_new_trouble_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> N
     """An entry that is added to the vocabulary is played without a second list."""
     new = {**POST_TROUBLES, "meteor": Trouble("a meteor hits the service")}
     catalogue.catalogue.cache_clear()
-    monkeypatch.setattr(catalogue, "POST_TROUBLES", new)
+    monkeypatch.setattr(deposits, "POST_TROUBLES", new)
+    monkeypatch.setattr(parts, "POST_TROUBLES", new)
     try:
         plays = catalogue.catalogue()
     finally:
@@ -70,7 +73,7 @@ def test_each_answer_follows_a_lost_note(what: str, then: str) -> None:
     """The request was carried out, its note is lost at any point, no event tells, and the next request meets it."""
     plays = [play.steps for play in catalogue.catalogue()]
 
-    for at in catalogue.POINTS:
+    for at in POINTS:
         clicked = step("pay", 1, meanwhile=what, at=at), step("retry", 1, then), step("retry")
         refunded = step("refund", 1, "half", meanwhile=what, at=at), step("refund_again", 1, then), step("refund_again")
         for steps in (clicked, refunded):
@@ -81,7 +84,7 @@ def test_jobs_go_on_for_longer_than_a_key_is_valid(monkeypatch: pytest.MonkeyPat
     """Nothing tells of the first request meanwhile, whatever keeps each read from being answered."""
     new = {**READ_TROUBLES, "fog": Trouble("fog", READ_TROUBLES["lost"].faults, tells_nothing=True)}
     catalogue.catalogue.cache_clear()
-    monkeypatch.setattr(catalogue, "READ_TROUBLES", new)
+    monkeypatch.setattr(deposits, "READ_TROUBLES", new)
     try:
         long = [play.steps for play in catalogue.catalogue() if play.steps.count(step("wait", "1h")) > 24]
     finally:
@@ -478,7 +481,7 @@ def test_each_race_comes_before_any_combination() -> None:
     def interruptions(of: Sequence[CataloguePlay]) -> set[object]:
         commands = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
         steps = {each for play in of for each in play.steps if each.command in commands}
-        return {each for each in steps if each.arguments[-1] in catalogue.POINTS}
+        return {each for each in steps if each.arguments[-1] in POINTS}
 
     def kills(of: Sequence[CataloguePlay]) -> set[object]:
         """Return those in a click, a refund or a cancellation, with the commands before and after it."""

@@ -1,0 +1,68 @@
+"""Plays of acts without trouble, in each dialect, and of a merchant that is down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paydouble.stateful.plays.parts import ORDER, PAID, PAY, RESTART, RETRY, SETTLE, WORK_OFF
+from paydouble.stateful.prices import PRICES
+from paydouble.stateful.provider import PROVIDER_ACTS
+from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.troubles import DIALECTS, POST_TROUBLES, SCENARIOS, SHARES
+
+
+def basics() -> Iterator[CataloguePlay]:
+    """Yield each act by itself and without trouble, which comes first: nothing tells a mistake more plainly."""
+    for scenario in SCENARIOS:
+        yield CataloguePlay((ORDER, step("pay", 1, scenario=scenario), SETTLE))
+    for scenario in SCENARIOS:
+        yield CataloguePlay((ORDER, step("pay", 1, scenario=scenario), step("wait", "25h"), RETRY, SETTLE))
+    for price in PRICES:
+        yield CataloguePlay((step("order", *price), PAY, SETTLE))
+        yield CataloguePlay((step("order", *price), PAY, SETTLE, step("refund", 1, "half"), SETTLE))
+    # Who comes back to the shop has not always paid.
+    yield CataloguePlay((ORDER, step("pay", 1, scenario="abandoned"), step("returns"), SETTLE))
+    yield CataloguePlay((*PAID, step("returns"), SETTLE))
+    for share in SHARES:
+        yield CataloguePlay((*PAID, step("refund", 1, share), SETTLE))
+    yield CataloguePlay((ORDER, PAY, step("cancel"), SETTLE))
+    yield CataloguePlay((*PAID, step("cancel"), SETTLE))
+    for what in PROVIDER_ACTS:
+        yield CataloguePlay((*PAID, step("provider", what), SETTLE))
+        yield CataloguePlay((*PAID, step("provider", "dispute"), step("provider", what), SETTLE))
+
+
+def losses() -> Iterator[CataloguePlay]:
+    """Yield outages of the receiver and restarts, of which nothing may be lost."""
+    for time in ("1h", "50h", "80h"):
+        yield CataloguePlay((ORDER, PAY, step("outage", time)))
+    yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), WORK_OFF))
+    yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), RESTART, WORK_OFF))
+    for trouble in POST_TROUBLES:
+        yield CataloguePlay((ORDER, step("pay", 1, trouble), step("pass_time", "10s"), WORK_OFF), "no read helps")
+    yield CataloguePlay((ORDER, PAY, RESTART, SETTLE))
+    yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), RESTART, step("pass_time", "10m")))
+
+
+def forms() -> Iterator[CataloguePlay]:
+    """Yield each dialect of the service."""
+    yield CataloguePlay((ORDER, PAY, ORDER, step("pay", 2), SETTLE, step("refund", 1, "half"), SETTLE))
+    for dialect, settings in DIALECTS.items():
+        yield CataloguePlay((*PAID, step("returns"), step("refund", 1, "half"), SETTLE), dialect=dialect)
+        # An error and an event out of order have forms of their own in some dialects.
+        yield CataloguePlay((ORDER, step("pay", 1, "unknown code"), RETRY, SETTLE), dialect=dialect)
+        yield CataloguePlay((ORDER, step("webhooks", "reverse"), PAY, SETTLE), dialect=dialect)
+        yield CataloguePlay((ORDER, step("pay", 1, "reply lost"), RETRY, SETTLE), dialect=dialect)
+        # Each status may be read in another way where its error has another form.
+        for trouble in ("429", "500 after the commit", "409", "401"):
+            why = "" if "envelope" in settings else "in a dialect"
+            yield CataloguePlay((ORDER, step("pay", 1, trouble), RETRY, SETTLE), why, dialect)
+            refund = (step("refund", 1, "half", trouble), SETTLE, step("refund_again"), SETTLE)
+            yield CataloguePlay((*PAID, *refund), why, dialect)
+        yield CataloguePlay((*PAID, step("inject", "again")), "in a dialect", dialect)
+        # No read tells what an event has not told.
+        later = step("pass_time", "10m")
+        yield CataloguePlay((ORDER, PAY, later, WORK_OFF), dialect=dialect)
+        yield CataloguePlay((*PAID, step("refund", 1, "half"), later, WORK_OFF), "in a dialect", dialect)
+        lost = (step("provider", "dispute"), step("provider", "dispute lost"), WORK_OFF)
+        yield CataloguePlay((*PAID, *lost), "in a dialect", dialect)

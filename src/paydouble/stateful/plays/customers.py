@@ -1,0 +1,165 @@
+"""Plays of what customers and payers do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paydouble.stateful.interruptions import ANOTHER_CUSTOMER, ANOTHER_CUSTOMER_MEANWHILE, LOSES_NOTES
+from paydouble.stateful.plays.parts import (
+    FIRST_ATTEMPTS,
+    JOB_POINTS,
+    ORDER,
+    PAID,
+    PAY,
+    POINTS,
+    RESTART,
+    RETRY,
+    SETTLE,
+    WORK_OFF,
+    own_refunds,
+)
+from paydouble.stateful.provider import PAYER_ACTS
+from paydouble.stateful.steps import CataloguePlay, Step, step
+from paydouble.stateful.troubles import (
+    LONGER_THAN_A_CLICK,
+    PAYER_SCENARIOS,
+    SCENARIOS,
+    SLOW_REFUND,
+    SLOW_SCENARIOS,
+    WEBHOOK_TROUBLES,
+)
+
+
+def paid_twice() -> Iterator[CataloguePlay]:
+    """Yield orders that are paid twice.
+
+    Whether a merchant gives such money back is shown by the first order, and it has to do the same for the next one.
+    """
+    why = "what was paid twice for one order went back, so it does for the next one"
+    late = step("provider", "late money", 2)
+    first = (*_two_attempts(1), SETTLE, step("provider", "late money", 1), SETTLE)
+    second = (*_two_attempts(2), SETTLE)
+    yield CataloguePlay((*first, *_two_attempts(2), step("pass_time", "10s"), late, SETTLE), why)
+    yield CataloguePlay((*first, *second, late, RESTART, SETTLE), why)
+    soon = (*_leaves_and_pays(1), SETTLE)
+    first_soon = (*soon, step("provider", "late money", 1), SETTLE)
+    second_soon = (*_leaves_and_pays(2), SETTLE)
+    yield CataloguePlay((*first_soon, *second, late, SETTLE), why)
+    for own in own_refunds():
+        yield CataloguePlay((*soon, own, step("provider", "late money", 1), SETTLE, SETTLE))
+        yield CataloguePlay((*first, *second, own, late, SETTLE, SETTLE), why)
+        yield CataloguePlay((*first_soon, *second_soon, own, late, SETTLE, SETTLE), why)
+    for what in LOSES_NOTES:
+        for at in POINTS:
+            yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, SETTLE), why)
+            yield CataloguePlay((*first, *second, late, step("interrupt_jobs", what, at), SETTLE), why)
+
+
+def _two_attempts(order: int) -> tuple[Step, ...]:
+    return (ORDER, step("pay", order, scenario="abandoned"), step("wait", "25h"), step("retry", order))
+
+
+def _leaves_and_pays(order: int) -> tuple[Step, ...]:
+    leaves = (step("pay", order, scenario="payer-decides"), SETTLE, step("payer", "gives up", order), SETTLE)
+    return (ORDER, *leaves, step("retry", order))
+
+
+def payers() -> Iterator[CataloguePlay]:
+    """Yield payments that wait for their payers."""
+    back, silent, minute = step("returns"), step("webhooks", "drop all"), step("pass_time", "1m")
+    for scenario in PAYER_SCENARIOS:
+        asked = (ORDER, step("pay", 1, scenario=scenario), minute)
+        yield CataloguePlay((*asked, back, SETTLE))
+        yield CataloguePlay((*asked, back, step("wait", "25h"), RETRY, SETTLE), "the payer is back without a payment")
+        for what in PAYER_ACTS:
+            acts = step("payer", what)
+            yield CataloguePlay((*asked, acts, SETTLE))
+            yield CataloguePlay((*asked, acts, back, minute, WORK_OFF), "the payer is back before the payment is over")
+            yield CataloguePlay((*asked, RETRY, acts, SETTLE), "the customer clicks while the payment waits")
+            yield CataloguePlay((*asked, acts, RETRY, SETTLE), "the customer clicks when the payer has acted")
+            yield CataloguePlay((*asked, silent, acts, back, SETTLE), "reads are all that tells of the payer")
+            confirmed = (step("payer", "pays"), acts, SETTLE)
+            yield CataloguePlay((*asked, *confirmed), "the bank asks the payer to confirm")
+
+
+def several_orders() -> Iterator[CataloguePlay]:
+    """Yield plays with several orders, which must be kept apart."""
+    for scenario in SCENARIOS:
+        first, second = step("pay", 1, scenario=scenario), step("pay", 2)
+        yield CataloguePlay((ORDER, ORDER, first, SETTLE), "the other order is not paid")
+        yield CataloguePlay((ORDER, ORDER, first, second, SETTLE), "each order has its own payment")
+        yield CataloguePlay((ORDER, ORDER, second, first, SETTLE), "the later order is paid first")
+        yield CataloguePlay((ORDER, first, SETTLE, ORDER, second, step("pass_time", "10s")), "one follows another")
+    both = (ORDER, step("order", "19.99", "USD"), PAY, step("pay", 2), SETTLE)
+    yield CataloguePlay((*both, step("refund", 2), SETTLE), "the other order is not refunded")
+    yield CataloguePlay((*both, step("provider", "dispute", 2), step("provider", "dispute lost", 2)), "nor disputed")
+    for trouble in WEBHOOK_TROUBLES:
+        yield CataloguePlay(
+            (ORDER, ORDER, step("webhooks", trouble), PAY, step("pay", 2), SETTLE), "events of two orders mix"
+        )
+    for times in ((), (SETTLE,), (step("outage", "80h"),)):
+        yield CataloguePlay((step("crowd"), *times), "more orders than a page of a list holds")
+    yield CataloguePlay(
+        (step("webhooks", "drop all"), step("crowd"), SETTLE), "a list is all that tells, and has pages"
+    )
+
+
+def meanwhile_sold() -> Iterator[CataloguePlay]:
+    """Yield orders whose goods may be sold.
+
+    Of what there is only one of, somebody else may have bought what an order no longer had.
+    """
+    why = "somebody else buys what the order no longer has"
+    other = (ORDER, step("pay", 2), SETTLE)
+    several = tuple(each for number in (2, 3, 4) for each in (ORDER, step("pay", number)))
+    for number in (2, 3):
+        # The last of two, or of three.
+        sold = tuple(each for one in range(1, number) for each in (ORDER, step("pay", one), SETTLE))
+        for at in POINTS:
+            last = step("pay", number, meanwhile=ANOTHER_CUSTOMER, at=at)
+            yield CataloguePlay((*sold, ORDER, last, SETTLE), why)
+    for at in JOB_POINTS[:16]:
+        # The job that frees what was held for an order meets the customer who takes it.
+        held = (ORDER, step("pay", 1, scenario="abandoned"), step("pass_time", "25h"))
+        frees = step("interrupt_jobs", ANOTHER_CUSTOMER_MEANWHILE, at)
+        yield CataloguePlay((*held, frees, SETTLE, step("provider", "late money", 1), SETTLE), why)
+    for ended in FIRST_ATTEMPTS:
+        yield CataloguePlay((*ended, *other, step("provider", "late money", 1), SETTLE), why)
+        # There may have been two or three.
+        yield CataloguePlay((*ended, *several, SETTLE, step("provider", "late money", 1), SETTLE), why)
+        yield CataloguePlay((*ended, ORDER, step("provider", "late money", 1), step("pay", 2), SETTLE, SETTLE), why)
+    yield CataloguePlay((ORDER, PAY, step("cancel"), *other), why)
+    yield CataloguePlay((*PAID, step("cancel"), *other, SETTLE), why)
+    refunded = (*PAID, step("refund"), SETTLE)
+    yield CataloguePlay((*refunded, *other, step("provider", "refund fails late", 1), SETTLE), why)
+    lost = (step("provider", "dispute"), step("provider", "dispute lost"), SETTLE)
+    yield CataloguePlay((*PAID, *lost, *other), why)
+    for scenario, time in SLOW_SCENARIOS.items():
+        slow = (ORDER, step("pay", 1, scenario=scenario), step("wait", "1h"))
+        yield CataloguePlay((*slow, *other, step("wait", time), step("wait", "1h"), SETTLE), why)
+
+
+def slow() -> Iterator[CataloguePlay]:
+    """Yield payments and refunds that take days. They must neither be forgotten nor taken for done."""
+    silent, hours = step("webhooks", "drop all"), step("wait", "8h", jobs_every="1h")
+    days = (step("wait", "3d", jobs_every="1h"), SETTLE)
+    for scenario, nearly in SLOW_SCENARIOS.items():
+        paid = step("pay", 1, scenario=scenario)
+        yield CataloguePlay((ORDER, paid, *days))
+        yield CataloguePlay((ORDER, paid, step("pass_time", "3d"), WORK_OFF))
+        yield CataloguePlay((ORDER, silent, paid, *days), "reads are all that tells, for days")
+        yield CataloguePlay((ORDER, paid, hours, silent, *days), "reads are all that tells, for days")
+        yield CataloguePlay((ORDER, paid, hours, RESTART, *days), "a payment that is open outlives a process")
+        yield CataloguePlay((ORDER, paid, hours, step("cancel"), *days), "the customer has waited long enough")
+        unanswered = step("pay", 1, "reply lost", scenario=scenario, lasts=LONGER_THAN_A_CLICK)
+        yield CataloguePlay((ORDER, unanswered, *days), "a payment of days has no reply")
+        # The jobs run two seconds before the end, half an hour after the last time.
+        until = (step("wait", nearly, jobs_every="30m"), step("reads", "overtaken"), step("wait", "29m58s"))
+        yield CataloguePlay((ORDER, paid, *until, SETTLE, SETTLE), "a job's read races with an event")
+    # Nor must a refund that takes days be made again.
+    days = (step("wait", "11d", jobs_every="3h"), SETTLE)
+    begun = (ORDER, step("pay", 1, scenario=SLOW_REFUND), SETTLE)
+    for share in ("half", "all"):
+        yield CataloguePlay((*begun, step("refund", 1, share), *days))
+        yield CataloguePlay((*begun, silent, step("refund", 1, share), *days), "reads are all that tells, for days")
+    yield CataloguePlay((*begun, step("refund"), *days[:1], step("refund_again"), SETTLE), "it is asked for again")

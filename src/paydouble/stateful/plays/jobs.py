@@ -1,0 +1,55 @@
+"""Plays of background jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS
+from paydouble.stateful.plays.parts import JOB_POINTS, ORDER, PAID, PAY, POINTS, SETTLE
+from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, TO_THE_END
+
+
+def jobs() -> Iterator[CataloguePlay]:
+    """Yield each interruption of jobs.
+
+    Each with work that waits: events that only a job applies, a deposit or a refund without a reply.
+    """
+    waiting = (
+        ((ORDER, PAY, step("wait", "5s"), step("pass_time", "5s")), ""),
+        ((ORDER, step("webhooks", "drop all"), PAY, step("pass_time", "10m")), "reads are all that tells"),
+        ((ORDER, step("pay", 1, "reply lost", lasts=6), step("pass_time", "10m")), "a deposit has no reply"),
+        ((*PAID, step("refund", 1, "half", "reply lost", lasts=6), step("pass_time", "10m")), "a refund has no reply"),
+    )
+    for first, reason in waiting:
+        for what in JOB_INTERRUPTIONS:
+            points = POINTS if what.endswith("meanwhile") else JOB_POINTS
+            for at in POINTS[::2] if reason else points:
+                yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
+    for at in JOB_POINTS:
+        another = (ORDER, step("pay", 2), step("interrupt_jobs", "events meanwhile", at), SETTLE)
+        yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), *another), "events of another order come meanwhile")
+
+
+def schedules() -> Iterator[CataloguePlay]:
+    """Yield jobs that run often while the service is down."""
+    reason = "the pauses between the attempts of a job have to grow"
+    for often in (step("wait", "12s", jobs_every="500ms"), step("wait", "48s", jobs_every="2s")):
+        yield CataloguePlay((*PAID, step("refund", 1, "half", "503", lasts=TO_THE_END), often), reason)
+        yield CataloguePlay((ORDER, step("pay", 1, "503", lasts=TO_THE_END), often), reason)
+
+
+def neighbours() -> Iterator[CataloguePlay]:
+    """Yield an order beside others that fail.
+
+    Several fail, since each may be due at another run of the jobs. Jobs may begin with the oldest or with the newest.
+    """
+    hours, lost = (step("wait", "59m"),) * 3, "request lost"
+    for own, others in ((2, (3, 4, 5)), (5, (2, 3, 4))):
+        clicks = {
+            own: step("pay", own, lost, lasts=LONGER_THAN_A_CLICK),
+            **{each: step("pay", each, "stored 500") for each in others},
+        }
+        together = tuple(taken for number in sorted(clicks) for taken in (ORDER, clicks[number]))
+        first = (ORDER, step("pay", 1, lost, lasts=LONGER_THAN_A_CLICK), *hours)
+        yield CataloguePlay((*first, *together, *hours), "requests of other orders fail each time")

@@ -1,0 +1,52 @@
+"""What the plays of several subjects have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from paydouble.stateful.interruptions import ANOTHER_CUSTOMER, MEANWHILE
+from paydouble.stateful.steps import Step, step
+from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, OWN_REFUND_TROUBLES, POST_TROUBLES, Trouble
+
+# Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
+POINTS: Final = range(8)
+# Jobs work in many small transactions, and a kill between the last two matters as much as between the first.
+JOB_POINTS: Final = range(24)
+# Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
+EVENTS: Final = (None, "1s", "2500ms", "5s")
+ORDER: Final = step("order")
+PAY: Final = step("pay")
+RETRY: Final = step("retry")
+SETTLE: Final = step("wait", "10s")
+RESTART: Final = step("restart")
+WORK_OFF: Final = step("work_off")
+PAID: Final = (ORDER, PAY, SETTLE)
+EXPIRED: Final = (ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
+PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), SETTLE, step("payer", "gives up"), SETTLE)
+# A shop may keep an order for minutes only, and take no second attempt after a day.
+FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (EXPIRED, (ORDER, *PAYER_LEAVES))
+# What happens meanwhile and changes what is known of the order itself.
+OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
+# A day of hourly jobs. A step of an hour or more would be one in which no job ran.
+DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
+# After a refund of the whole a job has nothing more to send; after one of a part it has.
+WHOLE_OR_PART: Final = frozenset({"all", "half"})
+
+
+def got_through(names: Iterable[str]) -> list[str]:
+    """Return the troubles of requests that a client which retries outlasts."""
+    return [name for name in names if POST_TROUBLES[name].gets_through]
+
+
+def can_last(trouble: Trouble) -> bool:
+    """Return whether a trouble can last for another number of replies."""
+    return any("times" in fault for fault in trouble.faults)
+
+
+def own_refunds() -> Iterator[Step]:
+    """Yield the disturbances of a refund that nobody has asked for: each by itself, and for longer."""
+    for trouble, found in OWN_REFUND_TROUBLES.items():
+        yield step("own_refunds", trouble)
+        if can_last(found):
+            yield step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK)

@@ -1,0 +1,128 @@
+"""Plays of refunds that somebody asks the merchant for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paydouble.stateful.interruptions import AT_POINTS, LOSES_NOTES, REFUND_MEANWHILE
+from paydouble.stateful.plays.parts import (
+    EXPIRED,
+    JOB_POINTS,
+    OF_THE_ORDER,
+    ORDER,
+    PAID,
+    PAY,
+    POINTS,
+    RESTART,
+    RETRY,
+    SETTLE,
+    WHOLE_OR_PART,
+    WORK_OFF,
+    can_last,
+    got_through,
+)
+from paydouble.stateful.steps import CataloguePlay, Step, step
+from paydouble.stateful.troubles import (
+    DURATIONS,
+    LONGER_THAN_A_CLICK,
+    POST_TROUBLES,
+    REFUND_TROUBLES,
+    SHARES,
+    WEBHOOK_TROUBLES,
+)
+
+
+def refunds() -> Iterator[CataloguePlay]:
+    """Yield each trouble of a refund, each interruption, and each duration."""
+    for trouble in REFUND_TROUBLES:
+        yield CataloguePlay((*PAID, step("refund", 1, "half", trouble), SETTLE))
+        yield CataloguePlay((*PAID, step("refund", 1, "half", trouble), step("refund_again"), SETTLE))
+        whole = step("refund", 1, "all", trouble)
+        yield CataloguePlay((*PAID, whole, SETTLE), "a refund of all undoes what the payment did")
+    for trouble in got_through(REFUND_TROUBLES):
+        silent = (step("webhooks", "drop all"), step("refund", 1, "half", trouble))
+        yield CataloguePlay((*PAID, *silent, SETTLE, SETTLE))
+    for what in REFUND_MEANWHILE:
+        for at in POINTS if what != "none" else (0,):
+            yield CataloguePlay((*PAID, step("refund", 1, "half", meanwhile=what, at=at), SETTLE))
+            again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), SETTLE)
+            yield CataloguePlay((*PAID, *again), "the refund is requested again, and is more than a half")
+    for at in POINTS:
+        lost = step("refund", 1, "half", "reply lost", meanwhile="jobs run", at=at, lasts=2)
+        yield CataloguePlay((*PAID, lost, SETTLE), "the refund's event is worked on before its reply is read")
+    for trouble in REFUND_TROUBLES:
+        for lasts in filter(None, DURATIONS if can_last(POST_TROUBLES[trouble]) else ()):
+            long = step("refund", 1, "half", trouble, lasts=lasts)
+            yield CataloguePlay((*PAID, long, SETTLE), "it lasts longer")
+            yield CataloguePlay((*PAID, long, step("refund_again"), SETTLE), "the refund outlasts the trouble")
+            yield CataloguePlay((*PAID, long, RESTART, step("refund_again"), SETTLE), "its key outlasts the process")
+
+
+def several_refunds() -> Iterator[CataloguePlay]:
+    """Yield refunds that follow each other, fail, or are made elsewhere."""
+    yield CataloguePlay((*PAID, step("refund", 1, "half"), SETTLE, step("refund", 1, "half"), SETTLE))
+    yield CataloguePlay((*PAID, step("refund", 1, "most"), step("refund", 1, "most"), SETTLE))
+    yield CataloguePlay((ORDER, step("pay", 1, scenario="refund-fails"), SETTLE, step("refund", 1), SETTLE))
+    yield CataloguePlay((*PAID, step("refund"), SETTLE, step("provider", "refund fails late"), SETTLE))
+    late = step("provider", "refund fails late")
+    for later in (SETTLE, step("pass_time", "10m")):
+        two = (*PAID, step("refund", 1, "half"), later, step("refund", 1, "half"), later)
+        yield CataloguePlay((*two, late, later, WORK_OFF), "one refund fails, and the other has succeeded")
+    for made in ("request lost", "reply lost"):
+        own = (step("provider", "refund half"), SETTLE, step("refund", 1, "half", made), SETTLE)
+        yield CataloguePlay((*PAID, *own), "a refund looks like one that no code of the merchant has made")
+    for share in SHARES:
+        failing = (step("refund", 1, share), SETTLE, late, SETTLE)
+        yield CataloguePlay((*PAID, *failing, step("refund", 1, share), SETTLE), "a refund follows one that failed")
+    for failed in ((step("provider", "refund fails"),), (SETTLE, late)):
+        for time in ("1h", "25h"):
+            twice = (step("refund"), *failed, step("wait", time), step("refund"), SETTLE)
+            yield CataloguePlay((*PAID, *twice), "the jobs may have made the failed refund again")
+    for shares in (("all", "all"), ("most", "half")):
+        too_much = (step("refund", 1, share) for share in shares)
+        yield CataloguePlay((*PAID, *too_much, SETTLE), "the first of two refunds is under way, and leaves too little")
+    for shares in (("half", "third"), ("third", "half")):
+        both = (*PAID, *(step("refund", 1, share) for share in shares))
+        fails = step("provider", "refund fails")
+        yield CataloguePlay((*both, fails, SETTLE), "two refunds are under way")
+        yield CataloguePlay((*both, fails, step("pass_time", "10m"), WORK_OFF), "two refunds are under way")
+        yield CataloguePlay((*both, SETTLE, late, SETTLE), "two refunds are made together")
+    attempts: tuple[tuple[Step, ...], ...] = ((step("pay", 1, scenario="card-declined"), SETTLE), EXPIRED[1:])
+    for ended in attempts:
+        again = (RETRY, SETTLE, step("refund", 1, "half"), SETTLE)
+        yield CataloguePlay((ORDER, *ended, *again), "an earlier attempt has no money")
+
+
+def similar_refunds() -> Iterator[CataloguePlay]:
+    """Yield refunds of the same amount, which must be told apart."""
+    for trouble in REFUND_TROUBLES:
+        for lasts in (0, LONGER_THAN_A_CLICK):
+            same = step("refund", 1, "half", trouble, lasts=lasts)
+            two = (*PAID, step("refund", 1, "half"), SETTLE, same, SETTLE)
+            yield CataloguePlay(two, "a refund looks like an earlier one")
+    for share in SHARES:
+        before_jobs = (ORDER, PAY, step("pass_time", "10s"), step("refund", 1, share), SETTLE)
+        yield CataloguePlay(before_jobs, "no job has run since the payment")
+        for what in LOSES_NOTES if share in WHOLE_OR_PART else ():
+            for at in JOB_POINTS[::2]:
+                begun = (ORDER, PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
+                yield CataloguePlay((*begun, step("refund", 1, share), SETTLE), "the job has done a part of its work")
+
+
+def refunds_after_trouble() -> Iterator[CataloguePlay]:
+    """Yield refunds of an order that met a trouble. A first order shows that the merchant makes such a refund."""
+    half = step("refund", 1, "half")
+    why = "what the trouble has left behind shows when the order is refunded"
+    for trouble in POST_TROUBLES:
+        yield from _second_order(step("pay", 2, trouble), half, why)
+    for what in OF_THE_ORDER:
+        for at in POINTS if what in AT_POINTS else (0,):
+            yield from _second_order(step("pay", 2, meanwhile=what, at=at), half, why)
+    for trouble in WEBHOOK_TROUBLES:
+        yield from _second_order(step("pay", 2), half, why, step("webhooks", trouble))
+
+
+def _second_order(paid: Step, refund: Step, why: str, *before: Step) -> Iterator[CataloguePlay]:
+    first = (*PAID, SETTLE, refund, SETTLE)
+    second = (ORDER, *before, paid, step("retry", 2), SETTLE, SETTLE)
+    yield CataloguePlay((*first, *second, refund._replace(arguments=(2, *refund.arguments[1:])), SETTLE), why)
