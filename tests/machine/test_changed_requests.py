@@ -11,7 +11,7 @@ from small_shop import SmallShop, Wish
 from paydouble.journal import RequestEntry, Verdict
 from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.changed_requests import changes
-from paydouble.stateful.invariants import of_requests
+from paydouble.stateful.rules.requests import of_requests
 
 VERDICTS: tuple[Verdict, ...] = ("none", "new", "conflict")
 REUSED = "sent another request under the Idempotency-Key of an earlier one (POST /api/v1/refund/refund-creation"

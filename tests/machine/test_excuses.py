@@ -9,7 +9,7 @@ import pytest
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.payments.lifecycle import PAID, REFUNDED
-from paydouble.stateful import expected, invariants
+from paydouble.stateful import expected, rules
 from paydouble.stateful.expected import ExpectedState, Order
 
 PRICE = 4990
@@ -69,7 +69,7 @@ def test_what_is_unlike_the_first_order_may_be_taken_up(
     """Only what differs in nothing else shows that a merchant contradicts itself."""
     orders = [(order(1, **first), "cancelled", its), (order(2, **second), "paid", state)]
 
-    found = [text for _, text in invariants.of_kept_money(orders) if "takes order-2 up again" in text]
+    found = [text for _, text in rules.kept_money.of_kept_money(orders) if "takes order-2 up again" in text]
 
     assert bool(found) == is_found
 
@@ -93,7 +93,7 @@ def test_a_promise_not_to_take_an_order_up(
     facts: dict[str, Any], status: str, state: ExpectedState, *, is_found: bool
 ) -> None:
     """It is broken by an order that is paid, and of whose cancellation the customer was told."""
-    assert bool(list(invariants.of_order_taken_up(order(**facts), status, state))) == is_found
+    assert bool(list(rules.kept_money.of_order_taken_up(order(**facts), status, state))) == is_found
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_promise_to_give_back_what_is_left(
     box: Any = SimpleNamespace(now=2 * DAY + 100)
     cancelled = order(**{"was_cancelled_paid": True, **facts})
 
-    assert bool(list(invariants.of_cancelled_order(box, cancelled, status, state))) == is_found
+    assert bool(list(rules.kept_money.of_cancelled_order(box, cancelled, status, state))) == is_found
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_wrong_payment_goes_back_when_the_order_was_paid_again(
     target = order(cancellations=0, is_cancelled=False, **facts)
     state = ExpectedState(payments, refunds, disputes)
 
-    found = list(invariants.of_fulfilment(merchant, target, "review", state))
+    found = list(rules.at_the_end.of_fulfilment(merchant, target, "review", state))
 
     assert bool(found) == is_found
 
@@ -165,7 +165,7 @@ def test_only_an_order_that_is_plainly_paid_needs_its_effects(
     bare = order(**{"is_cancelled": False, "cancellations": 0, **facts})
     merchant: Any = SimpleNamespace(effects=lambda _: {"mail": 0})
 
-    assert bool(list(invariants.of_needed_effects(merchant, ["mail"], bare, status, state))) == is_found
+    assert bool(list(rules.at_the_end.of_needed_effects(merchant, ["mail"], bare, status, state))) == is_found
 
 
 MINUTE = UNITS_MS["m"]

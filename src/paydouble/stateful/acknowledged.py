@@ -29,10 +29,11 @@ from paydouble.payments.events import Event
 from paydouble.payments.lifecycle import PAID, finals
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
-from paydouble.stateful import invariants
+from paydouble.stateful import rules
 from paydouble.stateful.expected import ExpectedState, Order, amount_differs, expected_state
-from paydouble.stateful.invariants import Answered, Found
+from paydouble.stateful.findings import Found
 from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.rules.shown import Answered
 
 Shows = Literal["", "at once", "after jobs"]
 """When an effect is visible: with the answer to the event, after a background job, or only after a question."""
@@ -145,9 +146,9 @@ class Acknowledged:
             paid = self._paid(state)
             if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=worked_off):
                 self._judged.add(order.id)
-                found = list(invariants.of_paid(merchant, order, state, paid))
+                found = list(rules.shown.of_paid(merchant, order, state, paid))
             if not found and is_held and self._knows(order, state):
-                found = list(invariants.of_known(merchant, order, state, latest))
+                found = list(rules.shown.of_known(merchant, order, state, latest))
             yield from found
 
     def has_heard_of(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:
@@ -245,7 +246,7 @@ class Acknowledged:
             return False
         if order.refunded_elsewhere:  # the merchant may have to ask what such a refund is
             return False
-        if invariants.met_a_fault(self._box, order, state):
+        if rules.answers.met_a_fault(self._box, order, state):
             return False
         return all(self._knows_newest(each.id) for each in state.resources)
 

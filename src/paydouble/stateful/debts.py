@@ -2,7 +2,7 @@
 
 A click owes a deposit, and a refund that the merchant took owes a refund, when what disturbed the request was short
 enough to be outlasted by a client that tries as often as the contract recommends (section 7). Each debt carries its
-reason, for the report. It is asked for in the end (`invariants.at_end`).
+reason, for the report. It is asked for in the end (`rules/at_the_end.py`).
 
 Nothing is owed where a correct merchant may have stopped: the trouble lasts to the end, the service has refused the
 request for good, a stored error answers each retry, reads met a trouble, the customer has cancelled the order, or no
@@ -23,7 +23,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.faults.armed import Armed
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
-from paydouble.stateful import expected, invariants
+from paydouble.stateful import expected, rules
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.interruptions import LOSES_NOTES
@@ -113,7 +113,7 @@ class Debts:
             disturbance,
             is_first=not order.was_clicked and is_usual,
             was_disturbed=order.disturbed,
-            was_refused=invariants.was_refused(self._box, order),
+            was_refused=rules.answers.was_refused(self._box, order),
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             limit=None if order.disturbed_to_the_end else disturbance.limit("deposit-creation"),
         )

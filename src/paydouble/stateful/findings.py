@@ -57,6 +57,10 @@ class Rule(IntEnum):
     """It broke a rule of its own, which says least about the payment."""
 
 
+Found = tuple[Rule, str]
+"""A broken rule; the text continues the sentence `The merchant …`."""
+
+
 class Finding(NamedTuple):
     """One broken rule, as a sentence without its full stop."""
 

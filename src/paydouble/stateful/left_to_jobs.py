@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import Order
-from paydouble.stateful.findings import Rule
-from paydouble.stateful.invariants import Found
+from paydouble.stateful.findings import Found, Rule
 
 # Steps besides waits after which two orders can still be compared: other orders and their clicks.
 _OTHERS: Final = ("play.order(", "play.pay(")

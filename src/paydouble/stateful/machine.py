@@ -23,17 +23,18 @@ removed, time passes until nothing more happens, and the rules of the end are ch
         └──────────────────────────┘
 ```
 
-**Troubles** (`troubles.py`, `crafted.py`, `provider.py`) are a vocabulary of named values: what disturbs a POST, a read
-or a webhook; webhooks that are forged, replayed or unexpected; what happens while a call runs (a second click, a kill,
-a webhook that overtakes the reply) or while a webhook is handled; what the provider and the payer do on their own.
+**Troubles** (`troubles.py`, `interruptions.py`, `crafted.py`, `provider.py`) are a vocabulary of named values: what
+disturbs a POST, a read or a webhook; webhooks that are forged, replayed or unexpected; what happens while a call runs
+(a second click, a kill, a webhook that overtakes the reply), or a webhook or a job; what the provider and the payer do
+on their own.
 `trials.py` notes what of it has acted in a play, `coverage.py` adds that up.
 
 **A verdict** comes from these comparisons, none of which knows the merchant's code:
 
-- `invariants.of_requests`, `of_keys` and `Service`: the requests and pauses against the client's part of the contract.
+- `rules/requests.py` and `Service`: the requests and pauses against the client's part of the contract.
 - `receiving.classify`: each webhook's bytes against the receiver's part; its answer has to fit.
-- `invariants.of_ledger`: the sandbox's deposits and refunds against what customers asked for.
-- `invariants.of_view` and `at_end`: what the merchant shows against the expected state (`expected.py`).
+- `rules/ledger.py`: the sandbox's deposits and refunds against what customers asked for.
+- `rules/shown.py` and `at_the_end.py`: what the merchant shows against the expected state (`expected.py`).
 - `acknowledged.py`: what it shows after an event that it has acknowledged against what it shows without any trouble.
 - `requested_refunds.py`, `left_to_jobs.py`: what it does for one order against what it did for another one.
 

@@ -26,7 +26,7 @@ from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
-from paydouble.stateful import expected, invariants
+from paydouble.stateful import expected, rules
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
@@ -235,7 +235,7 @@ class Play:
         state = expected.expected_state(self._box, target)
         found = ["it shows nothing"]
         with self._driver.looking():
-            found = list(invariants.of_effects(self._driver.shown, target, state))
+            found = list(rules.shown.of_effects(self._driver.shown, target, state))
         return not found
 
     def _is_behind(self, order: Order) -> bool:
@@ -245,7 +245,7 @@ class Play:
         differences = ["it shows nothing"]
         with self._driver.looking():
             looked_at = replace(order, status=self._driver.shown.order_status(order.id))
-            differences = list(invariants.of_effects(self._driver.shown, looked_at, state))
+            differences = list(rules.shown.of_effects(self._driver.shown, looked_at, state))
         return bool(differences)
 
     @property
@@ -425,7 +425,7 @@ class Play:
                 self._double.advance(by=min(pause, whole - passed))
                 self._run_jobs()
                 runs.append(self._box.journal.requests.total)
-            self._add_findings(invariants.of_pauses_between_jobs(self._box, runs))
+            self._add_findings(rules.requests.of_pauses_between_jobs(self._box, runs))
             for order, known in zip(self.orders, heard, strict=True):
                 order.worked_off = known
             self._left.note_jobs(self._box, self.orders)
@@ -677,7 +677,7 @@ class Play:
             if self._judge_in_the_end(order, status, found, "" if asked else self._not_told(times)):
                 known.append((order, status, found))
         if self._driver.merchant.retries_by_itself:
-            self._add_findings(invariants.of_kept_money(known))
+            self._add_findings(rules.kept_money.of_kept_money(known))
         if not self._debts.reads_disturbed:  # which an earlier order may not have met
             self._add_findings(self._left.at_end(self._box, self._readable()))
         self._report()
@@ -714,28 +714,30 @@ class Play:
         alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
         with self._driver.looking():
             shown = self._driver.shown
-            self._add_findings(invariants.of_refusals(order, found))
+            self._add_findings(rules.refusals.of_refusals(order, found))
             if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
                 return False
             was_told = self._acknowledged.has_taken_over(found.resources)
             hint, policy = ("" if was_told else not_told) or self._unread(), self._policy_of_others
-            owed = invariants.of_debts(self._box, order, status, found, retries_by_itself=alone)
+            owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
             self._add_findings(_with(hint, owed), policy)
             ended = chain(
-                invariants.of_settled(shown, order, status, found),
-                invariants.of_fulfilment(shown, order, status, found),
-                invariants.of_needed_effects(shown, merchant.needed_effects, order, status, found),
+                rules.at_the_end.of_settled(shown, order, status, found),
+                rules.at_the_end.of_fulfilment(shown, order, status, found),
+                rules.at_the_end.of_needed_effects(shown, merchant.needed_effects, order, status, found),
             )
             if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):
                 if policy is None:
                     self._add_findings(_with(hint, ended), LOST_EVENTS)
                 return False
             self._add_findings(_with(hint, ended), policy)
-            self._add_findings(_with(hint, invariants.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
-            self._add_findings(invariants.of_order_taken_up(order, status, found), TAKEN_UP)
+            self._add_findings(_with(hint, rules.kept_money.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
+            self._add_findings(rules.kept_money.of_order_taken_up(order, status, found), TAKEN_UP)
             if alone:
-                self._add_findings(invariants.of_double_payment(order, status, found), DOUBLE_PAYMENT)
-                self._add_findings(invariants.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER)
+                self._add_findings(rules.kept_money.of_double_payment(order, status, found), DOUBLE_PAYMENT)
+                self._add_findings(
+                    rules.kept_money.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER
+                )
         return True
 
     def _not_told(self, times: int) -> str:
@@ -864,7 +866,7 @@ class Play:
         for _ in range(_MOST_TIMERS // _TIMERS_AT_ONCE):
             if self._double.advance(to=to, limit=_TIMERS_AT_ONCE) < _TIMERS_AT_ONCE:
                 return
-            self._add_findings(invariants.of_ledger(self._box, self.orders))
+            self._add_findings(rules.ledger.of_ledger(self._box, self.orders))
             if self._runs_away():
                 return
 
@@ -884,18 +886,18 @@ class Play:
     def _checked(self) -> Iterator[None]:
         yield
         self._double.deliver()
-        self._add_findings(invariants.of_requests(self._box, self._seen))
-        self._add_findings(invariants.of_repeated_refusals(self._box, self.orders, self._seen))
+        self._add_findings(rules.requests.of_requests(self._box, self._seen))
+        self._add_findings(rules.requests.of_repeated_refusals(self._box, self.orders, self._seen))
         self._add_findings(
-            invariants.of_endless_refusals(self._box, self.orders, self._driver.service.lost, self._seen)
+            rules.requests.of_endless_refusals(self._box, self.orders, self._driver.service.lost, self._seen)
         )
-        self._add_findings(invariants.of_declined_orders(self._box, self.orders, self._seen))
-        self._add_findings(invariants.of_refund_targets(self._box, self.orders, self._seen))
-        self._add_findings(invariants.of_excessive_refunds(self._box, self.orders, self._seen))
-        self._add_findings(invariants.of_ledger(self._box, self.orders))
-        for order in invariants.with_refused_refunds(self._box, self.orders, self._seen):
+        self._add_findings(rules.requests.of_declined_orders(self._box, self.orders, self._seen))
+        self._add_findings(rules.refund_requests.of_refund_targets(self._box, self.orders, self._seen))
+        self._add_findings(rules.refund_requests.of_excessive_refunds(self._box, self.orders, self._seen))
+        self._add_findings(rules.ledger.of_ledger(self._box, self.orders))
+        for order in rules.answers.with_refused_refunds(self._box, self.orders, self._seen):
             order.refund_was_refused = True
-        for order in invariants.refused_for_no_reason(self._box, self.orders, self._seen):
+        for order in rules.answers.refused_for_no_reason(self._box, self.orders, self._seen):
             order.was_refused_by_a_fault = True
         self._seen = self._box.journal.requests.total
         self._check_view()
@@ -907,12 +909,12 @@ class Play:
             for order in looked_at:
                 status = self._driver.shown.order_status(order.id)
                 found = expected.expected_state(self._box, order)
-                self._add_findings(invariants.of_view(self._driver.shown, order, status, found))
+                self._add_findings(rules.shown.of_view(self._driver.shown, order, status, found))
                 expected.look(order, status, found, self._box.now)
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
-            self._add_findings(invariants.of_own_rules(self._driver.shown))
+            self._add_findings(rules.shown.of_own_rules(self._driver.shown))
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
         order = self._order_of(webhook)
@@ -1019,7 +1021,7 @@ class Play:
             self.noted.note_requests("meanwhile", meanwhile, state, first, start)
             self._note_scenario(target, scenario, state, pay_ins)
             if has_ended and disturbed.is_none:
-                self._add_findings(invariants.of_new_wish(self._box, target, start))
+                self._add_findings(rules.requests.of_new_wish(self._box, target, start))
             self.noted.note_fired(armed)
             self._disarm([*first, *second, *([] if disturbed.lasts_to_the_end else armed)])
             self._debts.end_click(click, was_declined=declined)
@@ -1059,14 +1061,14 @@ class Play:
         # What comes in between may have made the deposit, or may be why a deposit that was made is not wanted.
         if self._driver.was_declined and not (clicked or cancelled) and self._is_unpaid(target):
             after = expected.expected_state(self._box, target)
-            self._add_findings(invariants.of_declined_deposit(target, before, after))
+            self._add_findings(rules.refusals.of_declined_deposit(target, before, after))
         # Only where nothing can be under way: this is the first click, and each answer has arrived.
         if self._driver.was_declined and not clicked and not target.was_clicked:
             is_known = failures == self._driver.failures
-            if is_known and invariants.is_refused_only(self._box, target, start) and self._is_unpaid(target):
+            if is_known and rules.answers.is_refused_only(self._box, target, start) and self._is_unpaid(target):
                 target.declined_after = self._box.journal.requests.total
         # Another customer may have sent one meanwhile.
-        is_asked_for = invariants.is_asked_for(self._box, target, self.orders, start)
+        is_asked_for = rules.answers.is_asked_for(self._box, target, self.orders, start)
         declined = self._driver.was_declined and not is_asked_for
         over = all(each.status in UNSUCCESSFUL for each in expected.expected_state(self._box, target).pay_ins)
         if over and not is_asked_for:
@@ -1076,7 +1078,7 @@ class Play:
         # A key that an earlier click has made may never have been sent.
         clicked, target.was_clicked = clicked or target.was_clicked, True
         target.was_clicked_again |= clicked
-        self._add_findings(invariants.of_keys(self._box, self.orders, start, clicked=clicked))
+        self._add_findings(rules.requests.of_keys(self._box, self.orders, start, clicked=clicked))
         return declined
 
     def _is_unpaid(self, target: Order) -> bool:
@@ -1124,10 +1126,10 @@ class Play:
             state = expected.expected_state(self._box, order)
             held = expected.taken_by_disputes(state)
             if held and self._acknowledged.knows_disputes(state):
-                known.append(invariants.Disputed(order, expected.refundable(state), held))
+                known.append(rules.refund_requests.Disputed(order, expected.refundable(state), held))
         yield
         if known:
-            self._add_findings(invariants.of_disputed_refunds(self._box, known, start), DISPUTED_REFUND)
+            self._add_findings(rules.refund_requests.of_disputed_refunds(self._box, known, start), DISPUTED_REFUND)
 
     @staticmethod
     def _next_refund(target: Order, amount: int) -> str:
@@ -1173,10 +1175,10 @@ class Play:
             self._driver.call("refund", order.id, asked.refund_id, asked.money, limit=limit)
         if disturbed.meanwhile == "none" and self._driver.was_declined:
             after = expected.expected_state(self._box, order)
-            self._add_findings(invariants.of_declined_refund(order, asked.before, after))
+            self._add_findings(rules.refusals.of_declined_refund(order, asked.before, after))
         does = "takes" if self._driver.was_taken else "asks the service for" if self._asks_for_refund(start) else ""
         if does and self._refunds.is_too_much(asked, disturbed):
-            self._add_findings([invariants.of_refund_limit(order, does, asked.amount, asked.rest)], REFUND_LIMIT)
+            self._add_findings([rules.refusals.of_refund_limit(order, does, asked.amount, asked.rest)], REFUND_LIMIT)
         if self._driver.was_taken:
             self._refunds.take(asked, disturbed)
         elif self._driver.was_declined:

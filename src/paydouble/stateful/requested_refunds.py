@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.sandbox import Sandbox
-from paydouble.stateful import expected, invariants
+from paydouble.stateful import expected, rules
 from paydouble.stateful.acknowledged import Acknowledged
 from paydouble.stateful.debts import Debts
 from paydouble.stateful.disturbance import Disturbance
 from paydouble.stateful.expected import ExpectedState, Order
-from paydouble.stateful.invariants import Found
+from paydouble.stateful.findings import Found
 
 
 class RequestedRefund(NamedTuple):
@@ -90,11 +90,11 @@ class RequestedRefunds:
         """Note that the merchant refused a refund; yield what is wrong with that."""
         order = asked.order
         # A trouble of another order's refund may have met this one's as well.
-        if asked.is_possible and not (order.disturbed or invariants.met_a_fault(self._box, order, asked.before)):
-            order.refusals += invariants.of_refused_refund(order, asked.before, asked.amount, asked.rest)
+        if asked.is_possible and not (order.disturbed or rules.answers.met_a_fault(self._box, order, asked.before)):
+            order.refusals += rules.refusals.of_refused_refund(order, asked.before, asked.amount, asked.rest)
         if asked.case in self._taken and self._is_plain(disturbance):
             state = expected.expected_state(self._box, order)
-            yield invariants.of_unequal_refusal(order, state, asked.amount, self._taken[asked.case])
+            yield rules.refusals.of_unequal_refusal(order, state, asked.amount, self._taken[asked.case])
 
     def _is_plain(self, disturbance: Disturbance) -> bool:
         is_alone = disturbance.trouble == disturbance.meanwhile == "none"
@@ -140,5 +140,5 @@ class RequestedRefunds:
         if refund_id in order.refunds_asked:
             return False
         if order.disturbed:
-            return invariants.knows_each_refund(self._box, order, state)
+            return rules.refund_requests.knows_each_refund(self._box, order, state)
         return self._acknowledged.has_worked_on(order, state)

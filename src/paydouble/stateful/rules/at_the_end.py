@@ -1,0 +1,91 @@
+"""Rules that hold in the end, when all faults are gone and nothing more happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from paydouble.core.money import write_amount
+from paydouble.sandbox import Sandbox
+from paydouble.stateful import expected
+from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.findings import Found, Rule
+from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.rules.journal import is_refused
+from paydouble.stateful.rules.refund_requests import refunds_asked_for
+from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance
+
+
+def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
+    allowed = allowed_statuses(merchant, order, state)
+    is_closed = status == "cancelled" and expected.is_given_back(state)
+    if status not in allowed and not is_closed:
+        ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
+        ledger += ", and there is nothing that a person has to decide" if status == "review" else ""
+        yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
+    if not expected.amount_differs(state):
+        for text in of_balance(merchant, order, state):
+            yield Rule.END, text
+
+
+def of_debts(
+    box: Sandbox, order: Order, status: str, state: ExpectedState, *, retries_by_itself: bool
+) -> Iterator[Found]:
+    """Yield the deposits and refunds of an order that are still missing when nothing more will happen."""
+    name = order.id
+    if order.deposit_due and not state.pay_ins and retries_by_itself:
+        yield Rule.OWED, f"never made a deposit for {name}, though {order.deposit_due}"
+    is_limited = order.limited and box.now >= order.limited_until
+    if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
+        yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
+    yield from _of_refunds_due(box, order, state)
+
+
+def of_fulfilment(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield that the goods of an order are missing when nothing more will happen, or a payment too many is kept."""
+    name = order.id
+    if expected.amount_differs(state):
+        yield from _of_wrong_payments(order, state)
+        return
+    # Until a person decides. Who has given a part back on the provider's own pages may want the goods to stay.
+    may_wait = (bool(state.disputes) and status == "review") or order.waits_for_a_person
+    may_wait |= bool(order.refunded_elsewhere) and not order.was_shipped
+    if merchant.shipments(name) == 0 and has_its_money(order, state) and not may_wait:
+        rest = "of which a part was given back" if state.refunds else "which is paid"
+        rest += ", and whose dispute was won" if state.disputes else ""
+        yield Rule.END, f"{'no longer fulfils' if order.was_shipped else 'never fulfilled'} {name}, {rest}"
+
+
+def of_needed_effects(
+    merchant: Merchant, needed: Collection[str], order: Order, status: str, state: ExpectedState
+) -> Iterator[Found]:
+    """Yield the effects that have not happened for an order that is paid when nothing more will happen."""
+    if status != "paid" or not is_only_paid(order, state) or expected.amount_differs(state):
+        return
+    done = merchant.effects(order.id)
+    for name in [needed] if isinstance(needed, str) else needed:
+        if not done.get(name):
+            yield Rule.END, f"never did {name!r} for {order.id}, which is paid"
+
+
+def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
+    kept = [each for each in state.paid if not (expected.is_returned(each, state) or each.id in order.paid_late)]
+    if len(kept) > 1 and not (state.disputes or order.refunds_disturbed_to_the_end):
+        told = f"charged {order.id} {len(kept)} times, since another amount was paid than was asked for"
+        yield Rule.DEPOSITS, f"{told}, and keeps that as well"
+
+
+def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
+    # A refund that the service has refused is answered, and money under dispute is not refunded.
+    if state.disputes or any(is_refused(entry) for entry, _, _ in refunds_asked_for(box, [order], 0)):
+        return
+    made = Counter(each.amount for each in expected.own_refunds(order, state))
+    limited = order.refunds_limited.items()
+    waited = {each: f"{why}, which was over long before" for each, (why, until) in limited if box.now >= until}
+    for refund_id, reason in {**order.refunds_due, **waited}.items():
+        amount = order.refunds_requested[refund_id]
+        made[amount] -= 1
+        if made[amount] < 0:
+            money = f"{write_amount(amount, order.currency)} {order.currency}"
+            yield Rule.OWED, f"never refunded {money} of {order.id}, though it took the request and {reason}"

@@ -1,0 +1,159 @@
+"""Rules for what the merchant shows at any time, and after an event that it has acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from paydouble.core.money import MINOR_DIGITS
+from paydouble.core.printable import printable
+from paydouble.stateful import expected
+from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.findings import Found, Rule
+from paydouble.stateful.merchant import STATUSES, Merchant
+
+# Of a balance that is written out.
+_MOST_DIGITS = 30
+_HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
+_HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
+
+
+def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield what is wrong, at any time, with what the merchant shows for an order."""
+    name = order.id
+    if status not in STATUSES:
+        yield Rule.VIEW, f"calls {name} {status!r}, which is none of: {', '.join(STATUSES)}"
+    if status in _HAS_MONEY and not state.paid:
+        yield Rule.UNPAID, f"calls {name} {status}, but no money has come"
+    # A job may give the money back later, or once more; whether it has done so is asked in the end.
+    is_closed = status == "cancelled" and (order.is_cancelled or expected.is_asked_back(state))
+    is_undone = is_closed or (expected.is_unexpected(order, state) and expected.is_asked_back(state))
+    if order.status in _HAS_MONEY and status in _HAS_NONE and state.paid and not is_undone:
+        yield Rule.VIEW, f"called {name} {order.status} and now calls it {status}, though its money is there"
+    for effect, times in merchant.effects(name).items():
+        if times > 1:
+            yield Rule.EFFECTS, f"did {effect!r} {times} times for {name}; it may happen once"
+    yield from _of_shipments(order, merchant.shipments(name) or 0, state)
+
+
+def of_own_rules(merchant: Merchant) -> Iterator[Found]:
+    """Yield the merchant's own rules that do not hold."""
+    for text in merchant.broken_rules():
+        yield Rule.OWN, f"breaks a rule of its own: {printable(text)}"
+
+
+def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[Found]:
+    name = order.id
+    if not shipped:
+        return
+    if shipped > 1:
+        yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
+    if not state.paid:
+        yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
+    elif shipped > order.shipped and order.was_given_back and expected.is_given_back(state):
+        yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
+    elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
+        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
+
+
+class Answered(NamedTuple):
+    """An event that a merchant has acknowledged."""
+
+    event: str
+    """Its type."""
+    status: int
+
+    def described(self, order: Order) -> str:
+        """Return the beginning of a sentence about it."""
+        return f"answered {self.status} to the {self.event} of {order.id} and"
+
+
+def of_paid(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+    """Yield what is missing after a merchant has acknowledged the event that says an order is paid.
+
+    While the payment is disputed its goods may be held back.
+    """
+    for text in _of_payment(merchant, order, ships=not state.disputes):
+        yield Rule.LOST, f"{answered.described(order)} {text}"
+
+
+def of_known(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+    """Yield what is wrong with what a merchant shows for an order of which it has acknowledged everything.
+
+    `answered` is the latest event.
+    """
+    for text in of_effects(merchant, order, state):
+        yield Rule.LOST, f"{answered.described(order)} {text}"
+
+
+def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+    """Yield what differs from the ledger in what a merchant shows; the text continues the sentence `It …`.
+
+    A payment under way has no effect yet, except that the order is not a failed one.
+    """
+    if expected.is_under_way(state):
+        if order.status in {"failed", "cancelled"}:
+            yield f"calls it {order.status}, though a payment is under way"
+        return
+    allowed = allowed_statuses(merchant, order, state)
+    # A shop may close an order whose money goes back. What has failed to go back may be asked for again later.
+    is_closed = order.status == "cancelled" and expected.is_asked_back(state)
+    if order.status not in allowed and not is_closed:
+        yield f"calls it {order.status}; the service's ledger says {' or '.join(sorted(allowed))}"
+    if state.paid:
+        yield from of_balance(merchant, order, state)
+    if is_only_paid(order, state):
+        yield from _of_payment(merchant, order, ships=True)
+
+
+def _of_payment(merchant: Merchant, order: Order, *, ships: bool) -> Iterator[str]:
+    if order.status in _HAS_NONE:
+        yield f"still calls it {order.status}"
+    elif ships and merchant.shipments(order.id) == 0 and order.status == "paid":
+        yield "has not fulfilled it"
+
+
+def is_only_paid(order: Order, state: ExpectedState) -> bool:
+    """Return whether an order was paid, and nothing has happened to its money since."""
+    return not (state.refunds or state.disputes) and has_its_money(order, state)
+
+
+def has_its_money(order: Order, state: ExpectedState) -> bool:
+    """Return whether an order is to be fulfilled for its money."""
+    # A part may have gone back, as for an item that is not sent. A customer who asked for all of it wants no goods any
+    # more, even when that refund has failed since, or is still to be made.
+    taken = sum(order.refunds_requested[refund_id] for refund_id in order.refund_ids_taken)
+    if expected.is_asked_back(state) or taken >= sum(each.amount for each in state.paid):
+        return False
+    return not (any(each.status != "won" for each in state.disputes) or order.paid_late or order.is_cancelled)
+
+
+def allowed_statuses(merchant: Merchant, order: Order, state: ExpectedState) -> frozenset[str]:
+    """Return the statuses that a merchant may show for an order."""
+    allowed = expected.allowed_statuses(order, state)
+    # A person may decide about goods that were not sent before a dispute.
+    is_open = bool(state.disputes) and merchant.shipments(order.id) == 0
+    return allowed | {"review"} if is_open else allowed
+
+
+def of_balance(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+    """Yield how the merchant's books contradict the ledger, in words."""
+    # The books may wait for the person who decides. A dispute alone is no reason: the contract has its whole course.
+    is_usual = state.disputes and not (order.was_beyond_the_contract or expected.has_unknown_outcome(state))
+    if order.status == "review" and not is_usual:
+        return
+    held, due = merchant.balance(order.id), expected.allowed_balances(order, state)
+    if held is not None and held not in due:
+        amounts = " or ".join(map(str, sorted(due)))
+        shown = f"{_written(held, order.currency)} {order.currency}"
+        yield f"has a balance of {shown} for {order.id}; it should be {amounts}"
+
+
+def _written(amount: Decimal | int, currency: str) -> str:
+    """Return an amount of the merchant's with at least the digits of its currency, as the ledger's are written."""
+    exact = Decimal(amount)
+    exponent = exact.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > _MOST_DIGITS:
+        return str(exact)
+    return f"{exact:.{max(MINOR_DIGITS[currency], -exponent)}f}"
