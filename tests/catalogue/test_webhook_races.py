@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -49,6 +50,26 @@ class ShipsTwice(SmallShop):
         return 200
 
 
+class LosesARefund(SmallShop):
+    """Its receiver reads what was given back of an order, and writes the sum in another transaction."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.given_back: dict[str, Decimal] = {}
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        old, order_id = self.versions.get(resource["id"], {}), self.order_of(resource)
+        is_done = resource["object"] == "refund" and resource["status"] == "succeeded" != old.get("status")
+        before = self.given_back.get(str(order_id), Decimal(0))
+        super().learn(resource)
+        if is_done:
+            self.given_back[str(order_id)] = before + resource["amount"]
+
+    def balance(self, order_id: str) -> Decimal:
+        came = sum((each["amount"] for each in self.of(order_id, "payin", "succeeded")), Decimal(0))
+        return came - self.given_back.get(order_id, Decimal(0))
+
+
 class ShipsWhatIsCancelled(TakesUpAgain):
     """Looks whether an order is cancelled, and ships it in another transaction; what is cancelled stays so."""
 
@@ -77,6 +98,12 @@ def test_an_order_is_cancelled_while_its_money_is_taken() -> None:
     """It is not both cancelled and kept."""
     kept = "The merchant calls order-1 cancelled in the end; the service's ledger says paid or review"
     assert kept in found_by(ShipsWhatIsCancelled, "cancelled meanwhile")
+
+
+def test_two_refunds_end_at_once() -> None:
+    """Both count."""
+    found = list(found_by(LosesARefund, "events meanwhile"))
+    assert any("order-1" in each and "33.27" in each for each in found), found
 
 
 @pytest.mark.parametrize("merchant", [SmallShop, TakesUpAgain])

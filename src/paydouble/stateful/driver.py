@@ -433,18 +433,25 @@ class Driver:
             self._deliver_beside(webhook, each)
 
     def deliver_later(self, webhook: Webhook, by: int) -> None:
-        """Let time (milliseconds) pass, and hand over the later webhooks of the object, while this one is worked on.
+        """Let time (milliseconds) pass, and hand over the later webhooks of the payment, while this one is worked on.
 
-        A service that has given up waiting for the answer goes on with these. They come again when it has arrived.
+        A service sends those of its refunds and disputes at the same time, and goes on with those of one object when it
+        has given up waiting for the answer. They come again when it has arrived.
         """
         self.double.advance(by=by)
-        all_of_them = list(self.double.sandbox.outbox.deliveries.values())
-        for each in all_of_them[all_of_them.index(webhook.delivery) + 1 :]:
-            if each.event.object_id == webhook.delivery.event.object_id:
+        payment, made = self._payment_of(webhook.delivery), list(self.double.sandbox.outbox.deliveries.values())
+        for each in made[made.index(webhook.delivery) + 1 :]:
+            if self._payment_of(each) == payment:
                 later = replace(webhook, delivery=each)
                 status = self._deliver_beside(later, each.event)
                 if status is not None:
                     self.on_received(later, status, False)  # noqa: FBT003 - not the outermost
+
+    def _payment_of(self, delivery: Delivery) -> str:
+        """Return the id of the payment that an event is about, or of the object that has none."""
+        object_id = delivery.event.object_id
+        payment: str = getattr(self.double.sandbox.ledger.find(object_id), "payin_id", object_id)
+        return payment
 
     def _deliver_beside(self, webhook: Webhook, event: Event) -> int | None:
         status = self._answer(self._signed(webhook, event.body, self.now() // 1000)).status

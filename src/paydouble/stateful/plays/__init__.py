@@ -43,6 +43,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     later_changes.while_refunds_wait,
     later_changes.while_payments_wait,
     customers.paid_twice,
+    webhooks.beside_each_other,
     webhooks.late_events,
     webhooks.overtaken,
     customers.payers,

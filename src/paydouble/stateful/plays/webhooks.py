@@ -94,6 +94,19 @@ def interruptions() -> Iterator[CataloguePlay]:
             yield CataloguePlay((ORDER, PAY, *disturbed, RESTART, WORK_OFF), "queued work outlives a process")
 
 
+def beside_each_other() -> Iterator[CataloguePlay]:
+    """Yield events of two objects of one payment that come at once: what both change must not be lost."""
+    later, thirds = step("pass_time", "10m"), (step("refund", 1, "third"), step("refund", 1, "third"))
+    disputed = step("provider", "dispute half")
+    for what in (name for name in WEBHOOK_INTERRUPTIONS if KINDS[name].act is Act.EVENTS):
+        for at in POINTS:
+            # A refund is over after three seconds.
+            soon = (step("pass_time", "2s"), step("interrupt_webhook", what, at))
+            yield CataloguePlay((*PAID, *thirds, *soon, later, WORK_OFF), "two refunds end at once")
+            ends = (disputed, thirds[0], *soon, step("provider", "dispute lost"), later, WORK_OFF)
+            yield CataloguePlay((*PAID, *ends), "a refund and a dispute end at once")
+
+
 def late_events() -> Iterator[CataloguePlay]:
     """Yield late and repeated events of what happens long after the payment."""
     for trouble in WEBHOOK_TROUBLES:
