@@ -31,6 +31,8 @@ class Act(Enum):
     """Events come, and background jobs work on them."""
     CANCEL = auto()
     """The customer cancels the order."""
+    PAY = auto()
+    """The customer pays."""
     CUSTOMER = auto()
     """Another customer pays."""
     REFUND = auto()
@@ -57,6 +59,7 @@ class InterruptionKind(NamedTuple):
     """While the customer pays, cancels, or is given money back."""
     pay: _Named | None = None
     refund: _Named | None = None
+    cancel: _Named | None = None
     webhook: _Named | None = None
     jobs: _Named | None = None
     needs: str | None = None
@@ -89,7 +92,7 @@ class InterruptionKind(NamedTuple):
 
     def names(self) -> Iterator[_Named]:
         """Yield its names, each with its description."""
-        yield from filter(None, (self.calls, self.pay, self.refund, self.webhook, self.jobs))
+        yield from filter(None, (self.calls, self.pay, self.refund, self.cancel, self.webhook, self.jobs))
 
 
 ANOTHER_CUSTOMER: Final = "another customer"
@@ -181,6 +184,7 @@ _KINDS: Final = (
     InterruptionKind(
         Act.CANCEL,
         pay=("cancelled", "the customer cancels the order meanwhile"),
+        refund=("cancelled", "the customer cancels the order meanwhile"),
         webhook=(
             "cancelled meanwhile",
             "The customer will cancel the order while the merchant works on the next webhook",
@@ -188,6 +192,10 @@ _KINDS: Final = (
         jobs=("cancelled meanwhile", "the customer cancels the order"),
         needs="cancel",
         by_customer=True,
+    ),
+    # In another window.
+    InterruptionKind(
+        Act.PAY, cancel=("pays", "the customer pays for the order meanwhile"), sends=True, by_customer=True
     ),
     # Two who want the last one, or whose facts are kept in one place.
     InterruptionKind(
@@ -223,7 +231,7 @@ _PLAIN: Final = ("none", "")
 MEANWHILE: Final = _table(_PLAIN, *(each.calls or each.pay for each in _KINDS))
 """What can happen while the merchant makes a deposit: name → description."""
 REFUND_MEANWHILE: Final = _table(_PLAIN, *(each.calls or each.refund for each in _KINDS))
-CANCEL_MEANWHILE: Final = _table(_PLAIN, *(each.calls for each in _KINDS))
+CANCEL_MEANWHILE: Final = _table(_PLAIN, *(each.calls or each.cancel for each in _KINDS))
 WEBHOOK_INTERRUPTIONS: Final = _table(*(each.webhook for each in _KINDS))
 JOB_INTERRUPTIONS: Final = _table(*(each.jobs for each in _KINDS))
 AT_POINTS: Final = frozenset(name for name, kind in KINDS.items() if kind.is_at_a_point)

@@ -1240,6 +1240,8 @@ class Play:
                 return lambda _: (self._double.advance(by=_UNTIL_PAID_MS), self._driver.call("tick"))
             case Act.CANCEL:
                 return self._cancel_it
+            case Act.PAY:
+                return self._pay_it
             case Act.CUSTOMER:
                 return self._another_customer()
             case Act.RETURN:
@@ -1258,6 +1260,12 @@ class Play:
     def _cancel_it(self, order: Order | None) -> None:
         if order is not None:
             self._cancel(order)
+
+    def _pay_it(self, order: Order | None) -> None:
+        if order is not None:
+            self._debts.allow_deposit(order)
+            how, order.was_clicked = "retry" if order.was_clicked else "pay", True
+            self._driver.call(how, order.id)
 
     def _come_back(self, order: Order | None) -> None:
         if order is not None:

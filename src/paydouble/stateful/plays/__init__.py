@@ -33,6 +33,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     refunds.several_refunds,
     refunds.similar_refunds,
     cancellations.cancellations,
+    cancellations.paid_meanwhile,
     cancellations.cancellation_requests,
     cancellations.cancelled_and_given_back,
     cancellations.cancelled_in_part,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import AT_POINTS, CANCEL_MEANWHILE, LOSES_NOTES
+from paydouble.stateful.interruptions import AT_POINTS, CANCEL_MEANWHILE, KINDS, LOSES_NOTES, Act
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
     EVENTS,
@@ -13,6 +13,7 @@ from paydouble.stateful.plays.parts import (
     PAY,
     POINTS,
     RESTART,
+    RETRY,
     SETTLE,
     can_last,
     own_refunds,
@@ -63,6 +64,17 @@ def cancellations() -> Iterator[CataloguePlay]:
     for scenario in SCENARIOS[1:]:
         ended = (step("pay", 1, scenario=scenario), cancel, step("wait", "25h"))
         yield CataloguePlay((ORDER, *ended, step("provider", "late money"), SETTLE), "the money comes late")
+
+
+def paid_meanwhile() -> Iterator[CataloguePlay]:
+    """Yield orders that are paid for while they are cancelled, such as in another window."""
+    declined = (ORDER, step("pay", 1, scenario="card-declined"), SETTLE)
+    for what in (name for name in CANCEL_MEANWHILE if name in KINDS and KINDS[name].act is Act.PAY):
+        for first in ((ORDER,), declined):
+            for at in POINTS:
+                paid = (*first, step("cancel", 1, meanwhile=what, at=at), SETTLE)
+                yield CataloguePlay(paid, "nothing is paid when it is cancelled")
+                yield CataloguePlay((*paid, RETRY, SETTLE), "nothing is paid when it is cancelled")
 
 
 def cancellation_requests() -> Iterator[CataloguePlay]:
