@@ -83,6 +83,26 @@ def test_the_outermost_call_is_drained() -> None:
         assert asked(play)[:3] == ["pay", "receive", "drain"]
 
 
+def test_an_adapter_knows_a_call_within_another_one() -> None:
+    """It works off the event at once, while the click waits for its reply."""
+    seen: list[tuple[bool, str]] = []
+
+    class DrainsWithin(AnswersFirst):
+        def receive(self, webhook: Webhook) -> int:
+            status = super().receive(webhook)
+            if self.service.is_nested:
+                self.drain()
+            seen.append((self.service.is_nested, self.order_status("order-1")))
+            return status
+
+    with Play(DrainsWithin) as play:
+        play.pay(meanwhile="events come", at=1)
+        assert seen[-1] == (True, "paid")
+        play.refund(1)
+        play.wait("10s")
+        assert seen[-1][0] is False
+
+
 @pytest.mark.parametrize("takes_long", ["handle", "drain"])
 def test_work_after_the_answer_may_take_long(takes_long: str) -> None:
     """The service waits ten seconds for the answer, and not for what goes on afterwards."""

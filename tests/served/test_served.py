@@ -213,6 +213,20 @@ def test_the_clock_is_read_and_moved_over_http() -> None:
     assert seen == ["2026-01-01T00:00:00.200Z", "2026-01-01T00:01:30.200Z", 1_767_225_690.2]
 
 
+def test_an_adapter_over_sockets_knows_a_call_within_another_one() -> None:
+    """A webhook that comes while a click waits for its reply, and one that comes later."""
+    seen: set[bool] = set()
+
+    class Looks(Served):  # type: ignore[misc, valid-type] # made above
+        def receive(self, webhook: Webhook) -> int:
+            seen.add(self.service.is_nested)
+            return int(super().receive(webhook))
+
+    take(Looks, step("order"), step("pay", meanwhile="webhook first"), step("wait", "10s"))
+
+    assert seen == {False, True}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "says"),
     [

@@ -120,7 +120,7 @@ class Driver:
         self.service = Service(self.double, self.add_finding) if self.shop is None else self.shop.service
         self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time and not served else None
         self._watchdog = Watchdog(patience_seconds) if self.shop is None else self.shop.threads
-        self._depth = self._activity = self._entered = 0
+        self._activity = self._entered = 0
         try:
             made = self._make(make)
             self.merchant = made if self.shop is None else self.shop.in_thread(made)
@@ -157,7 +157,7 @@ class Driver:
         failures = self.failures
         self._activity += 1
         self._entered += 1
-        self._depth += 1
+        self.service.calls_running += 1
         self.was_taken = self.was_declined = False
         try:
             with (
@@ -174,7 +174,7 @@ class Driver:
         except Blocked:
             pass  # it ends when the call ends in which it came
         except ProcessKilled:
-            if self._depth > 1:
+            if self.service.calls_running > 1:
                 raise
             self.service.killed = True
         except Runaway as runaway:
@@ -187,8 +187,8 @@ class Driver:
             if not self._excused(error, failures):
                 self._crashed(f"The merchant's {asked} raised {place_of(error)}{self._hint(error)}")
         finally:
-            self._depth -= 1
-            if self.service.killed and not self._depth:
+            self.service.calls_running -= 1
+            if self.service.killed and not self.service.calls_running:
                 self._restart()
         return None
 
@@ -219,7 +219,7 @@ class Driver:
 
     def _drain(self) -> None:
         # What an inner call would wait for may itself wait for the end of that call.
-        if self._depth == 1 and not self.service.killed:
+        if self.service.calls_running == 1 and not self.service.killed:
             self.merchant.drain()
 
     def _operation(self, limit: Limit | None = None) -> AbstractContextManager[None]:
@@ -277,14 +277,14 @@ class Driver:
         if self.down:
             raise Unreachable
         expectation, words = receiving.classify(webhook, self.double.sandbox, self.now() // 1000)
-        if self.ahead is not None and expectation == ACCEPT and not self._depth:
+        if self.ahead is not None and expectation == ACCEPT and not self.service.calls_running:
             make, self.ahead = self.ahead, None
             with suppress(Unreachable):
                 self.receive(make(webhook))
         self.expectation = expectation
         before = self._view() if expectation != ACCEPT else []
         behind = [self.is_behind(order) for order in self.orders] if expectation != ACCEPT else []
-        interruption = self._prepare(webhook) if expectation == ACCEPT and not self._depth else None
+        interruption = self._prepare(webhook) if expectation == ACCEPT and not self.service.calls_running else None
         failures, activity = self.failures, self._activity
         points, acts, limited = self.service.points, self.service.acts, self.service.limits_met
         try:
@@ -310,7 +310,7 @@ class Driver:
         is_alone = expectation != ACCEPT and activity == self._activity
         if is_alone and _differ(before, after := self._view()) and not self._has_caught_up(before, after, behind):
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
-        self.on_received(webhook, status if expectation == ACCEPT else 0, not self._depth)
+        self.on_received(webhook, status if expectation == ACCEPT else 0, not self.service.calls_running)
         if interruption is Act.LOSE_ANSWER:
             raise Unreachable("timeout", "the answer was lost")
         return status
@@ -482,7 +482,7 @@ class Driver:
         self._activity += 1
         activity, failures = self._activity, self.failures
         self._entered += 1
-        self._depth += 1
+        self.service.calls_running += 1
         try:
             with self._operation(), self._watched():
                 status = self._receiver(webhook)
@@ -506,10 +506,10 @@ class Driver:
                 self._crashed(self._no_answer(error))
             return _Answer(500)
         finally:
-            self._depth -= 1
+            self.service.calls_running -= 1
             if activity == self._activity:
                 self._activity -= 1  # nothing else was called meanwhile
-            if self.service.killed and not self._depth:
+            if self.service.killed and not self.service.calls_running:
                 self._restart()
         if status not in _STATUSES:  # None, a text, or a number that is no status
             self._crashed(f"The adapter's receive returned {status!r}; it must return an HTTP status")
@@ -524,7 +524,7 @@ class Driver:
     def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
             # While another call is running it may be busy with the same order; the service sends the webhook again.
-            is_busy = self._depth > 0 and status == HTTPStatus.SERVICE_UNAVAILABLE
+            is_busy = self.service.calls_running > 0 and status == HTTPStatus.SERVICE_UNAVAILABLE
             if not (excused or is_busy):
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
         elif expectation == REJECT:
@@ -532,13 +532,13 @@ class Driver:
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
         elif status >= 300 and expectation in {ACCEPT, ACKNOWLEDGE}:  # noqa: PLR2004 - HTTP
             # While the order is being paid it may answer that it does not know the order yet.
-            early = self._depth > 0 and status in {404, 409, 425, 429}
+            early = self.service.calls_running > 0 and status in {404, 409, 425, 429}
             if not (excused or early):
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
 
     def _verifies_by_the_wall_clock(self, webhook: Webhook, status: int) -> bool:
         """Return whether a webhook was refused for its time alone: signed by this machine's clock it is accepted."""
-        if not 400 <= status < 500 or self._depth or abs(_wall() - self.now()) <= _TOLERANCE_MS:  # noqa: PLR2004 - HTTP
+        if not 400 <= status < 500 or self.service.calls_running or abs(_wall() - self.now()) <= _TOLERANCE_MS:  # noqa: PLR2004 - HTTP
             return False
         answer = self._answer(self._signed(webhook, webhook.body, _wall() // 1000)).status
         return answer is not None and 200 <= answer < 300  # noqa: PLR2004 - HTTP
@@ -578,7 +578,7 @@ class Driver:
             self.add_finding(Rule.CRASH, f"hangs: {call} has not come back; {hanging}")
             return
         inside = "; it came while another call was running, so it may wait for a lock: then set interleaves to false"
-        limit = f"after {self._watchdog.seconds:g} s{inside if self._depth > 1 else ''}"
+        limit = f"after {self._watchdog.seconds:g} s{inside if self.service.calls_running > 1 else ''}"
         self.add_finding(Rule.CRASH, f"hangs: {call} has not come back {limit}")
 
     def _hint(self, error: BaseException) -> str:
@@ -588,7 +588,7 @@ class Driver:
         return "; the connection to the shop failed, so it has ended, or was not started" if is_gone else ""
 
     def _busy_hint(self, unreachable: Unreachable) -> str:
-        is_entered_twice = unreachable.kind == "timeout" and self._depth > 1
+        is_entered_twice = unreachable.kind == "timeout" and self.service.calls_running > 1
         return ", while another call was running; does interleaves have to be false?" if is_entered_twice else ""
 
     def _stop_shop(self, name: str) -> None:

@@ -70,6 +70,10 @@ class ServiceLike(Protocol):
     business_secret: str
     webhook_secret: str
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether the adapter's call that is running has come within another one, such as a webhook within a click."""
+
     def call(
         self,
         method: str,
@@ -264,7 +268,8 @@ class Merchant:
     def drain(self) -> None:
         """Wait until nothing is under way any more, for a merchant that goes on working after it has answered.
 
-        It is called after each outermost call and webhook, and not within another call.
+        It is called after each outermost call and webhook, and not within another call: what it would wait for might
+        wait for the end of that call. Where it does not, `receive` calls it by itself when `service.is_nested`.
         """
 
     def look_again(self) -> None:

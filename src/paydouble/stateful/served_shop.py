@@ -89,6 +89,11 @@ class _ServiceElsewhere:
         self.business_secret = service.business_secret
         self.webhook_secret = service.webhook_secret
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether the call that is running has come within another one."""
+        return self._threads.do(lambda: self._service.is_nested, only_looks=True).result()
+
     def call(
         self,
         method: str,

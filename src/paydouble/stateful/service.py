@@ -126,6 +126,8 @@ class Service:
         self.business_secret = identity.business_secret
         self.webhook_secret = identity.webhook_secret
         self.interruptions: list[Interruption] = []
+        self.calls_running = 0
+        """How many calls of the adapter are running, one within the other."""
         self.points = Points()
         """How many points the merchant's code has passed at which an interruption can act."""
         self.acts = 0
@@ -194,6 +196,11 @@ class Service:
             raise Runaway(f"waits for {_duration(self._usage.waited)} in the middle of one operation")
         self._double.advance(by=int(seconds * 1000))
         self._interruption_point()
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the call that is running has come within another one."""
+        return self.calls_running > 1
 
     def checkpoint(self, *, in_transaction: bool = False) -> None:
         """Mark a point at which an interruption can act; in a transaction only a kill or a failure of the database."""
