@@ -92,7 +92,8 @@ def merchant_file_page() -> str:
 
 `merchant.yaml` says how a shop is reached, in whatever language it is. `paydouble conformance init` writes a commented one,
 `paydouble conformance doctor` tries each call, [`paydouble conformance merchant`](clauses.md) tests the shop, and `paydouble explore`
-searches for bugs that no clause foresees. From Python, `paydouble.conformance.merchant_of(path)` is an adapter for `MerchantMachine`.
+searches for bugs that no clause foresees. From Python, `paydouble.conformance.merchant_of(path)` is an adapter for `MerchantMachine`. It is plain YAML:
+no anchors, no aliases, no tags.
 
 {parts}
 

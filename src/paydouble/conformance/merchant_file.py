@@ -290,7 +290,7 @@ class MerchantFile(FileModel):
     currencies: list[Currency] = Field(default_factory=list)
     """The currencies in which the shop sells, the usual one first; all when it is missing."""
     order_of_deposit: OrderPattern | None = None
-    """A regular expression for the `external_identifier` of a deposit, whose first group is the order's id."""
+    """A regular expression that matches a deposit's whole `external_identifier`; its first group is the order's id."""
     rotates_secrets: bool = False
     """Whether the shop accepts a header with two `v1`, as while a secret is rotated; `true` to have it tried."""
     interleaves: bool = True
