@@ -173,13 +173,13 @@ class CancelsWhatItLookedAt(TakesUpAgain):
 def test_an_order_is_paid_for_while_it_is_cancelled() -> None:
     """Whoever comes second has to see the other one."""
     kept = "The merchant calls order-1 cancelled in the end; the service's ledger says paid or review"
-    assert kept in found_by(CancelsWhatItLookedAt, "pays")
+    assert kept in found_by(CancelsWhatItLookedAt, "paid for")
 
 
 @pytest.mark.parametrize("merchant", [ShipsLater, TakesUpAgain])
 def test_a_shop_that_keeps_the_newest_version_is_correct(merchant: type[Merchant]) -> None:
     """At whichever point of its code something happens."""
-    allowed = {"cancelled", "pays"} if merchant is TakesUpAgain else {"cancelled"}
+    allowed = {"cancelled", "paid for"} if merchant is TakesUpAgain else {"cancelled"}
     assert list(found_by(merchant, "events come", "jobs run", *allowed)) == []
 
 

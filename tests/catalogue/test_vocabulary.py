@@ -15,12 +15,21 @@ from paydouble.stateful import plays
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY
+from paydouble.stateful.interruptions import KINDS
 
 # It reads no refunds that it has not made, makes none without a request, and cancels no payment.
 NOT_MET = {
     ("reads", "refunds not found yet"),
     *((table, name) for table in ("own refund", "cancellation") for name in VOCABULARY[table]),
 }
+_OF_INTERRUPTIONS = {"meanwhile", "interrupted webhook", "interrupted job"}
+
+
+def test_the_name_of_an_interruption_is_no_other_entry() -> None:
+    """What a step needs of the adapter is looked up by its arguments, whatever table they are from."""
+    others = {name for table, names in VOCABULARY.items() if table not in _OF_INTERRUPTIONS for name in names}
+
+    assert others.isdisjoint(KINDS)
 
 
 def test_every_section_of_plays_is_in_the_catalogue() -> None:

@@ -195,7 +195,7 @@ _KINDS: Final = (
     ),
     # In another window.
     InterruptionKind(
-        Act.PAY, cancel=("pays", "the customer pays for the order meanwhile"), sends=True, by_customer=True
+        Act.PAY, cancel=("paid for", "the customer pays for the order meanwhile"), sends=True, by_customer=True
     ),
     # Two who want the last one, or whose facts are kept in one place.
     InterruptionKind(

@@ -92,6 +92,10 @@ def behind() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, silent, click, unread, *jobs, RETRY, SETTLE), why)
         refund = step("refund", 1, "half", "reply lost", lasts=TO_THE_END)
         yield CataloguePlay((*PAID, silent, refund, unread, *jobs, step("refund_again"), SETTLE), why)
+        # Nor is what has had its reply.
+        made, given_back = (ORDER, silent, PAY, unread), (*PAID, silent, step("refund", 1, "half"), unread)
+        for known in (made, given_back):
+            yield CataloguePlay((*known, *jobs, SETTLE), "jobs read what is not there yet")
 
 
 def pages() -> Iterator[CataloguePlay]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import AT_POINTS, LOSES_NOTES, REFUND_MEANWHILE
+from paydouble.stateful.interruptions import AT_POINTS, KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
 from paydouble.stateful.plays.parts import (
     EXPIRED,
     JOB_POINTS,
@@ -43,8 +43,10 @@ def refunds() -> Iterator[CataloguePlay]:
         silent = (step("webhooks", "drop all"), step("refund", 1, "half", trouble))
         yield CataloguePlay((*PAID, *silent, SETTLE, SETTLE))
     for what in REFUND_MEANWHILE:
+        # Two refunds of a half are not too much.
+        share = "most" if what in KINDS and KINDS[what].act is Act.REFUND else "half"
         for at in POINTS if what != "none" else (0,):
-            yield CataloguePlay((*PAID, step("refund", 1, "half", meanwhile=what, at=at), SETTLE))
+            yield CataloguePlay((*PAID, step("refund", 1, share, meanwhile=what, at=at), SETTLE))
             again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), SETTLE)
             yield CataloguePlay((*PAID, *again), "the refund is requested again, and is more than a half")
     for at in POINTS:
@@ -78,6 +80,9 @@ def several_refunds() -> Iterator[CataloguePlay]:
         for time in ("1h", "25h"):
             twice = (step("refund"), *failed, step("wait", time), step("refund"), SETTLE)
             yield CataloguePlay((*PAID, *twice), "the jobs may have made the failed refund again")
+            # The same request, which has failed: it is done, or made under a key of its own.
+            again = (step("refund", 1, "half"), *failed, step("wait", time), step("refund_again"), SETTLE)
+            yield CataloguePlay((*PAID, *again, step("wait", "59m"), SETTLE), "a failed refund is asked for again")
     for shares in (("all", "all"), ("most", "half")):
         too_much = (step("refund", 1, share) for share in shares)
         yield CataloguePlay((*PAID, *too_much, SETTLE), "the first of two refunds is under way, and leaves too little")
