@@ -215,6 +215,23 @@ class CountsRequests(SmallShop):
         return True
 
 
+class BooksAcceptedRefunds(SmallShop):
+    """Takes a refund for made when the service has accepted it."""
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        status = super().status_of_paid(order)
+        gone = sum(each["amount"] for each in self.of(order.id, "refund", "created", "processing", "succeeded"))
+        return ("refunded" if gone == order.amount else "partly_refunded") if status == "paid" and gone else status
+
+
+def _refunded(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.refund(1, "half")
+    play.wait("10s")
+    play.provider("refund fails late")
+
+
 def _paid(play: Play) -> None:
     play.pay()
     play.wait("10s")
@@ -261,6 +278,11 @@ _CASES = {
         CountsRequests,
         _paid,
         "calls order-1 pending in the end; the service's ledger says paid",
+    ),
+    "accepted refund": (
+        BooksAcceptedRefunds,
+        _refunded,
+        "calls order-1 partly_refunded though no refund of it has succeeded yet",
     ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}

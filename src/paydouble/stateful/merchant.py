@@ -162,8 +162,9 @@ class Merchant:
     `won dispute`: an order is no longer in `review` when its dispute was won. `cancelled before payment`: an order that
     the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
     others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known
-    whose events were lost. `request ids`: several events may name the same request, and each of them counts. The
-    summary of a run says which of the others were met.
+    whose events were lost. `request ids`: several events may name the same request, and each of them counts.
+    `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded. The summary of a run
+    says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

@@ -48,6 +48,7 @@ from paydouble.stateful.interruptions import (
 )
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
+    ACCEPTED_REFUND,
     CANCELLED_ORDER,
     DISPUTED_REFUND,
     DOUBLE_PAYMENT,
@@ -910,6 +911,8 @@ class Play:
                 status = self._driver.shown.order_status(order.id)
                 found = expected.expected_state(self._box, order)
                 self._add_findings(rules.shown.of_view(self._driver.shown, order, status, found))
+                accepted = rules.shown.of_accepted_refund(self._box, order, status, found)
+                self._add_findings(accepted, ACCEPTED_REFUND)
                 expected.look(order, status, found, self._box.now)
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 order.was_shipped |= order.shipped > 0

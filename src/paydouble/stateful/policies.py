@@ -21,6 +21,7 @@ TAKEN_UP: Final = "cancelled before payment"
 INDEPENDENT: Final = "independent orders"
 LOST_EVENTS: Final = "lost events"
 REQUEST_IDS: Final = "request ids"
+ACCEPTED_REFUND: Final = "accepted refund"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -32,6 +33,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         INDEPENDENT: "jobs stop at an order whose reads are all answered with 500, and learn nothing about others",
         LOST_EVENTS: "a refund or dispute whose latest event was lost stays unknown, since none is ever read",
         REQUEST_IDS: "something goes wrong where several events name one request, as with de-duplication by it",
+        ACCEPTED_REFUND: "an order is called refunded when the service has accepted a refund, which may still fail",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

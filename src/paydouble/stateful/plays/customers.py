@@ -71,7 +71,7 @@ def payers() -> Iterator[CataloguePlay]:
         asked = (ORDER, step("pay", 1, scenario=scenario), minute)
         yield CataloguePlay((*asked, back, SETTLE))
         yield CataloguePlay((*asked, back, step("wait", "25h"), RETRY, SETTLE), "the payer is back without a payment")
-        # Whoever comes back to the shop may still have the payment's page open.
+        # A payer who comes back to the shop may still have the payment's page open.
         for time in ("59m", "6h"):
             later = (ORDER, step("pay", 1, scenario=scenario), step("wait", time, jobs_every="30m"), RETRY, SETTLE)
             yield CataloguePlay((*later, step("payer", "pays"), SETTLE), "a payment has waited for long")

@@ -47,6 +47,10 @@ def refunds() -> Iterator[CataloguePlay]:
         share = "most" if what in KINDS and KINDS[what].act is Act.REFUND else "half"
         for at in POINTS if what != "none" else (0,):
             yield CataloguePlay((*PAID, step("refund", 1, share, meanwhile=what, at=at), SETTLE))
+            if what in LOSES_NOTES:
+                # Its key is lost as well where it is not stored before the request.
+                once_more = (step("refund", 1, share, meanwhile=what, at=at), step("refund_again"), SETTLE)
+                yield CataloguePlay((*PAID, *once_more))
             again = (step("refund", 1, "most", meanwhile=what, at=at), step("refund_again"), SETTLE)
             yield CataloguePlay((*PAID, *again), "the refund is requested again, and is more than a half")
     for at in POINTS:

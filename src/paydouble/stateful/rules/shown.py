@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.core.printable import printable
+from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found, Rule
@@ -35,6 +36,17 @@ def of_view(merchant: Merchant, order: Order, status: str, state: ExpectedState)
         if times > 1:
             yield Rule.EFFECTS, f"did {effect!r} {times} times for {name}; it may happen once"
     yield from _of_shipments(order, merchant.shipments(name) or 0, state)
+
+
+def of_accepted_refund(box: Sandbox, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield the status of an order that is called refunded before any refund of it has succeeded."""
+    is_new = status in {"partly_refunded", "refunded"} and order.status != status
+    if not is_new or state.disputes or not state.refunds:
+        return
+    refunds = {each.id for each in state.refunds}
+    events = box.journal.events.entries
+    if not any(each.type == "refund.succeeded" and each.object_id in refunds for each in events):
+        yield Rule.VIEW, f"calls {order.id} {status} though no refund of it has succeeded yet"
 
 
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
