@@ -81,6 +81,19 @@ def test_refunds_never_exceed_the_pay_in() -> None:
     assert statuses == [422, 200, 422, 422]
 
 
+def test_a_refund_names_no_other_currency_than_its_pay_in() -> None:
+    """It needs no currency. One that is given must be right: another would give back another amount."""
+    business = Business()
+    pay_in_id = business.paid()
+
+    refused = business.post(REFUNDS, {"payin_id": pay_in_id, "amount": 1, "currency": "CHF"})
+    made = data(business.post(REFUNDS, {"payin_id": pay_in_id, "amount": 1, "currency": "EUR"}))
+
+    assert (refused.status, error_code(refused)) == (422, "VALIDATION_ERROR")
+    assert f"pay-in {pay_in_id} is in EUR, and the refund in CHF".encode() in refused.body
+    assert made["currency"] == "EUR"
+
+
 def test_a_failed_refund_can_be_tried_again() -> None:
     """What a failed refund held is free again."""
     business = Business(scenario="refund-fails")

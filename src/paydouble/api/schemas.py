@@ -217,6 +217,7 @@ class RefundRequest(Payload):
 
     payin_id: ResourceId = assumed()
     amount: Amount | None = assumed(None, description="The rest when absent.")
+    currency: CurrencyCode | None = assumed(None, description="That of the pay-in; 422 for another one.")
     reason: Text | None = assumed(None)
     external_identifier: Identifier | None = assumed(None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paydouble.api.calls import Call
 from paydouble.api.handlers import minor_units, page, refuse_duplicate
 from paydouble.api.schemas import RefundRequest
+from paydouble.core.errors import ApiError
 from paydouble.payments.resources import Document, PayIn, Refund
 
 
@@ -12,6 +13,9 @@ def create(call: Call) -> Document:
     """Start a refund of a succeeded pay-in; emits refund.created."""
     wanted: RefundRequest = call.payload
     pay_in = call.sandbox.ledger.get(PayIn, wanted.payin_id)
+    if wanted.currency is not None and wanted.currency != pay_in.currency:
+        reason = f"currency: pay-in {pay_in.id} is in {pay_in.currency}, and the refund in {wanted.currency}."
+        raise ApiError("VALIDATION_ERROR", reason)
     amount = None if wanted.amount is None else minor_units(wanted.amount, pay_in.currency, pay_in.digits)
     refuse_duplicate(call.sandbox, Refund, wanted.external_identifier)
     refund = call.sandbox.create_refund(
