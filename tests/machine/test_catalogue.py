@@ -67,6 +67,25 @@ def test_a_new_trouble_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> N
     assert any(step("pay", 1, "meteor") in play.steps for play in plays)
 
 
+def test_what_takes_long_comes_last_in_its_turn() -> None:
+    """A shop over HTTP has met each kind of trouble before it takes 50 orders in one play."""
+
+    def takings(play: CataloguePlay) -> int:
+        defaults = {"order": 1, "crowd": 25, "other_system": 101}
+        counted = [each for each in play.steps if each.command in defaults]
+        numbers = [each.arguments[:1] if each.command != "order" else () for each in counted]
+        return sum(
+            number[0] if number else defaults[each.command] for each, number in zip(counted, numbers, strict=True)
+        )
+
+    plays = catalogue.catalogue()
+    long = [number for number, each in enumerate(plays) if takings(each) > 20]
+    reasons = {plays[number].reason for number in long}
+    firsts = {each.reason: number for number, each in reversed(list(enumerate(plays)))}
+
+    assert long[0] > max(number for reason, number in firsts.items() if reason not in reasons)
+
+
 @pytest.mark.parametrize("then", AFTERWARDS[1:])
 @pytest.mark.parametrize("what", ["dies", "database down"])
 def test_each_answer_follows_a_lost_note(what: str, then: str) -> None:

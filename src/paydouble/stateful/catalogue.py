@@ -28,6 +28,7 @@ from paydouble.stateful.steps import CataloguePlay, Step
 
 # In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
 _TURNS: Final = 12
+_MANY: Final = 20
 _INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
 # A place in a payment's life, and what is played there; the place is None where it does not matter.
 _Content = tuple[Hashable, Hashable]
@@ -79,9 +80,19 @@ def _shape(play: CataloguePlay) -> Hashable:
 
 
 def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
+    if _is_long(play):
+        return 3
     # What is new by its point alone comes after all that is new by an entry.
     is_point = any(isinstance(content, Step) for _, content in new) and len(new) == 1
     return 2 if play.reason else int(is_point)
+
+
+def _is_long(play: CataloguePlay) -> bool:
+    """Return whether a play has so many orders that a shop over HTTP takes as long for it as for a hundred others."""
+    crowds = [each.arguments for each in play.steps if each.command in {"crowd", "other_system"}]
+    # Without a number it is more than a page of a list holds.
+    is_crowd = any(not arguments or arguments[0] > _MANY for arguments in crowds)
+    return is_crowd or sum(each.command == "order" for each in play.steps) > _MANY
 
 
 def _contents(play: CataloguePlay) -> set[_Content]:
