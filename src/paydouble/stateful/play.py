@@ -58,7 +58,7 @@ from paydouble.stateful.policies import (
     TAKEN_UP,
     WON_DISPUTE,
 )
-from paydouble.stateful.prices import price_for
+from paydouble.stateful.prices import other_than, price_for
 from paydouble.stateful.provider import (
     ACTS_ELSEWHERE,
     BEYOND_THE_CONTRACT,
@@ -993,7 +993,9 @@ class Play:
         match = self._its_deposits(target)
         options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts, then=then)
         following = next_request(documents_of(POST_TROUBLES[then], **match))
-        documents = [*following, *documents_of(disturbed.met, lasts, **match)]
+        other = other_than(self._driver.merchant.currencies, target.currency)
+        met = _settled_in(other, documents_of(disturbed.met, lasts, **match))
+        documents = [*following, *met]
         with self._step("; ".join(filter(None, clauses)), f"play.{how}({number}{options})", documents):
             self._take_a_moment()
             self._debts.allow_deposit(target)
@@ -1002,7 +1004,7 @@ class Play:
             self._box.activate_scenario(scenario)
             state, pay_ins = self.noted.state(), len(expected.expected_state(self._box, target).pay_ins)
             second = self._arm_documents(following)
-            armed = self._arm(disturbed.met, lasts, **match)
+            armed = self._arm_documents(met)
             first = (
                 self._arm(_FIRST) if disturbed.act is Act.WEBHOOK_FIRST and self._driver.merchant.interleaves else []
             )
@@ -1308,6 +1310,14 @@ class Play:
     def _disarm(self, fault_ids: list[str]) -> None:
         for fault_id in fault_ids:
             self._box.remove_fault(fault_id)
+
+
+def _settled_in(currency: str, documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return faults; one that settles a payment in another currency does so in this one."""
+    return [
+        {**each, "effect": {**each["effect"], "to": currency}} if each["effect"]["type"] == "currency_drift" else each
+        for each in documents
+    ]
 
 
 def _payment_elsewhere(number: int) -> DepositRequest:

@@ -13,10 +13,23 @@ from paydouble.core.money import MINOR_DIGITS
 PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
 """Amount and currency: of two digits, of none and of three, and such that binary fractions cannot hold."""
 
+_FOREIGN: Final = ("USD", "EUR")
+"""What a merchant is paid in that sells in one currency only: the first that is not its own."""
+
 
 def sells_in(currencies: Sequence[str], currency: str) -> bool:
     """Return whether a merchant of these currencies sells in one; with none it sells in all."""
     return not currencies or currency in currencies
+
+
+def other_than(currencies: Sequence[str], currency: str) -> str:
+    """Return another currency in which a merchant sells, of as many digits where it can be.
+
+    A merchant that sells in no other one does not know it, whichever it is.
+    """
+    sold = [each for each in currencies or [each for _, each in PRICES] if each != currency]
+    alike = [each for each in sold if MINOR_DIGITS.get(each) == MINOR_DIGITS.get(currency)]
+    return next(each for each in (*alike, *sold, *_FOREIGN) if each != currency)
 
 
 def price_for(currencies: Sequence[str], amount: str, currency: str) -> tuple[str, str]:

@@ -143,7 +143,7 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "method gone": Trouble("the payment method has just vanished", _api("remove_method", method="CREDIT_CARD")),
         "underpaid": Trouble("the amount paid is 1 less than requested", _api("amount_drift", by="-1")),
         "overpaid": Trouble("the amount paid is 1 more than requested", _api("amount_drift", by="1")),
-        "other currency": Trouble("the amount is paid in Mexican pesos", _api("currency_drift", to="MXN")),
+        "other currency": Trouble("the amount is paid in another currency", _api("currency_drift", to="USD")),
     }
 )
 
