@@ -124,6 +124,9 @@ def test_the_other_currency_is_one_that_the_shop_knows(currencies: tuple[str, ..
         assert [each.currency for each in play.sandbox.ledger.oldest_first(PayIn)] == [other]
 
 
+_PAID_IN_DOLLARS = r"calls order-1 paid in the end, though 49\.90 USD was paid and 49\.90 EUR was asked for"
+
+
 class LooksAtTheNumber(SmallShop):
     """Takes any money for the right one when the number is right."""
 
@@ -144,6 +147,6 @@ def test_the_right_number_of_another_currency_is_not_the_money(currency: str, th
         assert play.status() == "review"
 
     careless = type("Shop", (LooksAtTheNumber,), {"currencies": ("EUR",)})
-    with pytest.raises(MerchantBug, match="calls order-1 paid in the end"), Play(careless) as play:
+    with pytest.raises(MerchantBug, match=_PAID_IN_DOLLARS), Play(careless) as play:
         for each in steps[:3]:
             each.take(play)

@@ -64,7 +64,7 @@ def test_what_was_paid_too_much_may_go_back(merchant: type[Merchant]) -> None:
 @pytest.mark.parametrize(
     ("merchant", "trouble", "verdict"),
     [
-        (TakesMore, "overpaid", "The merchant calls order-1 paid in the end; the service's ledger says"),
+        (TakesMore, "overpaid", "The merchant calls order-1 paid in the end, though 50.90 EUR was paid and 49.90 EUR"),
         (TakesLess, "underpaid", "The merchant fulfilled order-1, but another amount was paid than was asked for"),
     ],
 )

@@ -21,9 +21,13 @@ def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedSta
     allowed = allowed_statuses(merchant, order, state)
     is_closed = status == "cancelled" and expected.is_given_back(state)
     if status not in allowed and not is_closed:
-        ledger = f"the service's ledger says {' or '.join(sorted(allowed))}"
+        ledger = f"; the service's ledger says {' or '.join(sorted(allowed))}"
         ledger += ", and there is nothing that a person has to decide" if status == "review" else ""
-        yield Rule.END, f"calls {order.id} {status} in the end; {ledger}"
+        wrong = next((each for each in state.paid if each.settles_at is not None), None)
+        if status == "paid" and wrong is not None:
+            paid, asked = _money(wrong.amount, wrong.currency), _money(order.amount, order.currency)
+            ledger = f", though {paid} was paid and {asked} was asked for"
+        yield Rule.END, f"calls {order.id} {status} in the end{ledger}"
     if not expected.amount_differs(state):
         for text in of_balance(merchant, order, state):
             yield Rule.END, text
@@ -87,5 +91,9 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
         amount = order.refunds_requested[refund_id]
         made[amount] -= 1
         if made[amount] < 0:
-            money = f"{write_amount(amount, order.currency)} {order.currency}"
+            money = _money(amount, order.currency)
             yield Rule.OWED, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+
+
+def _money(amount: int, currency: str) -> str:
+    return f"{write_amount(amount, currency)} {currency}"
