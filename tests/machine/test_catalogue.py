@@ -445,11 +445,8 @@ def test_each_section_comes_before_the_second_combination_of_another_one() -> No
     first = next(number for number, play in enumerate(plays) if play.reason)
     places = {play.reason: number for number, play in reversed(list(enumerate(plays)))}
 
-    behind, second = (
-        "an older order is behind a page of payments that are not the shop's",
-        "a second attempt is a new one",
-    )
-    assert max(places[behind], places[second]) < first + 50
+    # Pages that are full take many orders, and come last in the first turn.
+    assert max(places["pages are short"], places["a second attempt is a new one"]) < first + 60
 
 
 def test_each_act_comes_before_any_trouble() -> None:

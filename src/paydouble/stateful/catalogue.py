@@ -16,6 +16,7 @@ table are meant, so a new one is played without a change.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -47,7 +48,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     known: set[_Content] = set()
     places: dict[Hashable, tuple[int, int]] = {}
     for section in SECTIONS:
-        combinations = count()
+        combinations: defaultdict[int, Iterator[int]] = defaultdict(count)
         for play in section():
             if (play.dialect, play.steps) in played:
                 continue
@@ -58,7 +59,8 @@ def catalogue() -> tuple[CataloguePlay, ...]:
             shape = _shape(play), frozenset(new)
             if shape not in shapes:
                 # Of the combinations one of each section comes first, then the next ones.
-                places[shape] = _rank(play, shape[1]), next(combinations) if play.reason else 0
+                rank = _rank(play, shape[1])
+                places[shape] = rank, next(combinations[rank]) if play.reason else 0
             shapes.setdefault(shape, []).append(play)
     return tuple(
         play
