@@ -8,7 +8,7 @@ from typing import Any
 from small_shop import SmallOrder, SmallShop
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import ServiceLike
+from paydouble.stateful import Refused, ServiceLike
 
 
 class BeginsAnewAfterHalfAnHour(SmallShop):
@@ -81,6 +81,22 @@ def test_a_refund_that_has_failed_needs_a_new_key() -> None:
     """Under the old one the service repeats its first answer, and does nothing."""
     found = verdicts_of(AsksUnderTheOldKey, lambda play: play.reason == "a failed refund is asked for again")
     assert any("balance" in each for each in found)
+
+
+class RefusesWhatHasFailed(SmallShop):
+    """Correct: the same request again is over when its refund has failed; staff makes another one."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if refund_id in {each.get("external_identifier") for each in self.of(order_id, "refund", "failed")}:
+            raise Refused
+        super().refund(order_id, refund_id, amount)
+
+
+def test_a_refund_that_has_failed_may_be_over() -> None:
+    """A shop that says so to the same request again has told what it does."""
+    assert (
+        list(verdicts_of(RefusesWhatHasFailed, lambda play: play.reason == "a failed refund is asked for again")) == []
+    )
 
 
 def test_a_shop_without_these_mistakes_is_correct() -> None:
