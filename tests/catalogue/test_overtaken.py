@@ -171,7 +171,7 @@ class CancelsWhatItLookedAt(TakesUpAgain):
 
 
 def test_an_order_is_paid_for_while_it_is_cancelled() -> None:
-    """Whoever comes second has to see the other one."""
+    """The one that comes second has to see the first one."""
     kept = "The merchant calls order-1 cancelled in the end; the service's ledger says paid or review"
     assert kept in found_by(CancelsWhatItLookedAt, "paid for")
 

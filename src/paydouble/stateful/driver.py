@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import replace
 from decimal import Decimal
 from http import HTTPStatus
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
@@ -439,8 +440,8 @@ class Driver:
         has given up waiting for the answer. They come again when it has arrived.
         """
         self.double.advance(by=by)
-        payment, made = self._payment_of(webhook.delivery), list(self.double.sandbox.outbox.deliveries.values())
-        for each in made[made.index(webhook.delivery) + 1 :]:
+        payment, made = self._payment_of(webhook.delivery), tuple(self.double.sandbox.outbox.deliveries.values())
+        for each in islice(dropwhile(lambda each: each is not webhook.delivery, made), 1, None):
             if self._payment_of(each) == payment:
                 later = replace(webhook, delivery=each)
                 status = self._deliver_beside(later, each.event)

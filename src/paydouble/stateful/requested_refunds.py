@@ -102,7 +102,8 @@ class RequestedRefunds:
 
     def _is_possible(self, order: Order, refund_id: str, state: ExpectedState) -> bool:
         # Asked for once more, one that has failed may be over: the merchant says so, or makes it under another key.
-        if refund_id in order.refund_ids_taken and any(each.status == "failed" for each in state.refunds):
+        failed = {each.amount for each in state.refunds if each.status == "failed"}
+        if refund_id in order.refund_ids_taken and order.refunds_requested[refund_id] in failed:
             return False
         wanted = Counter(order.refunds_requested[each] for each in {refund_id, *order.refunds_due})
         # Of those that were taken, one that has failed takes no money any more.

@@ -143,6 +143,7 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "method gone": Trouble("the payment method has just vanished", _api("remove_method", method="CREDIT_CARD")),
         "underpaid": Trouble("the amount paid is 1 less than requested", _api("amount_drift", by="-1")),
         "overpaid": Trouble("the amount paid is 1 more than requested", _api("amount_drift", by="1")),
+        # The play takes one in which the merchant sells.
         "other currency": Trouble("the amount is paid in another currency", _api("currency_drift", to="USD")),
     }
 )

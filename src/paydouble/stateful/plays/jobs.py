@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import JOB_INTERRUPTIONS
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS
 from paydouble.stateful.plays.parts import JOB_POINTS, ORDER, PAID, PAY, POINTS, SETTLE
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, TO_THE_END
@@ -23,7 +23,7 @@ def jobs() -> Iterator[CataloguePlay]:
     )
     for first, reason in waiting:
         for what in JOB_INTERRUPTIONS:
-            points = POINTS if what.endswith("meanwhile") else JOB_POINTS
+            points = POINTS if KINDS[what].enters else JOB_POINTS
             for at in POINTS[::2] if reason else points:
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
     for at in JOB_POINTS:
