@@ -45,6 +45,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     later_changes.while_payments_wait,
     customers.paid_twice,
     webhooks.beside_each_other,
+    webhooks.told_of_an_earlier_attempt,
     webhooks.late_events,
     webhooks.overtaken,
     customers.payers,

@@ -149,6 +149,21 @@ def overtaken() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*happens, *told), "an event is told after a newer one of another object")
 
 
+def told_of_an_earlier_attempt() -> Iterator[CataloguePlay]:
+    """Yield ends of an attempt that are told while the next attempt is open: it is not over with them."""
+    why, late = "the end of an attempt is told while the next one is open", step("webhooks", "late four")
+    waits, leaves = step("pay", 1, scenario="payer-decides"), step("payer", "gives up")
+    soon = step("wait", "50m", jobs_every="10m")
+    for ended in (
+        (step("pay", 1, scenario="card-declined"), soon),
+        (waits, SETTLE, leaves, soon),
+        (step("pay", 1, scenario="abandoned"), step("wait", "24h50m", jobs_every="1h")),
+    ):
+        begun = (ORDER, late, *ended, waits, step("pass_time", "20m"))
+        yield CataloguePlay((*begun, RETRY, step("payer", "pays"), SETTLE), why)
+        yield CataloguePlay((*begun, WORK_OFF, RETRY, step("payer", "pays"), SETTLE), why)
+
+
 def _won(order: int, *disturbed: Step) -> tuple[Step, ...]:
     disputed = (step("provider", what, order) for what in ("dispute", "dispute under review", "dispute won"))
     two_hours = (step("wait", "59m"), step("wait", "59m"), SETTLE)
