@@ -19,7 +19,7 @@ from paydouble.conformance.merchant_file import (
     Start,
     WebhookTarget,
 )
-from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME
+from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, RUN, SERVICE, TIME
 from paydouble.conformance.run import CLAUSES
 from paydouble.yamlfile.schema import attribute_docs
 
@@ -79,7 +79,8 @@ def merchant_file_page() -> str:
     names = "\n".join(
         f"| `{{{name}}}` | {meaning} | {where} |"
         for where, table in (
-            ("every call, and the environment", SERVICE),
+            ("every call, and `start` without `ready`", SERVICE),
+            ("every call, `start`, and `webhook`", RUN),
             ("calls about an order", ORDER),
             ("`place_order`, `refund`", MONEY),
             ("`refund`", REFUND),

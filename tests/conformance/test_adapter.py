@@ -22,12 +22,14 @@ from described_shop import described_shop
 from ports import free_port
 from pydantic import ValidationError
 
-from paydouble.conformance import CommandMerchant, HttpMerchant
+from paydouble.conformance import CommandMerchant, HttpMerchant, run_values
 from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
 from paydouble.conformance.merchant_file import Call, MerchantFile, Start
 from paydouble.conformance.process import ShopProcess
+from paydouble.core.errors import UsageError
 from paydouble.payments.resources import Refund
+from paydouble.sandbox.identity import Secrets
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
@@ -426,6 +428,71 @@ def test_a_shop_runs_with_the_values_it_was_started_with(tmp_path: Path) -> None
 
     process.kill()
     assert not process.runs_with(first)
+
+
+_KEEPS = """
+import os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+open(os.path.join(os.environ["DATA"], f"start-{os.getpid()}"), "w").close()
+class Books(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"status": "unpaid", "kept": %d}' % len(os.listdir(os.environ["DATA"])))
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Books).serve_forever()
+"""
+
+
+def _keeping(folder: Path, **driver: object) -> Any:  # noqa: ANN401 - see `_adapter`
+    """Return the adapter of a shop that keeps a file of each start in the folder of its run."""
+    (folder / "shop.py").write_text(_KEEPS)
+    at = "http://127.0.0.1:{port}"
+    books = {"GET": f"{at}/", "status": "/status", "shipments": "/kept"}
+    start = {
+        "command": [sys.executable, "-S", "shop.py", "{port}"],
+        "environment": {"DATA": "{temporary_folder}", "BRACES": "{{port}}"},
+        "ready": f"GET {at}/",
+    }
+    call = {"GET": f"{at}/"}
+    given = {"place_order": call, "pay": call, "order": books, **driver}
+    return _adapter({"name": "keeper", "webhook": {"url": f"{at}/w"}, "start": start, "driver": given}, folder)
+
+
+def test_a_play_without_reset_finds_the_folder_empty(tmp_path: Path) -> None:
+    """What the shop has kept is there after a restart within the play, and is not when the next play begins."""
+    adapter = _keeping(tmp_path)
+    try:
+        for _ in range(2):
+            shop = adapter(SimpleNamespace(base_url="", clock_url="", **Secrets()._asdict()))
+            assert shop.shipments("order-1") == 1
+            shop.restart()
+            assert shop.shipments("order-1") == 2
+    finally:
+        adapter.process.kill()
+
+
+def test_runs_at_once_have_ports_and_folders_of_their_own(tmp_path: Path) -> None:
+    """Each is started beside the others, and a brace that is doubled stays one."""
+    shops = [_keeping(tmp_path) for _ in range(3)]
+    try:
+        for each in shops:
+            each.process.start({})
+        assert len({each.receiver_url for each in shops}) == 3
+        assert len({each.temporary_folder for each in shops}) == 3
+        assert [len(list(each.temporary_folder.iterdir())) for each in shops] == [1, 1, 1]
+        assert shops[0].process.runs_with({})
+    finally:
+        for each in shops:
+            each.process.kill()
+
+
+def test_a_port_that_somebody_uses_is_not_given_to_a_shop(tmp_path: Path) -> None:
+    """When no other one is left, this is an error in words."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.MonkeyPatch.context() as changed:
+        at = taken.getsockname()[1]
+        changed.setattr(run_values, "_PORTS", range(at, at + 1))
+        with pytest.raises(UsageError, match=f"no port from {at} to {at} of 127.0.0.1 is free for the shop"):
+            _keeping(tmp_path)
 
 
 _KILLED = """

@@ -104,6 +104,25 @@ def test_mistakes_have_their_place() -> None:
     ]
 
 
+def test_what_a_run_has_of_its_own_is_for_a_shop_that_it_starts() -> None:
+    """A shop that is running has its port already."""
+    at = GOOD.replace("127.0.0.1:3000", "127.0.0.1:{port}")
+    running = at[: at.index("start:")] + at[at.index("driver:") :]
+    lacks = "{port} has a value for a shop that is started; add start, or write the one of the shop that is running"
+
+    assert _errors(at) == []
+    found = read_text(running, MERCHANT, "m.yaml").diagnostics
+    assert [render(each)[0] for each in found][:2] == [
+        f"m.yaml:2:16: error: {lacks.partition('; ')[0]}",
+        f"m.yaml:5:11: error: {lacks.partition('; ')[0]}",
+    ]
+    assert {each.sentence for each in found} == {lacks}
+    # The URL of the receiver is needed before there is a service.
+    assert _errors(GOOD.replace("3000/webhooks", "3000/webhooks/{webhook_secret}")) == [
+        "this has the unknown placeholder {webhook_secret}; expected port or temporary_folder"
+    ]
+
+
 def test_an_empty_file_says_how_one_begins() -> None:
     """The message names the first keys."""
     assert _errors("# nothing\n") == [

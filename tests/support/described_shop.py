@@ -6,21 +6,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ports import free_port
-
 SHOP = Path(__file__).parents[1] / "served" / "shop.py"
 
 
 def described_shop(folder: Path, mistake: str = "") -> dict[str, Any]:
-    """Return the document of a merchant file for the shop of `tests/served/shop.py`, at a free port."""
-    port = free_port()
-    at = f"http://127.0.0.1:{port}"
+    """Return the document of a merchant file for the shop of `tests/served/shop.py`, at a free port of each run."""
+    at = "http://127.0.0.1:{port}"
     config = {"url": "{base_url}", "clock_url": "{clock_url}", "key": "{business_key}", "secret": "{business_secret}"}
     return {
         "name": "python-shop",
         "webhook": {"url": f"{at}/webhooks"},
         "start": {
-            "command": [sys.executable, "-S", str(SHOP), str(port), str(folder / "orders.json")],
+            "command": [sys.executable, "-S", str(SHOP), "{port}", str(folder / "orders.json")],
             "ready": f"GET {at}/health",
         },
         "driver": {

@@ -16,6 +16,7 @@ from paydouble.api.operations import PREFIX
 from paydouble.conformance.calling import CallFailed, Outcome, perform
 from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, PayCall, RulesCall, read_merchant
 from paydouble.conformance.process import ShopProcess
+from paydouble.conformance.run_values import empty, with_run_values
 from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
@@ -34,6 +35,8 @@ class HttpMerchant(Merchant):
     served: ClassVar[bool] = True
     driver: ClassVar[Driver]
     folder: ClassVar[Path]
+    temporary_folder: ClassVar[Path | None] = None
+    """Where the shop keeps its data, if the file has `{temporary_folder}`."""
     process: ClassVar[ShopProcess | None] = None
     """The shop's process, one for all plays, where the file says how it is started."""
 
@@ -56,6 +59,9 @@ class HttpMerchant(Merchant):
         """Start the shop if it does not run for this service or cannot be emptied, and empty it."""
         driver, values = self.driver, self._service_values()
         if self.process is not None and (driver.reset is None or not self.process.runs_with(values)):
+            if driver.reset is None and self.temporary_folder is not None:
+                self.process.kill()
+                empty(self.temporary_folder)
             self.process.start(values)
         if driver.reset is not None:
             self._done(driver.reset)
@@ -225,6 +231,7 @@ def adapter_of(file: MerchantFile, folder: Path) -> type[HttpMerchant]:
 
 
 def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None:
+    file, temporary_folder = with_run_values(file)
     driver = file.driver
     if driver is None:
         raise UsageError(
@@ -235,6 +242,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "service_port": file.service.port,
         "secrets": file.service.secrets,
         "folder": folder,
+        "temporary_folder": temporary_folder,
         "receiver_url": file.webhook.url,
         "follows_time": _uses_clock(file),
         "reconciles": file.reconciles,

@@ -16,6 +16,7 @@ from typing import ClassVar, Final, NamedTuple
 from paydouble.conformance.adapter import HttpMerchant, adapter_of, texts_in
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.merchant_file import AnyCall, MerchantFile, RulesCall
+from paydouble.conformance.run_values import with_run_values
 from paydouble.stateful.merchant import ServiceLike
 from paydouble.stateful.play import Play
 from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
@@ -98,6 +99,7 @@ class Recorder(HttpMerchant):
 
 def examine(file: MerchantFile, folder: Path) -> Iterator[Check]:
     """Yield the checks of a file as they are made; commands run in `folder`, and the shop is stopped at the end."""
+    file = with_run_values(file).file
     adapter: type[Recorder] = type("Doctor", (Recorder, adapter_of(file, folder)), {"asked": []})
     try:
         yield from _examine(adapter, file)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from paydouble.config import Duration
-from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, SERVICE, TIME, problems
+from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, RUN, SERVICE, TIME, places_of, problems
 from paydouble.core.durations import parse_duration
 from paydouble.core.likeness import nearest
 from paydouble.core.money import MINOR_DIGITS
@@ -25,7 +25,7 @@ from paydouble.stateful.policies import POLICIES
 from paydouble.yamlfile import schema as schemas
 from paydouble.yamlfile.explaining import FileKind
 from paydouble.yamlfile.outline import Outline
-from paydouble.yamlfile.places import FileModel, PlacedErrors
+from paydouble.yamlfile.places import FileModel, PlacedError, PlacedErrors
 from paydouble.yamlfile.reading import first_of, read_file
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -75,8 +75,13 @@ Words = tuple[str, ...]
 
 
 def contains(*tables: Mapping[str, str]) -> BeforeValidator:
-    """Return a validator of plain data whose placeholders are those of `SERVICE` and of other tables."""
-    known = [name for table in (*tables, SERVICE) for name in table]
+    """Return a validator of plain data whose placeholders are those of `SERVICE`, of `RUN` and of other tables."""
+    return contains_only(*tables, SERVICE, RUN)
+
+
+def contains_only(*tables: Mapping[str, str]) -> BeforeValidator:
+    """Return a validator of plain data whose placeholders are those of some tables."""
+    known = [name for table in tables for name in table]
 
     def check(value: object) -> object:
         errors = list(problems(value, known))
@@ -229,7 +234,8 @@ class Driver(FileModel):
     """Answer when nothing is under way any more. It is called after each webhook and each other call, for a shop that
     goes on working after it has answered."""
     reset: Annotated[DriverCall, contains()] | None = None
-    """Empty the shop. When it is missing, the shop is started again for each play."""
+    """Empty the shop. When it is missing, the shop is started again for each play, with an empty
+    `{temporary_folder}`."""
     restart: Annotated[DriverCall, contains()] | None = None
     """Kill the shop's process and start it again. When it is missing and there is `start`, this is done by itself."""
     set_time: Annotated[DriverCall, contains(TIME)] | None = None
@@ -239,7 +245,7 @@ class Driver(FileModel):
 class WebhookTarget(FileModel):
     """Where the shop receives webhooks."""
 
-    url: Url
+    url: Annotated[Url, contains_only(RUN)]
     """The URL of the shop's receiver."""
 
 
@@ -268,7 +274,9 @@ class Start(FileModel):
     """A program and its arguments, run without a shell in the folder of the file."""
     environment: Annotated[dict[str, str], contains()] = Field(default_factory=dict)
     """Environment variables of the shop, besides those of the caller."""
-    ready: str = Field(pattern=r"^GET https?://[\x21-\x7e]+$", examples=["GET http://127.0.0.1:3000/health"])
+    ready: Annotated[str, contains_only(RUN)] = Field(
+        pattern=r"^GET https?://[\x21-\x7e]+$", examples=["GET http://127.0.0.1:3000/health"]
+    )
     """The request that the shop answers with 2xx once it is ready."""
     within: Duration = parse_duration("60s")
     """How long a start may take, in real time."""
@@ -307,6 +315,16 @@ class MerchantFile(FileModel):
     """Policies that the shop promises where the contract is silent, so that `explore` finds where it breaks them."""
     driver: Driver | None = None
     """How the shop is driven. When it is missing, only the answers to webhooks can be tested."""
+
+    @model_validator(mode="after")
+    def _starts_what_has_values_of_its_run(self) -> Self:
+        if self.start is None:
+            parts = self.model_dump(include={"webhook", "driver"}, by_alias=True)
+            lacks = "has a value for a shop that is started; add start, or write the one of the shop that is running"
+            found = [PlacedError(place, f"{{{name}}} {lacks}") for place, name in places_of(parts, RUN)]
+            if found:
+                raise PlacedErrors(found)
+        return self
 
     def order_named(self, external_identifier: str) -> str:
         """Return the id of the order that a deposit is for; an identifier of another form is returned as it is."""

@@ -25,6 +25,13 @@ SERVICE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What every call and the environment of the shop can contain."""
+RUN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "port": "a free port of 127.0.0.1 for the shop, the same one at each of its starts",
+        "temporary_folder": "a folder for the shop's data, new in each run, and emptied for each play without `reset`",
+    }
+)
+"""What each run has of its own, for a shop that it starts."""
 ORDER: Final[Mapping[str, str]] = MappingProxyType({"order": "the order's id, to be sent as external_identifier"})
 MONEY: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -70,6 +77,30 @@ def problems(value: object, known: Collection[str], place: Place = ()) -> Iterat
         case list():
             for index, each in enumerate(value):
                 yield from problems(each, known, (*place, index))
+
+
+def places_of(value: object, names: Collection[str], place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Yield where plain data has placeholders of some names, each with its name."""
+    match value:
+        case str():
+            yield from ((place, found[1]) for found in _PARTS.finditer(value) if found[1] in names)
+        case dict():
+            for key, each in value.items():
+                yield from places_of(key, names, (*place, key))
+                yield from places_of(each, names, (*place, key))
+        case list() | tuple():
+            for index, each in enumerate(value):
+                yield from places_of(each, names, (*place, index))
+
+
+def fill_some(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with some placeholders replaced; the others, and doubled braces, stay for `fill`."""
+
+    def filled(found: re.Match[str]) -> str:
+        value = values.get(found[1])
+        return found[0] if value is None else value.replace("{", "{{").replace("}", "}}")
+
+    return _PARTS.sub(filled, text)
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - plain data

@@ -14,6 +14,7 @@ from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.levels import Need
 from paydouble.conformance.merchant_file import AnyCall, MerchantFile
+from paydouble.conformance.run_values import with_run_values
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.core.instants import write_instant
 from paydouble.stateful.merchant import Merchant
@@ -80,7 +81,7 @@ class Stage:
 
     def __init__(self, file: MerchantFile, folder: Path, server: Paydouble, seed: int) -> None:
         """Take a merchant file, the folder in which its commands run, and a running server."""
-        self.file = file
+        self.file = file = with_run_values(file).file
         self.seed = seed
         self.prefix = f"pd-{seed:x}-"
         """How the ids of orders begin: a shop that keeps its books from run to run meets new ones."""

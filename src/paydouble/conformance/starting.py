@@ -63,6 +63,9 @@ start:
     PAYMENTS_KEY: "{{business_key}}"
     PAYMENTS_SECRET: "{{business_secret}}"
     WEBHOOK_SECRET: "{{webhook_secret}}"
+    # In place of {port} in this file, {{port}} is a free port, so that several runs do not meet; tell your shop:
+    # PORT: "{{port}}"
+    # DATABASE: "{{temporary_folder}}/shop.db"  # a folder of the run; where there is no reset, each play finds it empty
     # Much happens after a day only, so let your shop take the time from there, and sleep there.
     # CLOCK_URL: "{{clock_url}}"
   ready: GET {at}{health}
@@ -108,6 +111,7 @@ def starting_file(name: str, framework: str | None) -> str:
     return _FILE.format(
         name=name,
         at=at,
+        port=found.port,
         some=some,
         others=others,
         command=found.command,
