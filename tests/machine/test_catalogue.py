@@ -27,7 +27,7 @@ from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, T
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.plays import deposits, parts
-from paydouble.stateful.plays.parts import POINTS
+from paydouble.stateful.plays.parts import POINTS, WEBHOOK_POINTS
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress, shortening, time_left
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -497,7 +497,8 @@ def test_each_race_comes_before_any_combination() -> None:
     def interruptions(of: Sequence[CataloguePlay]) -> set[object]:
         commands = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
         steps = {each for play in of for each in play.steps if each.command in commands}
-        return {each for each in steps if each.arguments[-1] in POINTS}
+        points = {"interrupt_webhook": WEBHOOK_POINTS, "interrupt_jobs": POINTS}
+        return {each for each in steps if each.arguments[-1] in points[each.command]}
 
     def kills(of: Sequence[CataloguePlay]) -> set[object]:
         """Return those in a click, a refund or a cancellation, with the commands before and after it."""

@@ -10,6 +10,7 @@ from bugzoo.adapter import ZooMerchant
 from paydouble.stateful import Merchant, catalogue_run, equivalence
 from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import Coverage
+from paydouble.stateful.interruptions import AFTER_REQUEST
 from paydouble.stateful.steps import CataloguePlay, Step, step
 
 ORDER, PAY, SETTLE = step("order"), step("pay"), step("wait", "10s")
@@ -43,6 +44,16 @@ def test_a_point_that_is_not_reached_is_not_tried(what: str) -> None:
     assert 2 < len(done) < 20
     assert done == [pays(), *(pays(meanwhile=what, at=at) for at in range(len(done) - 1))]
     assert coverage.same == {equivalence.UNREACHED: 41 - len(done)}
+
+
+def test_a_click_that_sends_nothing_has_no_point_after_a_request() -> None:
+    """An order that is paid needs no deposit, which the play without the interruption shows."""
+    paid = (ORDER, PAY, SETTLE)
+    again = [step("pay", 1), *(step("pay", 1, meanwhile=what, at=AFTER_REQUEST) for what in ("dies", "jobs run"))]
+    done, coverage = runs(ZooMerchant, *(CataloguePlay((*paid, each, SETTLE)) for each in again))
+
+    assert done == [CataloguePlay((*paid, again[0], SETTLE))]
+    assert coverage.same == {equivalence.UNREACHED: 2}
 
 
 @pytest.mark.parametrize("what", ["dies", "database down", "again meanwhile"])

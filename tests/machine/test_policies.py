@@ -65,6 +65,13 @@ class NeverReadsRefunds(SmallShop):
         return [] if path.startswith("/refund") else super().list(path)
 
 
+class AsksNoMoreAboutWhatHasEnded(SmallShop):
+    """Takes a payment that has failed for over, until an event says something else."""
+
+    def ask(self, order_id: str) -> bool:
+        return self.order_status(order_id) == "failed" or super().ask(order_id)
+
+
 class StopsAtTheFirstOrder(SmallShop):
     """Ends its job when it gets no answer about an order, and begins with the first one each time."""
 
@@ -232,6 +239,14 @@ def _refunded(play: Play) -> None:
     play.provider("refund fails late")
 
 
+def _paid_after_all_in_silence(play: Play) -> None:
+    play.pay(scenario="card-declined")
+    play.wait("10s")
+    play.webhooks("drop all")
+    play.provider("late money")
+    play.wait("1h")
+
+
 def _paid(play: Play) -> None:
     play.pay()
     play.wait("10s")
@@ -284,14 +299,19 @@ _CASES = {
         _refunded,
         "calls order-1 partly_refunded though no refund of it has succeeded yet",
     ),
+    "late money": (
+        AsksNoMoreAboutWhatHasEnded,
+        _paid_after_all_in_silence,
+        "calls order-1 failed in the end; the service's ledger says paid",
+    ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
 """The dialect in which a policy shows; `plain` for all others."""
 
 
 # The status, the balance and the goods of the other order, and of one whose success is lost; the status and the balance
-# after the refund.
-_FINDINGS = {"independent orders": 3, "lost events": 2, "request ids": 3}
+# after the refund, and of late money.
+_FINDINGS = {"independent orders": 3, "lost events": 2, "request ids": 3, "late money": 2}
 
 
 def test_each_policy_has_a_case() -> None:
@@ -311,6 +331,45 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
 
     with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy), dialect=dialect) as play:
         steps(play)
+
+
+class ChecksTheLimitInside(SmallShop):
+    """Does all in one transaction, which may begin late."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        self.service.checkpoint()
+        super().refund(order_id, refund_id, amount)
+
+
+class ChecksTheLimitBeforehand(SmallShop):
+    """Compares a refund with what is left, and stores it in a transaction that begins after that."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        order = self.orders[order_id]
+        if refund_id not in order.refunds and amount > self.balance(order_id) - self.promised(order):
+            raise Refused
+        self.service.checkpoint()
+        body = f'{{"payin_id": "{self.of(order_id, "payin")[0]["id"]}", "amount": {amount}}}'
+        order.refunds.setdefault(refund_id, self.wish(order_id, body))
+        self.send_first(order.refunds[refund_id], "/refund/refund-creation")
+
+
+@pytest.mark.parametrize("shop", [ChecksTheLimitInside, ChecksTheLimitBeforehand])
+def test_two_refunds_at_once_keep_the_limit(shop: type[SmallShop]) -> None:
+    """A shop that promises to decline what is too much does so too when both come at the same time."""
+    found: set[str] = set()
+    for at in range(3):
+        try:
+            with Play(_demanding(shop, "refund limit")) as play:
+                play.pay()
+                play.wait("10s")
+                play.refund(1, "most", meanwhile="another refund", at=at)
+                play.refund_again(1)  # it was made before, or is too much as it was then
+        except MerchantBug as bug:
+            found.add(bug.verdict)
+
+    told = "The merchant asks the service for 2 refunds of order-1 at once, of 66.52 EUR in all; 49.90 EUR is left"
+    assert found == (set() if shop is ChecksTheLimitInside else {told})
 
 
 def test_examples_are_not_spent_where_nothing_would_be_a_finding() -> None:

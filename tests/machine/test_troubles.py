@@ -181,7 +181,7 @@ def test_the_trouble_of_the_next_request_waits_for_no_later_click() -> None:
 
 def test_an_unknown_trouble_of_the_next_request_is_refused() -> None:
     """With the known ones."""
-    with pytest.raises(UsageError, match="there is no trouble of the next request 'redirect'; there are: none, 409"):
+    with pytest.raises(UsageError, match="there is no trouble of the next request 'redirect'; there are: none, 401"):
         Play(ZooMerchant).pay(then="redirect")
 
 

@@ -186,16 +186,17 @@ class Acknowledged:
         return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
 
     def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
-        """Return whether nothing told the merchant of a change that came after a final state which it knew.
+        """Return whether nothing told the merchant of a change to a refund after an end of it which it knew.
 
-        One that knows the end of a payment or refund has no reason to ask again: the contract promises an event. Nor
-        has it a reason to ask for a refund that none of its code has made.
+        One that knows the end of a refund has no reason to ask again: the contract promises an event. Nor has it a
+        reason to ask for a refund that none of its code has made.
         """
         elsewhere = [each for each in state.refunds if each.id in order.refunded_elsewhere]
-        if not self.has_taken_over(elsewhere):
-            return True
-        objects: list[PayIn | Refund] = [*state.pay_ins, *state.refunds]
-        return any(self._is_missed(each.id) for each in objects)
+        return not self.has_taken_over(elsewhere) or any(self._is_missed(each.id) for each in state.refunds)
+
+    def missed_late_money(self, state: ExpectedState) -> bool:
+        """Return whether nothing told the merchant of a change to a payment after an end of it which it knew."""
+        return any(self._is_missed(each.id) for each in state.pay_ins)
 
     def _are_newest(
         self, resources: Iterable[PayIn | Refund | Dispute], among: Collection[tuple[str, str, int]]

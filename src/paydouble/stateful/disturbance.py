@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-from paydouble.stateful.interruptions import KINDS, Act
+from paydouble.stateful.interruptions import KINDS, Act, Point, told_at
 from paydouble.stateful.troubles import AFTERWARDS, DURATIONS, POST_TROUBLES, TO_THE_END, Trouble, named
 
 # A client that tries five times (contract section 7) outlasts these.
@@ -27,8 +27,8 @@ class Disturbance(NamedTuple):
     trouble: str = "none"
     """One of `POST_TROUBLES`."""
     meanwhile: str = "none"
-    at: int = 0
-    """The point of the merchant's code at which something happens meanwhile, counted from 0."""
+    at: Point = 0
+    """The point of the merchant's code at which something happens meanwhile."""
     lasts: int | str = 0
     """One of `DURATIONS`."""
     then: str = "none"
@@ -79,7 +79,7 @@ class Disturbance(NamedTuple):
         return [
             self.met.description,
             named(DURATIONS, self.lasts, "duration"),
-            named(meanwhile, self.meanwhile, "meanwhile"),
+            told_at(named(meanwhile, self.meanwhile, "meanwhile"), self.at),
             following.description and f"at the next request {following.description}",
         ]
 

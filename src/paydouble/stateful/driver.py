@@ -21,7 +21,7 @@ from paydouble.stateful import receiving
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
-from paydouble.stateful.interruptions import Act, InterruptionKind
+from paydouble.stateful.interruptions import Act, InterruptionKind, Point
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
@@ -54,7 +54,7 @@ class PlannedInterruption(NamedTuple):
     """What interrupts the merchant's work on a webhook, and at which point of its code."""
 
     kind: InterruptionKind
-    at: int
+    at: Point
     note: Callable[[], None]
     """Called when it acts."""
     act: Callable[[Webhook], object] | None
@@ -398,9 +398,12 @@ class Driver:
         """Return whether an interruption of this kind is possible with the merchant."""
         return (self.merchant.interleaves or not kind.enters) and (self.can_be_killed or not kind.kills)
 
-    def interrupt(self, kind: InterruptionKind, at: int, act: Callable[[], object]) -> None:
-        """Let an act come `at` a point of the merchant's code, counted from 0."""
-        self.service.interruptions.append(Interruption(at, act, in_database=kind.in_database, enters=kind.enters))
+    def interrupt(self, kind: InterruptionKind, at: Point, act: Callable[[], object]) -> None:
+        """Let an act come `at` a point of the merchant's code."""
+        after, is_later = (0, True) if isinstance(at, str) else (at, False)
+        self.service.interruptions.append(
+            Interruption(after, act, in_database=kind.in_database, enters=kind.enters, after_request=is_later)
+        )
 
     def _prepare(self, webhook: Webhook) -> Act | None:
         planned, self.interruption = self.interruption, None

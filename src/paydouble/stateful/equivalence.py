@@ -21,7 +21,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import VOCABULARY
-from paydouble.stateful.interruptions import AT_POINTS, KINDS
+from paydouble.stateful.interruptions import AFTER_REQUEST, AT_POINTS, KINDS
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -342,9 +342,12 @@ def _meets(step: Step) -> Hashable:
 
 def _is_unreached(step: Step, reached: Points | None) -> bool:
     what, at = (*step.arguments, 0)[:2]
-    if what not in AT_POINTS:
+    if what not in AT_POINTS or reached is None:
         return False
-    return reached is not None and at >= (reached.checkpoints if KINDS[what].in_database else reached.all)
+    if at == AFTER_REQUEST:
+        return not reached.carried_out
+    passed: int = reached.checkpoints if KINDS[what].in_database else reached.all
+    return bool(at >= passed)
 
 
 def _troubles(step: Step) -> Mapping[str, Trouble]:

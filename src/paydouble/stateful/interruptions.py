@@ -1,7 +1,9 @@
 """What can interrupt the merchant's work: one table, with a name and a description for each kind of work.
 
-An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Some act at its answer to
-a webhook instead, or before its request is answered. `Play` and its driver carry them out. Simplest first, since
+An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Points are counted, and
+one has a name: the first one after a POST has been carried out, before the merchant has noted that. Most is lost there,
+and its number differs from shop to shop. Some interruptions act at its answer to a webhook instead, or before its
+request is answered. `Play` and its driver carry them out. Simplest first, since
 shrinking prefers earlier entries.
 """
 
@@ -11,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from paydouble.core.errors import UsageError
 
 
 class Act(Enum):
@@ -48,6 +52,10 @@ class Act(Enum):
     """An earlier webhook comes again."""
 
 
+Point = int | str
+"""The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST`."""
+AFTER_REQUEST: Final = "request"
+"""The first point after a POST of the merchant has been carried out."""
 _Named = tuple[str, str]
 
 
@@ -240,3 +248,15 @@ LOSES_NOTES: Final = tuple(name for name, kind in KINDS.items() if kind.loses_no
 """What keeps a merchant from writing down what it has done, and from telling anybody."""
 OF_CUSTOMERS: Final = frozenset(name for name, kind in KINDS.items() if kind.by_customer)
 """The interruptions that a customer causes."""
+
+
+def told_at(words: str, at: Point) -> str:
+    """Return the description of an interruption, with the point where that one has a name."""
+    return f"{words}, once its request has been carried out" if words and at == AFTER_REQUEST else words
+
+
+def checked_point(at: Point) -> Point:
+    """Return a point; `UsageError` for a name that is none."""
+    if isinstance(at, str) and at != AFTER_REQUEST:
+        raise UsageError(f"there is no point {at!r}; write a number from 0 on, or {AFTER_REQUEST!r}")
+    return at

@@ -72,10 +72,12 @@ from paydouble.stateful.interruptions import (
     MEANWHILE,
     REFUND_MEANWHILE,
     WEBHOOK_INTERRUPTIONS,
+    Point,
 )
 from paydouble.stateful.lifecycles import lifecycles
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
+from paydouble.stateful.plays.parts import POINTS
 from paydouble.stateful.policies import demanded
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.prices import PRICES
@@ -137,7 +139,7 @@ _prices = st.sampled_from(PRICES)
 _post_troubles = st.sampled_from(list(POST_TROUBLES))
 _webhook_troubles = st.lists(st.sampled_from(list(WEBHOOK_TROUBLES)), max_size=3, unique=True)
 _orders = st.integers(1, MOST_ORDERS)
-_points = st.integers(0, 7)
+_points = st.sampled_from(POINTS)
 """A point of the merchant's code; the first ones are those at which most is lost."""
 _afterwards = st.sampled_from(AFTERWARDS)
 _durations = st.sampled_from(list(DURATIONS))
@@ -351,7 +353,7 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @_few_orders
     @rule(price=_prices, trouble=_post_troubles, meanwhile=st.sampled_from(list(MEANWHILE)[1:]), at=_points)
-    def buy_interrupted(self, price: tuple[str, str], trouble: str, meanwhile: str, at: int) -> None:
+    def buy_interrupted(self, price: tuple[str, str], trouble: str, meanwhile: str, at: Point) -> None:
         """An order is placed and paid, and something happens meanwhile."""
         self.play.order(*price)
         self.play.pay(len(self.play.orders), self.preferred("POST", trouble), meanwhile=meanwhile, at=at)
@@ -440,7 +442,7 @@ class MerchantMachine(RuleBasedStateMachine):
         at=_points,
     )
     def buy_and_cancel(  # noqa: PLR0913, PLR0917 - what can disturb a cancellation
-        self, price: tuple[str, str], time: str, trouble: str, lasts: int | str, meanwhile: str, at: int
+        self, price: tuple[str, str], time: str, trouble: str, lasts: int | str, meanwhile: str, at: Point
     ) -> None:
         """An order is cancelled while its payment is under way, and the request for that is disturbed."""
         self.play.order(*price)
@@ -461,7 +463,7 @@ class MerchantMachine(RuleBasedStateMachine):
         lasts=_durations,
         then=_afterwards,
     )
-    def pay(self, order: int, trouble: str, meanwhile: str, at: int, lasts: int | str, then: str = "none") -> None:  # noqa: PLR0913, PLR0917 - what can disturb a click
+    def pay(self, order: int, trouble: str, meanwhile: str, at: Point, lasts: int | str, then: str = "none") -> None:  # noqa: PLR0913, PLR0917 - what can disturb a click
         """A customer pays an order, paid or not."""
         self.play.pay(order, self.preferred("POST", trouble), meanwhile=meanwhile, at=at, lasts=lasts, then=then)
 
@@ -483,7 +485,7 @@ class MerchantMachine(RuleBasedStateMachine):
         at=_points,
         lasts=_durations,
     )
-    def refund(self, order: int, share: str, trouble: str, meanwhile: str, at: int, lasts: int | str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
+    def refund(self, order: int, share: str, trouble: str, meanwhile: str, at: Point, lasts: int | str) -> None:  # noqa: PLR0913, PLR0917 - what can disturb a refund
         """The merchant refunds an order."""
         self.play.refund(order, share, self.preferred("refund", trouble), meanwhile=meanwhile, at=at, lasts=lasts)
 
@@ -494,7 +496,7 @@ class MerchantMachine(RuleBasedStateMachine):
 
     @_can_cancel
     @rule(order=_orders, meanwhile=st.sampled_from(list(CANCEL_MEANWHILE)), at=_points)
-    def cancel(self, order: int, meanwhile: str, at: int) -> None:
+    def cancel(self, order: int, meanwhile: str, at: Point) -> None:
         """A customer cancels an order."""
         self.play.cancel(order, meanwhile=meanwhile, at=at)
 
@@ -546,7 +548,7 @@ class MerchantMachine(RuleBasedStateMachine):
         self.play.cancellations(self.preferred("cancellation", trouble), lasts=lasts)
 
     @rule(what=st.sampled_from(list(JOB_INTERRUPTIONS)), at=_points)
-    def interrupt_jobs(self, what: str, at: int) -> None:
+    def interrupt_jobs(self, what: str, at: Point) -> None:
         """Background jobs run, and are interrupted."""
         self.play.interrupt_jobs(self.preferred("interrupted job", what), at)
 
@@ -556,7 +558,7 @@ class MerchantMachine(RuleBasedStateMachine):
         self.play.webhook_ahead(self.preferred("webhook ahead", how))
 
     @rule(what=st.sampled_from(list(WEBHOOK_INTERRUPTIONS)), at=_points)
-    def interrupt_webhook(self, what: str, at: int) -> None:
+    def interrupt_webhook(self, what: str, at: Point) -> None:
         """The merchant is interrupted while it handles a webhook."""
         self.play.interrupt_webhook(self.preferred("interrupted webhook", what), at)
 

@@ -163,8 +163,9 @@ class Merchant:
     the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
     others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known
     whose events were lost. `request ids`: several events may name the same request, and each of them counts.
-    `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded. The summary of a run
-    says which of the others were met.
+    `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded.
+    `late money`: jobs also ask about payments that have failed or expired, so that money is known which has come for
+    one of them, and whose event was lost. The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

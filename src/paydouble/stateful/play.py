@@ -45,6 +45,9 @@ from paydouble.stateful.interruptions import (
     REFUND_MEANWHILE,
     WEBHOOK_INTERRUPTIONS,
     Act,
+    Point,
+    checked_point,
+    told_at,
 )
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
@@ -53,6 +56,7 @@ from paydouble.stateful.policies import (
     DISPUTED_REFUND,
     DOUBLE_PAYMENT,
     INDEPENDENT,
+    LATE_MONEY,
     LOST_EVENTS,
     REFUND_LIMIT,
     TAKEN_UP,
@@ -289,13 +293,14 @@ class Play:
         trouble: str = "none",
         *,
         meanwhile: str = "none",
-        at: int = 0,
+        at: Point = 0,
         scenario: str = SCENARIOS[0],
         lasts: int | str = 0,
         then: str = "none",
     ) -> None:
-        """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code, counted from 0.
+        """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code.
 
+        Points are counted from 0; `request` is the one at which its request has been carried out.
         A trouble `lasts` for so many replies within this call, or to the `end` of the play; for 0 it has its own
         number. The request after the first one meets `then`, one of `AFTERWARDS`.
         """
@@ -343,7 +348,7 @@ class Play:
         trouble: str = "none",
         *,
         meanwhile: str = "none",
-        at: int = 0,
+        at: Point = 0,
         lasts: int | str = 0,
         then: str = "none",
     ) -> None:
@@ -385,10 +390,10 @@ class Play:
             self.noted.note_requests("refund", trouble, state, armed, start)
             self._disarm(armed)
 
-    def cancel(self, order: int = 1, *, meanwhile: str = "none", at: int = 0) -> None:
+    def cancel(self, order: int = 1, *, meanwhile: str = "none", at: Point = 0) -> None:
         """The customer cancels an order. `meanwhile` and `at` are as for `pay`; the names are in `CANCEL_MEANWHILE`."""
         target, number = self._order(order)
-        words = named(CANCEL_MEANWHILE, meanwhile, "meanwhile")
+        words = told_at(named(CANCEL_MEANWHILE, meanwhile, "meanwhile"), at)
         call = f"play.cancel({number}{_options(meanwhile=meanwhile, at=at if meanwhile in AT_POINTS else 0)})"
         with self._step("; ".join(filter(None, (f"The customer cancels {target.id}", words))), call):
             self._take_a_moment()
@@ -561,9 +566,9 @@ class Play:
         with self._step(_sentence(found.description), f"play.webhooks({trouble!r})", documents_of(found)):
             self.noted.note_armed("webhooks", trouble, self._arm(found))
 
-    def interrupt_webhook(self, what: str, at: int = 0) -> None:
+    def interrupt_webhook(self, what: str, at: Point = 0) -> None:
         """The merchant's work on the next webhook is interrupted `at` a point of its code."""
-        words = named(WEBHOOK_INTERRUPTIONS, what, "interruption")
+        words = told_at(named(WEBHOOK_INTERRUPTIONS, what, "interruption"), at)
         kind = KINDS[what]
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
             state = self.noted.state()
@@ -581,12 +586,12 @@ class Play:
             }.get(kind.act)
             act = deliver or (carry_out and do_to_its_order)
             self._driver.interruption = PlannedInterruption(
-                kind, at, lambda: self.noted.note("interrupted webhook", what, state, "accept"), act
+                kind, checked_point(at), lambda: self.noted.note("interrupted webhook", what, state, "accept"), act
             )
 
-    def interrupt_jobs(self, what: str, at: int = 0) -> None:
+    def interrupt_jobs(self, what: str, at: Point = 0) -> None:
         """The merchant's background jobs run, and are interrupted `at` a point of their code."""
-        words = named(JOB_INTERRUPTIONS, what, "interruption")
+        words = told_at(named(JOB_INTERRUPTIONS, what, "interruption"), at)
         with self._step(f"Background jobs run, and {words}", f"play.interrupt_jobs({what!r}{_options(at=at)})"):
             order = self.orders[-1] if self.orders else None
             for each in self.orders:
@@ -716,17 +721,22 @@ class Play:
         with self._driver.looking():
             shown = self._driver.shown
             self._add_findings(rules.refusals.of_refusals(order, found))
-            if self._acknowledged.missed_a_late_change(order, found) or not (merchant.reconciles or has_heard_all):
+            is_excused = self._acknowledged.missed_a_late_change(order, found)
+            if is_excused or not (merchant.reconciles or has_heard_all):
                 return False
             was_told = self._acknowledged.has_taken_over(found.resources)
             hint, policy = ("" if was_told else not_told) or self._unread(), self._policy_of_others
-            owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
-            self._add_findings(_with(hint, owed), policy)
             ended = chain(
                 rules.at_the_end.of_settled(shown, order, status, found),
                 rules.at_the_end.of_fulfilment(shown, order, status, found),
                 rules.at_the_end.of_needed_effects(shown, merchant.needed_effects, order, status, found),
             )
+            if self._acknowledged.missed_late_money(found):
+                if policy is None:
+                    self._add_findings(_with(hint, ended), LATE_MONEY)
+                return False
+            owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
+            self._add_findings(_with(hint, owed), policy)
             if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):
                 if policy is None:
                     self._add_findings(_with(hint, ended), LOST_EVENTS)
@@ -1156,14 +1166,21 @@ class Play:
             second = self._arm_documents(following)
             armed = self._arm(disturbed.met, lasts, operation="refund-creation")
             other = self._next_refund(target, requested) if disturbed.act is Act.REFUND else refund_id
-            self._interrupt(
-                *("meanwhile", meanwhile, at, target),
-                lambda _: self._driver.call("refund", target.id, other, asked.money),
-            )
+
+            def request_meanwhile(_: Order | None) -> None:
+                self._driver.call("refund", target.id, other, asked.money)
+                target.refunds_asked[other] += 1
+                if self._driver.was_taken:
+                    target.refund_ids_taken.add(other)
+
+            self._interrupt("meanwhile", meanwhile, at, target, request_meanwhile)
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             self._call_refund(asked, disturbed, limit)
             if not self._asks_for_refund(start):
                 self._run_the_job(interrupted, limit)
+            if disturbed.act is Act.REFUND and asked.is_possible:
+                at_once = rules.refund_requests.of_refunds_at_once(self._box, target, asked.rest, start)
+                self._add_findings(at_once, REFUND_LIMIT)
             self._driver.service.interruptions.clear()
             self.reached = self._driver.service.points.since(points)
             self._let_jobs_repeat(armed, second, limit)
@@ -1208,10 +1225,10 @@ class Play:
             target.is_cancelled = before
 
     def _interrupt(
-        self, table: str, what: str, at: int, order: Order | None, click: Callable[[Order | None], object]
+        self, table: str, what: str, at: Point, order: Order | None, click: Callable[[Order | None], object]
     ) -> None:
         """Let something come `at` a point of the merchant's code, while the next call is running."""
-        kind, state = KINDS.get(what), self.noted.state()
+        kind, state, at = KINDS.get(what), self.noted.state(), checked_point(at)
         if kind is None or not self._driver.can_act(kind):
             return
         carry_out = self._carrying_out(kind.act, click)

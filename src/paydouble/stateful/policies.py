@@ -22,6 +22,7 @@ INDEPENDENT: Final = "independent orders"
 LOST_EVENTS: Final = "lost events"
 REQUEST_IDS: Final = "request ids"
 ACCEPTED_REFUND: Final = "accepted refund"
+LATE_MONEY: Final = "late money"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -34,6 +35,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         LOST_EVENTS: "a refund or dispute whose latest event was lost stays unknown, since none is ever read",
         REQUEST_IDS: "something goes wrong where several events name one request, as with de-duplication by it",
         ACCEPTED_REFUND: "an order is called refunded when the service has accepted a refund, which may still fail",
+        LATE_MONEY: "money stays unknown that has come for a payment which had ended, when its event was lost",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

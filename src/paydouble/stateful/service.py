@@ -42,6 +42,7 @@ _REAL_PAUSE: Final = 0.5
 _REAL_SLEEP: Final = (
     "it seems to wait in real time; a sleep that is kept in a default argument does not follow the play's time"
 )
+_DONE: Final = range(200, 300)
 # A timeout, a first request that may still be running, too early, too many requests.
 _NOT_FINAL: Final = frozenset({408, 409, 425, 429})
 # Twice the usual timeout of a gateway.
@@ -71,6 +72,8 @@ class Interruption:
     """Whether it acts at checkpoints only, not at requests."""
     enters: bool = False
     """Whether it enters the merchant's code once more, which must not happen inside a transaction."""
+    after_request: bool = False
+    """Whether it waits until a POST has been carried out; then it acts at the next point at which it can."""
 
 
 class Points(NamedTuple):
@@ -79,10 +82,12 @@ class Points(NamedTuple):
     all: int = 0
     checkpoints: int = 0
     """Those at which a database can fail."""
+    carried_out: int = 0
+    """Those at which a POST had just been carried out."""
 
     def since(self, earlier: Points) -> Points:
         """Return how many were passed after an earlier count."""
-        return Points(self.all - earlier.all, self.checkpoints - earlier.checkpoints)
+        return Points(*(now - before for now, before in zip(self, earlier, strict=True)))
 
 
 @dataclass(slots=True)
@@ -269,15 +274,21 @@ class Service:
                 if limit is not None and log.entries[number - log.evicted].operation == limit.operation:
                     reset = next((value for name, value in reply.headers if name == _RESET), None)
                     self._usage.limited = self._moment(), (method, request.target, key), reset
-            self._interruption_point()
+            self._interruption_point(carried_out=method == "POST" and reply.status in _DONE)
         self._returned_at = perf_counter()
         return reply, outcome
 
-    def _interruption_point(self, *, in_database: bool = False, in_transaction: bool = False) -> None:
+    def _interruption_point(
+        self, *, in_database: bool = False, in_transaction: bool = False, carried_out: bool = False
+    ) -> None:
         if self.killed:
             raise ProcessKilled
-        self.points = Points(self.points.all + 1, self.points.checkpoints + in_database)
+        passed = self.points
+        self.points = Points(passed.all + 1, passed.checkpoints + in_database, passed.carried_out + carried_out)
         for interruption in tuple(self.interruptions):
+            interruption.after_request &= not carried_out
+            if interruption.after_request:
+                continue
             if (interruption.in_database and not in_database) or (interruption.enters and in_transaction):
                 continue
             if interruption.after > 0:

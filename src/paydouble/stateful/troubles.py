@@ -168,6 +168,12 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "proxy page": Trouble(
             "the next reads meet a proxy's 502 page", _api("html_error", times=2), tells_nothing=True
         ),
+        # As of a router while the service behind it is replaced. It is no answer about a payment.
+        "lists gone": Trouble(
+            "the next lists meet a proxy's 404 page",
+            tuple({**each, "match": {"operation": "*-list"}} for each in _api("html_error", times=2, status=404)),
+            tells_nothing=True,
+        ),
         "503": Trouble("the next reads are answered with 503", _api("error", times=2, status=503), tells_nothing=True),
         "429": Trouble("the next reads are refused (429)", _api("rate_limit", times=2, reset="5s"), tells_nothing=True),
         "lost": Trouble("the next reads get no answer", _api("connection_reset", times=2), tells_nothing=True),
@@ -294,7 +300,7 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
         "whole seconds": {"timestamps": "seconds"},
         "no request id": {"event_request_id": "omit"},
         "lower-case header": {"webhooks": {"signature_header": "x-service-signature"}},
-        "short pages": {"page_limit": 3},
+        "short pages": {"page_limit": 2},
         "shared request ids": {"event_request_id": "object"},
     }
 )
@@ -337,7 +343,7 @@ OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
 """What disturbs a refund that a merchant makes of its own accord, and does not excuse that it is never made."""
 CANCELLATION_TROUBLES: Final[Mapping[str, Trouble]] = OWN_REFUND_TROUBLES
 """What disturbs a request that cancels a payment: whatever comes of it, a merchant can find out."""
-AFTERWARDS: Final = ("none", "409", "429", "401", "500 after the commit", "proxy page")
+AFTERWARDS: Final = ("none", "401", "409", "429", "500 after the commit", "proxy page")
 """What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
 check of the key, so the operation may have been carried out all the same."""
 TO_THE_END: Final = "end"

@@ -322,7 +322,11 @@ class Worker:
             self.done(job)
 
     def do_ship(self, job: Row) -> None:
-        """Hand the goods over."""
+        """Hand the goods over, unless all of the money is going back: a worker that was down comes late to this."""
         with self.db.begin() as execute:
-            execute("UPDATE orders SET shipped = shipped + 1 WHERE id = ? AND shipped = 0", job["ref"])
+            execute(
+                "UPDATE orders SET shipped = shipped + 1 WHERE id = ? AND shipped = 0 AND minor > (SELECT total(minor)"
+                " FROM refunds WHERE order_id = orders.id AND state NOT IN ('refused', 'void'))",
+                job["ref"],
+            )
             self.done(job)

@@ -60,6 +60,19 @@ class Client:
             return None
         return found
 
+    def listing(self, path: str) -> list[dict[str, Any]] | None:
+        """Read all pages of a list; None when one of them cannot be had now."""
+        items: list[dict[str, Any]] = []
+        after = ""
+        while True:
+            page = self.get(f"{path}&limit=100{after}")
+            if page is None:
+                return None
+            items += page["items"]
+            if page["next_cursor"] is None:
+                return items
+            after = f"&cursor={page['next_cursor']}"
+
     def send(self, method: str, path: str, key: str | None = None, body: bytes = b"") -> Answer:
         """Send one request, once."""
         headers = {"Authorization": self.authorization}

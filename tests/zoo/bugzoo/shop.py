@@ -258,8 +258,7 @@ class Shop:
     def find_refund(self, wish: Row) -> bool:
         """Look whether a refund exists."""
         for pay_in in self.store.objects("payin", wish["order_id"]):
-            listed = self.client.get(f"/refund?payin_id={pay_in['id']}&limit=100")
-            for each in listed["items"] if listed else ():
+            for each in self.client.listing(f"/refund?payin_id={pay_in['id']}") or ():
                 if each.get("external_identifier") == wish["id"]:
                     self.on_refund_made(wish, each)
                     return True
@@ -269,15 +268,15 @@ class Shop:
 
     def look_up(self, order_id: str) -> bool:
         """Ask for everything that belongs to an order; returns whether one is, or may be, under way or paid."""
-        listed = self.client.get(f"/pay-in?external_identifier={order_id}&limit=100")
+        listed = self.client.listing(f"/pay-in?external_identifier={order_id}")
         if listed is None:
             return True  # nobody knows, so nothing new is begun
-        for each in reversed(listed["items"]):
+        for each in reversed(listed):
             self.adopt(order_id, each)
         self.look_up_children(order_id)
         with self.store.transaction():
             self.ship_what_is_paid(order_id)
-        return any(each["status"] not in {"failed", "cancelled"} for each in listed["items"])
+        return any(each["status"] not in {"failed", "cancelled"} for each in listed)
 
     def adopt(self, order_id: str, pay_in: dict[str, Any]) -> None:
         """Keep a deposit that the service shows."""
@@ -290,9 +289,9 @@ class Shop:
         for pay_in in self.store.objects("payin", order_id):
             if pay_in["status"] == "succeeded":
                 for kind in ("refund", "dispute"):
-                    listed = self.client.get(f"/{kind}?payin_id={pay_in['id']}&limit=100")
+                    listed = self.client.listing(f"/{kind}?payin_id={pay_in['id']}")
                     with self.store.transaction():
-                        for each in listed["items"] if listed else ():
+                        for each in listed or ():
                             self.store.believe(kind, order_id, each)
 
     def reconcile(self) -> None:

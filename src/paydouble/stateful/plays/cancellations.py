@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import AT_POINTS, CANCEL_MEANWHILE, KINDS, LOSES_NOTES, Act
+from paydouble.stateful.interruptions import CANCEL_MEANWHILE, KINDS, LOSES_NOTES, Act
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
     EVENTS,
@@ -17,6 +17,7 @@ from paydouble.stateful.plays.parts import (
     SETTLE,
     can_last,
     own_refunds,
+    points_of,
 )
 from paydouble.stateful.provider import OF_REFUNDS
 from paydouble.stateful.steps import CataloguePlay, step
@@ -52,7 +53,7 @@ def cancellations() -> Iterator[CataloguePlay]:
     for first in (*((ORDER, PAY, *time) for time in times), PAID):
         yield CataloguePlay((*first, cancel, SETTLE))
         for what in CANCEL_MEANWHILE:
-            for at in POINTS if what in AT_POINTS else ():
+            for at in points_of(what) if what != "none" else ():
                 yield CataloguePlay((*first, step("cancel", 1, meanwhile=what, at=at), SETTLE))
     for trouble in POST_TROUBLES:
         begun = (step("pay", 1, trouble), cancel, SETTLE)
@@ -109,7 +110,7 @@ def cancelled_and_given_back() -> Iterator[CataloguePlay]:
         second = (ORDER, step("pay", 2), SETTLE, own, step("cancel", 2), SETTLE, SETTLE)
         yield CataloguePlay((*PAID, cancel, SETTLE, *second), "what is left of a cancelled order goes back")
     for what in LOSES_NOTES:
-        for at in POINTS:
+        for at in points_of(what):
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), SETTLE)
             yield CataloguePlay((ORDER, PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
     yield CataloguePlay((ORDER, PAY, cancel, step("pass_time", "10s"), RESTART, SETTLE))

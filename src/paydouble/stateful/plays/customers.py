@@ -17,6 +17,7 @@ from paydouble.stateful.plays.parts import (
     SETTLE,
     WORK_OFF,
     own_refunds,
+    points_of,
 )
 from paydouble.stateful.provider import PAYER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -50,7 +51,7 @@ def paid_twice() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*first, *second, own, late, SETTLE, SETTLE), why)
         yield CataloguePlay((*first_soon, *second_soon, own, late, SETTLE, SETTLE), why)
     for what in LOSES_NOTES:
-        for at in POINTS:
+        for at in points_of(what):
             yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, SETTLE), why)
             yield CataloguePlay((*first, *second, late, step("interrupt_jobs", what, at), SETTLE), why)
 

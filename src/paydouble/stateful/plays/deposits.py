@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from paydouble.config import Settings
 from paydouble.core.durations import UNITS_MS
-from paydouble.stateful.interruptions import AT_POINTS, LOSES_NOTES, MEANWHILE
+from paydouble.stateful.interruptions import AFTER_REQUEST, LOSES_NOTES, MEANWHILE
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
     JOB_POINTS,
@@ -21,6 +22,7 @@ from paydouble.stateful.plays.parts import (
     SETTLE,
     can_last,
     got_through,
+    points_of,
 )
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
@@ -54,7 +56,7 @@ def charges() -> Iterator[CataloguePlay]:
         # With no event to tell of the first deposit a second click is the dearest of all.
         yield CataloguePlay((ORDER, step("webhooks", "drop all"), step("pay", 1, trouble), RETRY, SETTLE))
     for what in MEANWHILE:
-        for at in POINTS if what in AT_POINTS else (0,):
+        for at in points_of(what):
             yield CataloguePlay((ORDER, step("pay", 1, meanwhile=what, at=at), SETTLE))
             yield CataloguePlay((ORDER, step("pay", 1, meanwhile=what, at=at), RETRY, SETTLE))
     for time in ("1h", "25h", "80h"):
@@ -104,7 +106,7 @@ def lost_replies() -> Iterator[CataloguePlay]:
                 "no reply, no webhook and no background job tells",
             )
         for what in OF_THE_ORDER:
-            for at in POINTS if what in AT_POINTS else (0,):
+            for at in points_of(what):
                 yield CataloguePlay(
                     (ORDER, step("pay", 1, trouble, meanwhile=what, at=at), RETRY, SETTLE),
                     "what is known of the attempt is not yet complete",
@@ -131,6 +133,12 @@ def two_troubles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*later, RETRY, SETTLE), why)
         unanswered = (*PAID, silent, step("refund", 1, "half", "reply lost"), job)
         yield CataloguePlay((*unanswered, step("refund_again", 1, then), SETTLE, again, SETTLE), why)
+    why, pause = "after a lost reply two answers follow that tell nothing", step("pass_time", "10m")
+    for last, then in product(AFTERWARDS[1:], AFTERWARDS[1:]):
+        clicks = (step("pay", 1, "reply lost", then=then), pause, step("retry", 1, last))
+        yield CataloguePlay((ORDER, silent, *clicks, RETRY, SETTLE), why)
+        refunds = (step("refund", 1, "half", "reply lost", then=then), pause, step("refund_again", 1, last))
+        yield CataloguePlay((*PAID, silent, *refunds, SETTLE, again, SETTLE), why)
 
 
 def lost_notes() -> Iterator[CataloguePlay]:
@@ -138,20 +146,21 @@ def lost_notes() -> Iterator[CataloguePlay]:
     silent, again = step("webhooks", "drop all"), step("refund_again")
     for what in LOSES_NOTES:
         # A request that is left to a job has many points before it.
-        for at in JOB_POINTS[:16]:
+        for at in points_of(what, JOB_POINTS[:16]):
             lost = "the request was carried out, and its note is lost"
             click = step("pay", 1, meanwhile=what, at=at)
             yield CataloguePlay((ORDER, silent, click, SETTLE, RETRY, SETTLE), lost)
             refund = step("refund", 1, "half", meanwhile=what, at=at)
             yield CataloguePlay((*PAID, silent, refund, SETTLE, SETTLE), lost)
     why = "the request was carried out, its note is lost, and the next answer says nothing about it"
-    for then in AFTERWARDS[1:]:
-        for what in LOSES_NOTES:
-            for at in POINTS:
-                click = step("pay", 1, meanwhile=what, at=at)
-                yield CataloguePlay((ORDER, silent, click, step("retry", 1, then), RETRY, SETTLE), why)
-                refund = step("refund", 1, "half", meanwhile=what, at=at)
-                yield CataloguePlay((*PAID, silent, refund, step("refund_again", 1, then), again, SETTLE), why)
+    for at, what in product(POINTS, LOSES_NOTES):
+        # What was under way may be left alone for some minutes, in case that another process still works on it.
+        pauses = ((step("pass_time", "10m"),), ()) if at == AFTER_REQUEST else ((),)
+        for pause, then in product(pauses, AFTERWARDS[1:]):
+            clicks = (step("pay", 1, meanwhile=what, at=at), *pause, step("retry", 1, then))
+            yield CataloguePlay((ORDER, silent, *clicks, RETRY, SETTLE), why)
+            refunds = (step("refund", 1, "half", meanwhile=what, at=at), *pause, step("refund_again", 1, then))
+            yield CataloguePlay((*PAID, silent, *refunds, again, SETTLE), why)
 
 
 def past_the_key() -> Iterator[CataloguePlay]:
@@ -171,7 +180,7 @@ def past_the_key() -> Iterator[CataloguePlay]:
         (step("pass_time", f"{_KEY_HOURS + 1}h"), SETTLE, SETTLE),
     )
     for what in LOSES_NOTES:
-        for at in POINTS:
+        for at in points_of(what):
             click = step("pay", 1, meanwhile=what, at=at)
             yield CataloguePlay((ORDER, silent, click, *day, RETRY, SETTLE), why)
             refund = step("refund", 1, "half", meanwhile=what, at=at)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS
-from paydouble.stateful.plays.parts import JOB_POINTS, ORDER, PAID, PAY, POINTS, SETTLE
+from paydouble.stateful.plays.parts import (
+    FEW_POINTS,
+    JOB_POINTS,
+    ORDER,
+    PAID,
+    PAY,
+    POINTS,
+    SETTLE,
+    points_of,
+)
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, TO_THE_END
 
@@ -24,7 +33,7 @@ def jobs() -> Iterator[CataloguePlay]:
     for first, reason in waiting:
         for what in JOB_INTERRUPTIONS:
             points = POINTS if KINDS[what].enters else JOB_POINTS
-            for at in POINTS[::2] if reason else points:
+            for at in points_of(what, FEW_POINTS if reason else points):
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
     for at in JOB_POINTS:
         another = (ORDER, step("pay", 2), step("interrupt_jobs", "events meanwhile", at), SETTLE)

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from paydouble.stateful.interruptions import (
-    AT_POINTS,
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
     OF_CUSTOMERS,
     WEBHOOK_INTERRUPTIONS,
+    Point,
 )
 from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
 from paydouble.stateful.plays.parts import (
@@ -21,12 +21,13 @@ from paydouble.stateful.plays.parts import (
     ORDER,
     PAID,
     PAY,
-    POINTS,
     RESTART,
     RETRY,
     SETTLE,
+    WEBHOOK_POINTS,
     WHOLE_OR_PART,
     WORK_OFF,
+    points_of,
 )
 from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -119,7 +120,7 @@ def _tellings() -> tuple[_Change, ...]:
     return (*changes, *ends, _Change(failing))
 
 
-def _from_the_second(points: Sequence[int]) -> tuple[int, ...]:
+def _from_the_second(points: Sequence[Point]) -> tuple[Point, ...]:
     # A kill at the first point is the least telling: the merchant has done nothing yet.
     return (*points[1:], *points[:1])
 
@@ -140,9 +141,9 @@ def interrupted_changes() -> Iterator[CataloguePlay]:
     Each kind of event has code of its own. What customers do meanwhile is played where they still pay.
     """
     later = step("pass_time", "10m")
-    for at in _from_the_second(POINTS):
+    for at in _from_the_second(WEBHOOK_POINTS):
         for what in (each for each in WEBHOOK_INTERRUPTIONS if each not in OF_CUSTOMERS):
-            for before, act in _tellings() if at == 0 or what in AT_POINTS else ():
+            for before, act in _tellings() if at in points_of(what, WEBHOOK_POINTS) else ():
                 interrupted = step("interrupt_webhook", what, at)
                 yield CataloguePlay((*before, interrupted, *act, later, WORK_OFF), f"a later change, {what}")
 
@@ -150,10 +151,11 @@ def interrupted_changes() -> Iterator[CataloguePlay]:
 def changes_left_to_jobs() -> Iterator[CataloguePlay]:
     """Yield each later change that a job learns of: interrupted, from disturbed reads, or in a new process."""
     silent, later = step("webhooks", "drop all"), step("pass_time", "10m")
-    for at in _from_the_second(JOB_POINTS):
+    for at in _from_the_second(JOB_POINTS[1:]):
         for what in (each for each in JOB_INTERRUPTIONS if each not in OF_CUSTOMERS):
             # A kill matters between any two small transactions.
-            for before, act in _changes(variants=False) if what in LOSES_NOTES or at in POINTS[::2] else ():
+            is_tried = at in points_of(what, JOB_POINTS if what in LOSES_NOTES else WEBHOOK_POINTS[::2])
+            for before, act in _changes(variants=False) if is_tried else ():
                 interrupted = (*act, later, step("interrupt_jobs", what, at), SETTLE)
                 yield CataloguePlay((*before, *interrupted), "a job works on a later change")
                 yield CataloguePlay((*before, silent, *interrupted), "a job reads of a later change")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from paydouble.stateful.interruptions import ANOTHER_CUSTOMER, MEANWHILE
+from paydouble.stateful.interruptions import AFTER_REQUEST, ANOTHER_CUSTOMER, AT_POINTS, MEANWHILE, Point
 from paydouble.stateful.steps import Step, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, OWN_REFUND_TROUBLES, POST_TROUBLES, Trouble
 
 # Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
-POINTS: Final = range(8)
+POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(8))
+FEW_POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(0, 8, 2))
+# Few receivers send a request.
+WEBHOOK_POINTS: Final[tuple[Point, ...]] = POINTS[1:]
 # Jobs work in many small transactions, and a kill between the last two matters as much as between the first.
-JOB_POINTS: Final = range(24)
+JOB_POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(24))
 # Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
 EVENTS: Final = (None, "1s", "2500ms", "5s")
 ORDER: Final = step("order")
@@ -32,6 +35,11 @@ OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOM
 DAY_OF_JOBS: Final = (step("wait", "59m"),) * 25
 # After a refund of the whole a job has nothing more to send; after one of a part it has.
 WHOLE_OR_PART: Final = frozenset({"all", "half"})
+
+
+def points_of(what: str, points: Sequence[Point] = POINTS) -> Sequence[Point]:
+    """Return the points at which an interruption is tried: one where it does not act at a point of the code."""
+    return points if what in AT_POINTS else (0,)
 
 
 def got_through(names: Iterable[str]) -> list[str]:

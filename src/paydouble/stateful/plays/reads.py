@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from paydouble.stateful.plays.parts import DAY_OF_JOBS, ORDER, PAID, PAY, RETRY, SETTLE
+from paydouble.stateful.plays.parts import DAY_OF_JOBS, FIRST_ATTEMPTS, ORDER, PAID, PAY, RETRY, SETTLE
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
 from paydouble.stateful.troubles import (
@@ -118,10 +118,20 @@ def pages() -> Iterator[CataloguePlay]:
     for click in (PAY, step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK)):
         for newer in (step("crowd", 7), step("other_system", 7)):
             yield CataloguePlay((ORDER, silent, click, newer, SETTLE, *DAY_OF_JOBS), why, short)
-    thirds = (step("refund", 1, "third"),) * 3
-    yield CataloguePlay((*PAID, silent, *thirds, SETTLE, SETTLE), why, short)
+    third = step("refund", 1, "third")
+    yield CataloguePlay((*PAID, silent, third, third, third, SETTLE, SETTLE), why, short)
+    # Once a key is too old, a list is all that tells; what was asked for first is on its last page.
+    first = step("refund", 1, "third", "reply lost", lasts=LONGER_THAN_A_CLICK)
+    a_day = (step("pass_time", "25h"), *DAY_OF_JOBS)
+    yield CataloguePlay((*PAID, silent, first, third, third, *a_day), why, short)
+    unanswered = step("pay", 1, "reply lost", lasts=LONGER_THAN_A_CLICK)
+    yield CataloguePlay((ORDER, silent, unanswered, step("crowd", 7), *a_day), why, short)
     several = (step("provider", "refund half"), step("refund", 1, "third"), SETTLE)
     yield CataloguePlay((step("crowd", 7), SETTLE, silent, *several, step("returns"), SETTLE), why, short)
+    # What changes after a payment had ended is on no first page, and nothing but a list of all tells of it.
+    for ended in (*FIRST_ATTEMPTS, (ORDER, step("pay", 1, scenario="card-declined"), SETTLE)):
+        comes_late = (silent, step("crowd", 7), step("provider", "late money", 1), SETTLE, *DAY_OF_JOBS)
+        yield CataloguePlay((*ended, *comes_late), "money comes late, and pages are short", short)
     # A job that takes the first page of what waits, and finds nothing to do there, never reaches the rest.
     why, bought = "a page of events is about payments that are not the shop's", (ORDER, PAY, SETTLE)
     yield CataloguePlay((others, SETTLE, *bought), why)

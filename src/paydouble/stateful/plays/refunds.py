@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import AT_POINTS, KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
+from paydouble.stateful.interruptions import KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
 from paydouble.stateful.plays.parts import (
     EXPIRED,
     JOB_POINTS,
@@ -20,6 +20,7 @@ from paydouble.stateful.plays.parts import (
     WORK_OFF,
     can_last,
     got_through,
+    points_of,
 )
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
@@ -45,7 +46,7 @@ def refunds() -> Iterator[CataloguePlay]:
     for what in REFUND_MEANWHILE:
         # Two refunds of a half are not too much.
         share = "most" if what in KINDS and KINDS[what].act is Act.REFUND else "half"
-        for at in POINTS if what != "none" else (0,):
+        for at in points_of(what):
             yield CataloguePlay((*PAID, step("refund", 1, share, meanwhile=what, at=at), SETTLE))
             if what in LOSES_NOTES:
                 # Its key is lost as well where it is not stored before the request.
@@ -96,6 +97,13 @@ def several_refunds() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*both, fails, SETTLE), "two refunds are under way")
         yield CataloguePlay((*both, fails, step("pass_time", "10m"), WORK_OFF), "two refunds are under way")
         yield CataloguePlay((*both, SETTLE, late, SETTLE), "two refunds are made together")
+    for shares in (("half", "half"), ("half", "third"), ("third", "half")):
+        # A refund is over after three seconds.
+        soon, why = step("pass_time", "2s"), "one of two refunds has succeeded when the other one fails"
+        first, second = (step("refund", 1, share) for share in shares)
+        one = (*PAID, first, soon, second, soon, step("provider", "refund fails"))
+        yield CataloguePlay((*one, SETTLE, second, SETTLE), why)
+        yield CataloguePlay((*one, step("pass_time", "10m"), WORK_OFF), why)
     attempts: tuple[tuple[Step, ...], ...] = ((step("pay", 1, scenario="card-declined"), SETTLE), EXPIRED[1:])
     for ended in attempts:
         again = (RETRY, SETTLE, step("refund", 1, "half"), SETTLE)
@@ -113,7 +121,7 @@ def similar_refunds() -> Iterator[CataloguePlay]:
         before_jobs = (ORDER, PAY, step("pass_time", "10s"), step("refund", 1, share), SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")
         for what in LOSES_NOTES if share in WHOLE_OR_PART else ():
-            for at in JOB_POINTS[::2]:
+            for at in points_of(what, JOB_POINTS[::2]):
                 begun = (ORDER, PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
                 yield CataloguePlay((*begun, step("refund", 1, share), SETTLE), "the job has done a part of its work")
 
@@ -125,7 +133,7 @@ def refunds_after_trouble() -> Iterator[CataloguePlay]:
     for trouble in POST_TROUBLES:
         yield from _second_order(step("pay", 2, trouble), half, why)
     for what in OF_THE_ORDER:
-        for at in POINTS if what in AT_POINTS else (0,):
+        for at in points_of(what):
             yield from _second_order(step("pay", 2, meanwhile=what, at=at), half, why)
     for trouble in WEBHOOK_TROUBLES:
         yield from _second_order(step("pay", 2), half, why, step("webhooks", trouble))

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.interruptions import AT_POINTS, KINDS, WEBHOOK_INTERRUPTIONS, Act
+from paydouble.stateful.interruptions import KINDS, WEBHOOK_INTERRUPTIONS, Act
 from paydouble.stateful.plays.parts import (
     EVENTS,
     FIRST_ATTEMPTS,
     ORDER,
     PAID,
     PAY,
-    POINTS,
     RESTART,
     RETRY,
     SETTLE,
+    WEBHOOK_POINTS,
     WORK_OFF,
     got_through,
+    points_of,
 )
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -83,11 +84,11 @@ def interruptions() -> Iterator[CataloguePlay]:
         for before in reversed(EVENTS[:-1] if is_followed else EVENTS):
             first = () if before is None else (PAY, step("pass_time", before))
             then = (PAY, SETTLE) if before is None else (step("pass_time", "10m"),)
-            for at in POINTS if what in AT_POINTS else (0,):
+            for at in points_of(what, WEBHOOK_POINTS):
                 yield CataloguePlay((ORDER, *first, step("interrupt_webhook", what, at), *then))
 
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS if what in AT_POINTS else (0,):
+        for at in points_of(what, WEBHOOK_POINTS):
             before = EVENTS[-2 if KINDS[what].act is Act.EVENTS else -1]
             disturbed = (step("pass_time", before), step("interrupt_webhook", what, at), step("pass_time", "10m"))
             yield CataloguePlay((ORDER, PAY, *disturbed, WORK_OFF), "nothing but the event tells")
@@ -99,7 +100,7 @@ def beside_each_other() -> Iterator[CataloguePlay]:
     later, thirds = step("pass_time", "10m"), (step("refund", 1, "third"), step("refund", 1, "third"))
     disputed = step("provider", "dispute half")
     for what in (name for name in WEBHOOK_INTERRUPTIONS if KINDS[name].act is Act.EVENTS):
-        for at in POINTS:
+        for at in WEBHOOK_POINTS:
             # A refund is over after three seconds.
             soon = (step("pass_time", "2s"), step("interrupt_webhook", what, at))
             yield CataloguePlay((*PAID, *thirds, *soon, later, WORK_OFF), "two refunds end at once")
@@ -187,7 +188,7 @@ def acknowledged() -> Iterator[CataloguePlay]:
     again = (step("provider", "dispute won"), step("provider", "dispute reopened"), step("provider", "dispute lost"))
     yield CataloguePlay((*disputed, *again, WORK_OFF), "a dispute changes more than once, and no read tells")
     for what in WEBHOOK_INTERRUPTIONS:
-        for at in POINTS[:4] if what in AT_POINTS else (0,):
+        for at in points_of(what, WEBHOOK_POINTS[:4]):
             # Just before the success of the refund, which comes after three seconds.
             interrupted = step("interrupt_webhook", what, at)
             refund = (step("refund", 1, "half"), step("pass_time", "2s"), interrupted, later)

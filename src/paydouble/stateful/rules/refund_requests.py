@@ -69,6 +69,25 @@ def of_excessive_refunds(box: Sandbox, orders: Sequence[Order], start: int) -> I
             yield Rule.REFUNDS, f"{text} ({in_words(entry)})"
 
 
+def of_refunds_at_once(box: Sandbox, order: Order, rest: int, start: int) -> Iterator[Found]:
+    """Yield refunds, asked for from a position of the journal on, that are too much together and not alone.
+
+    They were requested of the merchant at the same time. `rest` is what was left before, in minor units.
+    """
+    asked: dict[str | None, int] = {}
+    for entry, _, _ in refunds_asked_for(box, [order], start):
+        amount = amount_in_body(entry, order.currency)
+        if amount is not None and not entry.faults:
+            asked[entry.key] = amount
+    total = sum(asked.values())
+    if max(asked.values(), default=0) <= rest < total:
+        money, left = (f"{write_amount(each, order.currency)} {order.currency}" for each in (total, rest))
+        yield (
+            Rule.REFUNDS,
+            f"asks the service for {len(asked)} refunds of {order.id} at once, of {money} in all; {left} is left",
+        )
+
+
 class Disputed(NamedTuple):
     """An order of which a dispute holds or has taken money, as the merchant knows."""
 

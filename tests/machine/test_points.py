@@ -1,0 +1,89 @@
+"""The point that has a name: when a request of the merchant has been carried out, and it does not know that yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small_shop import SmallShop, Wish
+
+from paydouble.core.errors import UsageError
+from paydouble.payments.resources import PayIn, Refund
+from paydouble.stateful import MerchantBug, Play
+from paydouble.stateful.interruptions import AFTER_REQUEST
+
+
+def slow(points: int) -> type[SmallShop]:
+    """Return the small shop with so many transactions before each request."""
+
+    class Slow(SmallShop):
+        def post(self, path: str, wish: Wish) -> dict[str, Any]:
+            for _ in range(points):
+                self.service.checkpoint()
+            return super().post(path, wish)
+
+    return Slow
+
+
+class ForgetsWhatItSends(SmallShop):
+    """Makes its key when it sends, and notes it with the answer."""
+
+    def restart(self) -> None:
+        for order in self.orders.values():
+            if order.wish is not None and order.wish.state == "open":
+                order.wish = None
+
+
+@pytest.mark.parametrize("points", [0, 3, 30])
+def test_a_kill_comes_when_the_request_was_carried_out(points: int) -> None:
+    """However much the shop does before it."""
+    with Play(slow(points)) as play:
+        play.pay(meanwhile="dies", at=AFTER_REQUEST)
+        made = [entry.status for entry in play.sandbox.journal.requests.entries]
+        assert made == [200]
+        assert play.sandbox.ledger.count(PayIn) == 1
+        assert [trial.name for trial in play.trials if trial.table == "meanwhile"] == ["dies"]
+
+
+def test_nothing_comes_where_no_request_is_carried_out() -> None:
+    """A request that is lost on its way is none; the next one is, though its number is another."""
+    with Play(slow(2)) as play:
+        play.pay(1, "request lost", meanwhile="dies", at=AFTER_REQUEST)
+        assert [entry.status for entry in play.sandbox.journal.requests.entries if not entry.faults] == [200]
+        play.wait("10s")
+        play.cancel(1, meanwhile="dies", at=AFTER_REQUEST)
+        assert [trial.name for trial in play.trials if trial.name == "dies"] == ["dies"]
+
+
+def test_a_database_fails_at_the_commit_after_the_request() -> None:
+    """The first point at which it can."""
+    with Play(slow(3)) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half", meanwhile="database down", at=AFTER_REQUEST)
+        assert play.sandbox.ledger.count(Refund) == 1
+
+
+def test_a_key_that_is_noted_with_the_answer_is_found_there() -> None:
+    """The report names the point."""
+    with pytest.raises(MerchantBug) as found, Play(ForgetsWhatItSends) as play:
+        play.webhooks("drop all")
+        play.pay(meanwhile="dies", at=AFTER_REQUEST)
+        play.retry()
+
+    assert "2 deposits for order-1" in str(found.value)
+    assert "killed in the middle and started again, once its request has been carried out" in str(found.value)
+    assert "at='request'" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [("pay", {"meanwhile": "dies"}), ("interrupt_jobs", {"what": "dies"}), ("interrupt_webhook", {"what": "dies"})],
+)
+def test_a_point_that_has_another_name_is_refused(command: str, arguments: dict[str, str]) -> None:
+    """Before anything happens."""
+    play = Play(SmallShop)
+    play.order()
+    with pytest.raises(UsageError, match="there is no point 'reply'; write a number from 0 on, or 'request'"):
+        getattr(play, command)(**arguments, at="reply")
+    play.close()
