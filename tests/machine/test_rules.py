@@ -393,12 +393,14 @@ class RepeatsRefusals(Client):
         ("method gone", 2, "422"),
         ("401", 2, None),
         ("401", 3, "401"),
+        ("403", 2, None),
+        ("403", 3, "403"),
         ("409", 3, None),
         ("503", 3, None),
     ],
 )
 def test_a_refused_request_is_not_repeated_at_once(trouble: str, sends: int, status: str | None) -> None:
-    """Except once after a 401, with new credentials, and where the first request may still be running."""
+    """Except once after a 401 or 403, with new credentials, and where the first request may still be running."""
     play = Play(shop(client_part=type("Client", (RepeatsRefusals,), {"sends": sends})))
     play.order()
     if status is None:

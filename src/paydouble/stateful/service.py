@@ -45,6 +45,8 @@ _REAL_SLEEP: Final = (
 _DONE: Final = range(200, 300)
 # A timeout, a first request that may still be running, too early, too many requests.
 _NOT_FINAL: Final = frozenset({408, 409, 425, 429})
+# After these a client may renew its credentials, once.
+_OF_CREDENTIALS: Final = frozenset({401, 403})
 # Twice the usual timeout of a gateway.
 _LONGEST_ANSWER_SECONDS: Final = 120
 # What a client raises for a connection that ended before the answer was complete.
@@ -337,8 +339,7 @@ class Service:
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))
-        # After a 401 a client may renew its credentials, once.
-        if count == (2 if status == 401 else 1):  # noqa: PLR2004 - HTTP
+        if count == (2 if status in _OF_CREDENTIALS else 1):
             self._add_finding(Rule.RETRIES, f"repeats {sent[0]} {sent[1]} at once, though it was refused ({status})")
 
     def _moment(self) -> float:

@@ -134,6 +134,8 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
             retry_after_seconds=_OWN_PAUSE,
         ),
         "401": Trouble("the credentials are refused", _api("error", status=401, times=None)),
+        # Many clients tell the two apart.
+        "403": Trouble("the shop's address is refused (403)", _api("error", status=403, times=None)),
         "redirect": Trouble("the service redirects to another host", _api("redirect", to="http://elsewhere.test/")),
         "unknown members": Trouble(
             "the answers have unknown members", _api("unknown_members", times=None), gets_through=True
@@ -331,6 +333,7 @@ REFUND_TROUBLES: Final = (
     "409",
     "429",
     "401",
+    "403",
     "unknown code",
 )
 OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
@@ -343,7 +346,7 @@ OWN_REFUND_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
 """What disturbs a refund that a merchant makes of its own accord, and does not excuse that it is never made."""
 CANCELLATION_TROUBLES: Final[Mapping[str, Trouble]] = OWN_REFUND_TROUBLES
 """What disturbs a request that cancels a payment: whatever comes of it, a merchant can find out."""
-AFTERWARDS: Final = ("none", "401", "409", "429", "500 after the commit", "proxy page")
+AFTERWARDS: Final = ("none", "401", "403", "409", "429", "500 after the commit", "proxy page")
 """What the next request of a click can meet after one that was lost. Each comes from the service's edge or from its
 check of the key, so the operation may have been carried out all the same."""
 TO_THE_END: Final = "end"
