@@ -95,7 +95,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "interrupted webhook": "the receiver reached no such point; a checkpoint marks one",
     }
 )
-_NO_TIME: Final = "there was no time for its plays"
+_NO_TIME: Final = "there was no time for all of its plays"
 
 
 def _named(table: str, names: list[str]) -> str:
@@ -216,10 +216,11 @@ class Coverage:
 
     def _why_untried(self, table: str, name: str) -> str:
         met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
-        if (table, name) in self.played:
-            return met_by_nothing
+        # One of those that were left out might have met something.
         if (table, name) in self._without_time:
             return _NO_TIME
+        if (table, name) in self.played:
+            return met_by_nothing
         return self.skipped.get((table, name), met_by_nothing)
 
     def summary(self) -> str:
@@ -247,7 +248,7 @@ class Coverage:
             lines.append(f"Never tried ({reason}): {names}.")
         for pattern, why in self._accepts.items():
             times = self.accepted[pattern]
-            met = f"{times} times" if times else "and not met"
+            met = f"{times} times" if times else "and not met" + " so far" * bool(self.was_cut())
             lines.append(f"Accepted, {met}: {pattern!r} ({why}).")
         for policy, times in self.allowed.items():
             met = f"met {times} time{'s' * (times != 1)}"
