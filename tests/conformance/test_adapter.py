@@ -135,8 +135,41 @@ def test_a_file_tells_the_order_of_a_deposit(tmp_path: Path) -> None:
     found = [file.order_named(each) for each in ("order-1-a2", "order-1", "elsewhere")]
 
     assert found == ["order-1", "order-1", "elsewhere"]
-    assert told.order_of_deposit(Any, "order-12-a3") == "order-12"  # type: ignore[arg-type]
+    assert told.order_of_deposit is not Merchant.order_of_deposit
     assert _adapter(described_shop(tmp_path), tmp_path).order_of_deposit is Merchant.order_of_deposit
+
+
+def _makes_its_own_ids(folder: Path, pointer: str = "/order/id") -> dict[str, Any]:
+    """Return the document of a file for a shop that is given no ids."""
+    document = described_shop(folder)
+    document["driver"]["place_order"] |= {"json": {"amount": "{amount}", "currency": "{currency}"}, "id": pointer}
+    return document
+
+
+def test_a_shop_may_make_the_ids_of_its_orders(tmp_path: Path) -> None:
+    """Each is paid, read and found again by the shop's own id, and told by the one of the play."""
+    adapter = _adapter(_makes_its_own_ids(tmp_path), tmp_path)
+    try:
+        with Play(adapter) as play:
+            for number in (1, 2):
+                play.order()
+                play.pay(number, "reply lost")
+            play.wait("10s")
+            assert [play.status(each) for each in (1, 2)] == ["paid", "paid"]
+            named = {entry.external_identifier for entry in play.sandbox.journal.requests.entries}
+            assert named >= {"own-1", "own-2"}
+    finally:
+        adapter.process.kill()
+
+
+@pytest.mark.parametrize(
+    ("pointer", "message"),
+    [("/order/seen", "has True at /order/seen, which is no id"), ("/id", "which has no /id")],
+)
+def test_an_id_that_is_none_is_quoted(pointer: str, message: str, tmp_path: Path) -> None:
+    """With the answer."""
+    adapter = _adapter(_makes_its_own_ids(tmp_path, pointer), tmp_path)
+    assert message in _told(adapter, ("order",))
 
 
 def test_a_shop_without_refunds_meets_none(shop: Any) -> None:  # noqa: ANN401 - see `_adapter`

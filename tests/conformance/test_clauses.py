@@ -95,6 +95,23 @@ def test_a_shop_that_is_running_has_credentials_of_its_own(tmp_path: Path, capsy
     assert "The shop can be driven and read" in capsys.readouterr().out
 
 
+def test_a_shop_may_make_the_ids_of_its_orders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The clauses and the doctor look for its deposits by them, and read its books."""
+
+    def change(document: dict[str, Any]) -> None:
+        document["driver"]["place_order"] |= {
+            "json": {"amount": "{amount}", "currency": "{currency}"},
+            "id": "/order/id",
+        }
+
+    path = _file(tmp_path, change=change)
+
+    assert run(["conformance", "merchant", path, "--only", "W1.1,C2.1,C2.2"]) == 0
+    assert "3 kept, 0 broken, 0 not tested" in capsys.readouterr().out
+    assert run(["conformance", "doctor", path]) == 0
+    assert "The shop can be driven and read" in capsys.readouterr().out
+
+
 def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is played."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

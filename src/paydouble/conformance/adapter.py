@@ -33,6 +33,7 @@ class HttpMerchant(Merchant):
     """
 
     served: ClassVar[bool] = True
+    file: ClassVar[MerchantFile]
     driver: ClassVar[Driver]
     folder: ClassVar[Path]
     temporary_folder: ClassVar[Path | None] = None
@@ -51,6 +52,8 @@ class HttpMerchant(Merchant):
         """Start the shop if it is not running, or empty it. `CallFailed` when that is not possible."""
         super().__init__(service)
         self._currencies: dict[str, str] = {}
+        self._own_ids: dict[str, str] = {}
+        """The ids that the shop has made, by the ones that it was given."""
         self._books: dict[str, Outcome] | None = None
         """The orders that were read at this moment; None as long as nobody says when a moment is over."""
         self.prepare()
@@ -69,7 +72,16 @@ class HttpMerchant(Merchant):
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
         """Place an order."""
         self._currencies[order_id] = currency
-        self._done(self.driver.place_order, order=order_id, **_money(amount, currency))
+        call = self.driver.place_order
+        answer = self._ask(call, order=order_id, **_money(amount, currency))
+        _check(answer)
+        if call.id is not None:
+            self._own_ids[order_id] = _id_in(answer, call.id)
+
+    def order_of_deposit(self, external_identifier: str) -> str:
+        """Return the id that the order of a deposit was placed with."""
+        named = self.file.order_named(external_identifier)
+        return next((given for given, own in self._own_ids.items() if own == named), named)
 
     def pay(self, order_id: str) -> None:
         """Click the pay button; `Refused` for a status by which the shop declines."""
@@ -199,6 +211,8 @@ class HttpMerchant(Merchant):
         return answer
 
     def _ask(self, call: AnyCall, **values: object) -> Outcome:
+        if "order" in values:
+            values["order"] = self._own_ids.get(str(values["order"]), values["order"])
         return perform(call, {**self._service_values(), **values}, self.folder)
 
     def _service_values(self) -> dict[str, str]:
@@ -238,6 +252,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
             f"{file.name} has no driver; say in its file how the shop is driven, or only webhooks can be tested"
         )
     members: dict[str, Any] = {
+        "file": file,
         "driver": driver,
         "service_port": file.service.port,
         "secrets": file.service.secrets,
@@ -265,9 +280,8 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "restart": driver.restart is not None or file.start is not None,
         "tick": driver.tick is not None,
         "drain": driver.drain is not None,
+        "order_of_deposit": file.order_of_deposit is not None or driver.place_order.id is not None,
     }
-    if file.order_of_deposit is not None:
-        members["order_of_deposit"] = lambda _, external_identifier: file.order_named(external_identifier)
     members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}
     for name, value in members.items():
         if name not in vars(adapter):
@@ -287,6 +301,13 @@ def _money(amount: Decimal, currency: str) -> dict[str, object]:
 def _check(answer: Outcome) -> None:
     if not answer.ok:
         raise CallFailed(f"{answer.sent} was answered with {answer.answer}")
+
+
+def _id_in(answer: Outcome, pointer: str) -> str:
+    value = answer.at(pointer)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise CallFailed(f"{answer.sent} has {value!r} at {pointer}, which is no id")
+    return str(value)
 
 
 def texts_in(answer: Outcome, call: RulesCall) -> list[str]:

@@ -244,12 +244,12 @@ class Case:
 
     def pay_ins(self, order: Order) -> list[Resource]:
         """Return all pay-ins of an order."""
-        named = self.stage.file.order_named
+        named = self.stage.order_named
         return [each for each in self.sandbox.pay_ins.list() if named(each.document["external_identifier"]) == order.id]
 
     def deposits(self, order: Order) -> list[Request]:
         """Return the requests by which the shop asked for a deposit for an order, oldest first."""
-        named = self.stage.file.order_named
+        named = self.stage.order_named
         return [each for each in self.requests(_DEPOSIT) if named(_named(each) or "") == order.id]
 
     def refunds(self) -> list[Request]:

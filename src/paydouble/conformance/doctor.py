@@ -141,7 +141,7 @@ def _played(adapter: type[Recorder], play: Play, file: MerchantFile) -> Iterator
     with suppress(MerchantBug, CallFailed):
         play.pay()
     yield _call(adapter, "pay", driver.pay)
-    yield _deposit(play, adapter.base_url, file)
+    yield _deposit(play, adapter.base_url)
     with suppress(MerchantBug, CallFailed):
         play.wait("10s")
     yield _webhooks(play, file)
@@ -219,14 +219,17 @@ def _books(adapter: type[Recorder], play: Play, when: str, wanted: tuple[str, ..
     return Check(name, ok=found in wanted, expected=expected, sent=used.outcome.sent, answer=answer)
 
 
-def _deposit(play: Play, base_url: str, file: MerchantFile) -> Check:
+def _deposit(play: Play, base_url: str) -> Check:
     made = [each for each in play.sandbox.journal.requests.entries if each.target.endswith(_DEPOSIT)]
-    expected = f"a deposit with the external_identifier {_ORDER}; order_of_deposit in the file tells another form"
+    expected = (
+        f"a deposit with the external_identifier {_ORDER}; "
+        "order_of_deposit and driver.place_order.id in the file tell another form"
+    )
     if not made:
         answer = f"the shop sent none to {base_url}; does it use the address, the key and the secret of the file?"
         return Check("the shop's deposit", ok=False, expected=expected, sent="", answer=answer)
     last = made[-1]
-    good = file.order_named(last.external_identifier or "") == _ORDER and last.status in _CREATED
+    good = play.orders[0].owns(last.external_identifier) and last.status in _CREATED
     answer = f"{last.external_identifier or 'none'}, answered with {last.status}"
     return Check("the shop's deposit", ok=good, expected=expected, sent="", answer=answer)
 

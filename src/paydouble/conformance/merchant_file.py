@@ -152,6 +152,14 @@ class Call(AnyCall):
     """A call of the driver."""
 
 
+class PlaceOrderCall(AnyCall):
+    """The call that places an order."""
+
+    id: Pointer | None = None
+    """Where the id of the order is in the answer, for a shop that makes it itself, as a JSON pointer: `/order/id`. Then
+    `{order}` in the other calls is this id, and so is what `order_of_deposit` tells."""
+
+
 class PayCall(AnyCall):
     """A click on the pay button."""
 
@@ -205,13 +213,14 @@ class RulesCall(AnyCall):
 
 
 DriverCall = Annotated[Call, BeforeValidator(_as_mapping)]
+Placing = Annotated[PlaceOrderCall, BeforeValidator(_as_mapping)]
 Click = Annotated[PayCall, BeforeValidator(_as_mapping)]
 
 
 class Driver(FileModel):
     """How the shop is driven."""
 
-    place_order: Annotated[DriverCall, contains(ORDER, MONEY)]
+    place_order: Annotated[Placing, contains(ORDER, MONEY)]
     """Place an order that is to be paid."""
     pay: Annotated[Click, contains(ORDER)]
     """Do what the customer's click on the pay button does."""

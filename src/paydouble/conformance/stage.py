@@ -112,6 +112,11 @@ class Stage:
         """Return whether the shop's clock is the sandbox's."""
         return self._adapter is not None and (self._adapter.follows_time or self._adapter.driver.set_time is not None)
 
+    def order_named(self, external_identifier: str) -> str:
+        """Return the id that the order of a deposit was placed with."""
+        order_of = self.file.order_named if self._made is None else self._made.order_of_deposit
+        return order_of(external_identifier)
+
     def has(self, need: Need) -> bool:
         """Return whether the merchant file gives something."""
         if need == "https":

@@ -76,6 +76,7 @@ driver:
   place_order:
     POST: {at}/test/orders
     json: {{id: "{{order}}", amount: "{{amount}}", currency: "{{currency}}"}}   # {{minor}} is the amount in minor units
+    # id: /order/id                         # only if your shop makes the order's id: where it is in the answer
   # The customer's click on the pay button. Its deposit has the order's id as external_identifier (or see above).
   # Add `declined: [409]` if your shop declines with this status, as when all is sold.
   pay: {{POST: "{at}/test/orders/{{order}}/pay"}}
