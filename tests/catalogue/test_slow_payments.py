@@ -106,6 +106,27 @@ class ReservesForAnHour(SmallShop):
                     self.send(wish, "/refund/refund-creation")
 
 
+class LeavesItToAPerson(SmallShop):
+    """Asks for a week what becomes of a refund, and notes for a person that it does not know: a correct shop."""
+
+    def is_left(self, order_id: str) -> bool:
+        """Return whether a refund of an order has had no outcome for a week."""
+        since = {name: wish.since for name, wish in self.orders[order_id].refunds.items()}
+        return any(
+            each["status"] in {"created", "processing"}
+            and self.service.now() - since.get(each["external_identifier"], self.service.now()) > 7 * DAY_SECONDS
+            for each in self.of(order_id, "refund")
+        )
+
+    def ask(self, order_id: str) -> bool:
+        """Ask no more."""
+        return True if self.is_left(order_id) else super().ask(order_id)
+
+    def order_status(self, order_id: str) -> str:
+        """Show the note."""
+        return "review" if self.is_left(order_id) else super().order_status(order_id)
+
+
 @pytest.mark.parametrize(
     ("merchant", "verdict"),
     [
@@ -120,9 +141,9 @@ def test_who_does_not_wait_is_found(merchant: type[Merchant], verdict: str) -> N
     assert any(each.startswith(verdict) for each in verdicts_of(merchant, is_slow))
 
 
-@pytest.mark.parametrize("merchant", [SmallShop, ReservesForAnHour])
+@pytest.mark.parametrize("merchant", [SmallShop, ReservesForAnHour, LeavesItToAPerson])
 def test_who_waits_or_gives_the_money_back_passes(merchant: type[Merchant]) -> None:
-    """After days a merchant may have sold the goods to somebody else."""
+    """After days a merchant may have sold the goods to somebody else, or have no answer about a refund."""
     assert list(verdicts_of(merchant, is_slow)) == []
 
 

@@ -16,6 +16,8 @@ from paydouble.sandbox import Sandbox
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
+_LONGEST_WATCH: Final = 7 * UNITS_MS["d"]
+"""For so long a merchant has to ask what becomes of a refund of which no event comes."""
 SHORTEST_HOLD: Final = 5 * UNITS_MS["m"]
 """For how long at least, in milliseconds, a shop holds something for an order that is not paid, such as a seat."""
 ELSEWHERE: Final = "elsewhere-"
@@ -302,6 +304,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person may want to see it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
+    if any(each.updated_at - each.created_at > _LONGEST_WATCH for each in state.refunds):
+        allowed |= {"review"}  # a person has to find out what became of it: the contract shows no way to ask
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
         allowed |= {"failed", "cancelled"}
     return allowed
