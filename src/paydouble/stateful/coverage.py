@@ -95,7 +95,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "interrupted webhook": "the receiver reached no such point; a checkpoint marks one",
     }
 )
-_NO_TIME: Final = "there was no time for all of its plays"
+_NO_TIME: Final = "there was no time for its plays"
 
 
 def _named(table: str, names: list[str]) -> str:
@@ -216,11 +216,11 @@ class Coverage:
 
     def _why_untried(self, table: str, name: str) -> str:
         met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
-        # One of those that were left out might have met something.
+        if (table, name) in self.played:
+            # One of those that were left out might have been met.
+            return f"so far {met_by_nothing}" if (table, name) in self._without_time else met_by_nothing
         if (table, name) in self._without_time:
             return _NO_TIME
-        if (table, name) in self.played:
-            return met_by_nothing
         return self.skipped.get((table, name), met_by_nothing)
 
     def summary(self) -> str:
