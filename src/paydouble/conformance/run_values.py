@@ -13,7 +13,7 @@ import atexit
 import shutil
 import socket
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -28,9 +28,6 @@ from paydouble.core.errors import UsageError
 _HOST: Final = "127.0.0.1"
 # Linux begins with 32768, other systems with 49152.
 _PORTS: Final = range(21000, 32000)
-_kept: Final = ExitStack()
-"""What has to outlive the shops of this process, which are killed before: the last one registered is the first."""
-atexit.register(_kept.close)
 
 
 class OfRun(NamedTuple):
@@ -80,13 +77,16 @@ def _free_port() -> str:
         except OSError:
             lock.close()
             continue
-        _kept.enter_context(lock)
+        atexit.register(lock.close)
         return str(port)
     raise UsageError(f"no port from {_PORTS[0]} to {_PORTS[-1]} of {_HOST} is free for the shop")
 
 
 def _folder() -> str:
-    return _kept.enter_context(TemporaryDirectory(prefix="paydouble-shop-", ignore_cleanup_errors=True))
+    folder = TemporaryDirectory(prefix="paydouble-shop-", ignore_cleanup_errors=True)
+    # The shop is started later, so it is killed before this: the last function that is registered is called first.
+    atexit.register(folder.cleanup)
+    return folder.name
 
 
 def empty(folder: Path) -> None:
