@@ -127,9 +127,20 @@ class LeavesItToAPerson(SmallShop):
         return "review" if self.is_left(order_id) else super().order_status(order_id)
 
 
+class LeavesWhatItIsTold(LeavesItToAPerson):
+    """Takes the event of the end, and keeps the note all the same."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        """Leave out what a person was asked to find out."""
+        order_id = self.order_of(resource)
+        if order_id is None or not self.is_left(order_id):
+            super().learn(resource)
+
+
 @pytest.mark.parametrize(
     ("merchant", "verdict"),
     [
+        (LeavesWhatItIsTold, "The merchant answered 200 to the refund.succeeded of order-1 and calls it review"),
         (GivesUpAsking, "The merchant calls order-1 pending in the end; the service's ledger says paid"),
         (ClosesEarly, "The merchant calls order-1 cancelled in the end; the service's ledger says paid"),
         (RepeatsSlowRefunds, "The merchant refunded 24.95 EUR of order-1 2 times ("),

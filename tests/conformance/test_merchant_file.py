@@ -117,6 +117,7 @@ def test_what_a_run_has_of_its_own_is_for_a_shop_that_it_starts() -> None:
         f"m.yaml:5:11: error: {lacks.partition('; ')[0]}",
     ]
     assert {each.sentence for each in found} == {lacks}
+    assert _errors(GOOD.replace("3000/webhooks", "3000/{{webhooks}}")) == ["a URL has no braces; write %7B and %7D"]
     # The URL of the receiver is needed before there is a service.
     assert _errors(GOOD.replace("3000/webhooks", "3000/webhooks/{webhook_secret}")) == [
         "this has the unknown placeholder {webhook_secret}; expected port or temporary_folder"

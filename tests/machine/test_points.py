@@ -51,7 +51,7 @@ def test_nothing_comes_where_no_request_is_carried_out() -> None:
         play.pay(1, "request lost", meanwhile="dies", at=AFTER_REQUEST)
         assert [entry.status for entry in play.sandbox.journal.requests.entries if not entry.faults] == [200]
         play.wait("10s")
-        play.cancel(1, meanwhile="dies", at=AFTER_REQUEST)
+        play.pay(1, meanwhile="dies", at=AFTER_REQUEST)  # it is paid, so nothing is sent
         assert [trial.name for trial in play.trials if trial.name == "dies"] == ["dies"]
 
 

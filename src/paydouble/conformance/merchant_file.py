@@ -251,10 +251,16 @@ class Driver(FileModel):
     """Set the clock that the shop's own code reads. Without it, nothing that takes a day is tested."""
 
 
+def _without_braces(url: str) -> str:
+    if "{{" in url or "}}" in url:
+        raise ValueError("a URL has no braces; write %7B and %7D")
+    return url
+
+
 class WebhookTarget(FileModel):
     """Where the shop receives webhooks."""
 
-    url: Annotated[Url, contains_only(RUN)]
+    url: Annotated[Url, contains_only(RUN), AfterValidator(_without_braces)]
     """The URL of the shop's receiver."""
 
 
@@ -283,7 +289,7 @@ class Start(FileModel):
     """A program and its arguments, run without a shell in the folder of the file."""
     environment: Annotated[dict[str, str], contains()] = Field(default_factory=dict)
     """Environment variables of the shop, besides those of the caller."""
-    ready: Annotated[str, contains_only(RUN)] = Field(
+    ready: Annotated[str, contains_only(RUN), AfterValidator(_without_braces)] = Field(
         pattern=r"^GET https?://[\x21-\x7e]+$", examples=["GET http://127.0.0.1:3000/health"]
     )
     """The request that the shop answers with 2xx once it is ready."""

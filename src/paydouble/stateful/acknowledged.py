@@ -185,7 +185,7 @@ class Acknowledged:
         at_once = not self._is_known_when or all(self._shows[each] == "at once" for each in ("payment", "dispute"))
         return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
 
-    def missed_a_late_change(self, order: Order, state: ExpectedState) -> bool:
+    def missed_a_refund(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change to a refund after an end of it which it knew.
 
         One that knows the end of a refund has no reason to ask again: the contract promises an event. Nor has it a

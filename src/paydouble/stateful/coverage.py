@@ -248,7 +248,8 @@ class Coverage:
             lines.append(f"Never tried ({reason}): {names}.")
         for pattern, why in self._accepts.items():
             times = self.accepted[pattern]
-            met = f"{times} times" if times else "and not met" + " so far" * bool(self.was_cut())
+            not_met = "and not met so far" if self.was_cut() else "and not met"
+            met = f"{times} times" if times else not_met
             lines.append(f"Accepted, {met}: {pattern!r} ({why}).")
         for policy, times in self.allowed.items():
             met = f"met {times} time{'s' * (times != 1)}"

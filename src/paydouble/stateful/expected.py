@@ -92,6 +92,8 @@ class Order:
     """Refund id → the 429 that it met and nothing else, and the instant in milliseconds by which it must be made."""
     refunds_given_up: set[str] = field(default_factory=set)
     """The refunds that a merchant may have given up as `given_up` says, so that to request them again is in vain."""
+    refund_is_untold: bool = False
+    """Whether the merchant has not acknowledged the newest event of each refund, as far as that is known in the end."""
     worked_off: frozenset[tuple[str, int]] = frozenset()
     """Id and latest change of its objects, when the newest event of each was acknowledged and jobs have run since."""
     key_has_stored_error: bool = False
@@ -304,7 +306,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person may want to see it
     if order.disturbed and order.refunds_given_up:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
-    if any(each.updated_at - each.created_at > _LONGEST_WATCH for each in state.refunds):
+    if order.refund_is_untold and any(each.updated_at - each.created_at > _LONGEST_WATCH for each in state.refunds):
         allowed |= {"review"}  # a person has to find out what became of it: the contract shows no way to ask
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
         allowed |= {"failed", "cancelled"}

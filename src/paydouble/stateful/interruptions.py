@@ -3,8 +3,7 @@
 An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Points are counted, and
 one has a name: the first one after a POST has been carried out, before the merchant has noted that. Most is lost there,
 and its number differs from shop to shop. Some interruptions act at its answer to a webhook instead, or before its
-request is answered. `Play` and its driver carry them out. Simplest first, since
-shrinking prefers earlier entries.
+request is answered. `Play` and its driver carry them out. Simplest first, since shrinking prefers earlier entries.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from paydouble.core.errors import UsageError
 
@@ -52,7 +51,7 @@ class Act(Enum):
     """An earlier webhook comes again."""
 
 
-Point = int | str
+Point = int | Literal["request"]
 """The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST`."""
 AFTER_REQUEST: Final = "request"
 """The first point after a POST of the merchant has been carried out."""

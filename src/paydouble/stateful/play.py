@@ -718,10 +718,11 @@ class Play:
             return False
         merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
         alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
+        order.refund_is_untold = not self._acknowledged.has_taken_over(found.refunds)
         with self._driver.looking():
             shown = self._driver.shown
             self._add_findings(rules.refusals.of_refusals(order, found))
-            is_excused = self._acknowledged.missed_a_late_change(order, found)
+            is_excused = self._acknowledged.missed_a_refund(order, found)
             if is_excused or not (merchant.reconciles or has_heard_all):
                 return False
             was_told = self._acknowledged.has_taken_over(found.resources)

@@ -7,7 +7,7 @@ first, since shrinking prefers earlier entries.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -153,8 +153,11 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
 
 def _behind(effect: str, operation: str = "pay-in-*") -> tuple[Document, ...]:
     # A read replica is minutes behind, not days. Of disputes, two states of one instant could not be told apart.
-    (fault,) = _api(effect, times=3, **{"for": "10m"})
-    return ({**fault, "match": {"operation": operation}},)
+    return _only(operation, _api(effect, times=3, **{"for": "10m"}))
+
+
+def _only(operation: str, faults: Iterable[Document]) -> tuple[Document, ...]:
+    return tuple({**fault, "match": {"operation": operation}} for fault in faults)
 
 
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
@@ -173,7 +176,7 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         # As of a router while the service behind it is replaced. It is no answer about a payment.
         "lists gone": Trouble(
             "the next lists meet a proxy's 404 page",
-            tuple({**each, "match": {"operation": "*-list"}} for each in _api("html_error", times=2, status=404)),
+            _only("*-list", _api("html_error", times=2, status=404)),
             tells_nothing=True,
         ),
         "503": Trouble("the next reads are answered with 503", _api("error", times=2, status=503), tells_nothing=True),

@@ -11,9 +11,9 @@ from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, OWN_REFUND_TROUBLES
 
 # Points of the merchant's code at which an interruption is tried: two for each request, one for each pause or commit.
 POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(8))
-FEW_POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(0, 8, 2))
 # Few receivers send a request.
-WEBHOOK_POINTS: Final[tuple[Point, ...]] = POINTS[1:]
+WEBHOOK_POINTS: Final = POINTS[1:]
+FEW_POINTS: Final = (AFTER_REQUEST, *WEBHOOK_POINTS[::2])
 # Jobs work in many small transactions, and a kill between the last two matters as much as between the first.
 JOB_POINTS: Final[tuple[Point, ...]] = (AFTER_REQUEST, *range(24))
 # Just before each event of a payment: created at 0 s, pending at 2 s, processing at 3 s, succeeded at 6 s.
