@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from paydouble.conformance.clauses import Clause
 from paydouble.conformance.levels import FAMILIES, LEVELS, NEEDS
 from paydouble.conformance.merchant_file import (
+    AcceptedFinding,
     AnyCall,
     Driver,
     MerchantFile,
@@ -26,6 +27,7 @@ from paydouble.yamlfile.schema import attribute_docs
 
 _PARTS = (
     ("The file", MerchantFile),
+    ("A finding of `accepts`", AcceptedFinding),
     ("`webhook`", WebhookTarget),
     ("`start`", Start),
     ("`service`", Service),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from paydouble.conformance.merchant_file import MERCHANT, SCHEMA, MerchantFile, build, read_merchant
 from paydouble.conformance.placeholders import fill
@@ -65,6 +68,18 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
     assert SCHEMA.read_text("utf-8") == written(build())
 
 
+def test_an_editor_takes_the_short_forms_too() -> None:
+    """The schema has the text of a reason and the list of a command."""
+    text = GOOD + "accepts: {paid: why, ships: {because: why, after: 'a day.*late'}}\n"
+    plain = yaml.safe_load(text)
+
+    Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(plain)
+    assert {key: (each.because, each.after) for key, each in _read(text).accepts.items()} == {
+        "paid": ("why", ""),
+        "ships": ("why", "a day.*late"),
+    }
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -76,6 +91,7 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
         ("GET http://127.0.0.1:3000/health", "http://x", "'http://x' is not valid here; expected GET and a URL, such as GET http://127.0.0.1:3000/health"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\ncurrencies: [EURO]", "'EURO' is no currency; did you mean EUR?"),
         ("name: my-shop", "name: my-shop\naccepts: {'(': why}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
+        ("name: my-shop", "name: my-shop\naccepts: {a: {because: why, after: '('}}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\norder_of_deposit: order-.+", "this has no group for the order's id; write for example (.+)-[0-9]+"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{}", "it says neither a request nor a command; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
         ('/test/orders/{order}/pay"', '/pay", declined: [500]', "the number 500 is too large; expected at most 499"),

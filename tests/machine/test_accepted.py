@@ -6,7 +6,7 @@ import pytest
 from small_shop import SmallShop
 
 from paydouble.core.errors import UsageError
-from paydouble.stateful import MerchantBug, MerchantMachine, Play
+from paydouble.stateful import Accepted, MerchantBug, MerchantMachine, Play
 
 
 class NeverShips(SmallShop):
@@ -37,6 +37,25 @@ def test_a_finding_that_is_accepted_ends_no_play() -> None:
         play.pay()
 
 
+class ShipsAfterDaysOnly(NeverShips):
+    """The same, and its owner accepts it where the only event was lost, and the customer waited for a day."""
+
+    accepts = {"fulfilled": Accepted("it is a known bug", after="No webhook is sent.*1d pass")}  # noqa: RUF012
+
+
+def test_a_finding_can_be_accepted_after_certain_steps_alone() -> None:
+    """Two causes can have the same sentence."""
+    with Play(ShipsAfterDaysOnly) as play:
+        play.webhooks("drop all")
+        play.pay()
+        play.pass_time("1d")
+    assert dict(play.tried.accepted) == {"fulfilled": 1}
+
+    with pytest.raises(MerchantBug, match="never fulfilled order-1"), Play(ShipsAfterDaysOnly) as play:
+        play.pay()
+        play.pass_time("1d")
+
+
 def _shows(merchant: type[SmallShop], status: str) -> type[SmallShop]:
     return type("Shows", (merchant,), {"order_status": lambda _self, _order_id: status})
 
@@ -57,5 +76,6 @@ def test_the_summary_says_what_was_accepted() -> None:
 
 def test_a_pattern_that_cannot_be_read_is_named() -> None:
     """Before anything is played."""
-    with pytest.raises(UsageError, match=r"accepts has '\(', which is no regular expression: missing \)"):
-        Play(type("Shop", (SmallShop,), {"accepts": {"(": "why"}}))
+    for accepts in ({"(": "why"}, {"a": Accepted("why", after="(")}):
+        with pytest.raises(UsageError, match=r"accepts has '\(', which is no regular expression: missing \)"):
+            Play(type("Shop", (SmallShop,), {"accepts": accepts}))

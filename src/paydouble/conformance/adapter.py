@@ -19,6 +19,7 @@ from paydouble.conformance.process import ShopProcess
 from paydouble.conformance.run_values import empty, with_run_values
 from paydouble.core.errors import UsageError
 from paydouble.core.money import MINOR_DIGITS
+from paydouble.stateful.accepted import Accepted
 from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
 
 _REFUSALS: Final = range(400, 500)
@@ -267,7 +268,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "refunds_can_fail_late": file.refunds_can_fail_late,
         "disputes_can_reopen": file.disputes_can_reopen,
         "needed_effects": driver.order.needed_effects,
-        "accepts": file.accepts,
+        "accepts": {pattern: Accepted(each.because, each.after) for pattern, each in file.accepts.items()},
         "demands": file.demands,
         "currencies": file.currencies,
         "process": ShopProcess(file.start, folder) if file.start is not None else None,

@@ -212,9 +212,10 @@ class RulesCall(AnyCall):
     """Where the list of texts is, as a JSON pointer; when it is missing, the answer is the list."""
 
 
-DriverCall = Annotated[Call, BeforeValidator(_as_mapping)]
-Placing = Annotated[PlaceOrderCall, BeforeValidator(_as_mapping)]
-Click = Annotated[PayCall, BeforeValidator(_as_mapping)]
+DriverCall = Annotated[Call, BeforeValidator(_as_mapping, json_schema_input_type=Words | Call)]
+Placing = Annotated[PlaceOrderCall, BeforeValidator(_as_mapping, json_schema_input_type=Words | PlaceOrderCall)]
+Click = Annotated[PayCall, BeforeValidator(_as_mapping, json_schema_input_type=Words | PayCall)]
+Rules = Annotated[RulesCall, BeforeValidator(_as_mapping, json_schema_input_type=Words | RulesCall)]
 
 
 class Driver(FileModel):
@@ -236,7 +237,7 @@ class Driver(FileModel):
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None
     """Run the background jobs that are due, now."""
-    broken_rules: Annotated[RulesCall, BeforeValidator(_as_mapping), contains()] | None = None
+    broken_rules: Annotated[Rules, contains()] | None = None
     """Read which of the shop's own rules do not hold at this moment, each as a text: `["seat 12 has two tickets"]`. An
     empty list says that all hold. It is asked after each step and each webhook."""
     drain: Annotated[DriverCall, contains()] | None = None
@@ -297,6 +298,24 @@ class Start(FileModel):
     """How long a start may take, in real time."""
 
 
+class AcceptedFinding(FileModel):
+    """Why a finding is accepted, and in which plays."""
+
+    because: str
+    """Why it is accepted."""
+    after: Pattern = ""
+    """A regular expression that is searched in the steps of the play until then, as a report numbers them under `What
+    happened`, one a line: `late.*is disputed`. A `.` matches the end of a line too. All plays when it is missing."""
+
+
+def _as_reason(value: object) -> object:
+    """Return a finding that is accepted as a mapping; a text is the short form of its reason."""
+    return {"because": value} if isinstance(value, str) else value
+
+
+AcceptedWhen = Annotated[AcceptedFinding, BeforeValidator(_as_reason, json_schema_input_type=str | AcceptedFinding)]
+
+
 class MerchantFile(FileModel):
     """How to reach a shop."""
 
@@ -324,8 +343,9 @@ class MerchantFile(FileModel):
     """Whether tests let a refund fail that has succeeded, as when the payer's bank sends the money back."""
     disputes_can_reopen: bool = True
     """Whether tests open a dispute again that was won, as when the payer's bank appeals."""
-    accepts: dict[Pattern, str] = Field(default_factory=dict)
-    """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted."""
+    accepts: dict[Pattern, AcceptedWhen] = Field(default_factory=dict)
+    """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted, as a
+    text or with a condition (below)."""
     demands: list[Policy] = Field(default_factory=list)
     """Policies that the shop promises where the contract is silent, so that `explore` finds where it breaks them."""
     driver: Driver | None = None

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from paydouble.inprocess import Unreachable, Webhook
+from paydouble.stateful.accepted import Accepted
 from paydouble.stateful.merchant import STATUSES, Answer, Merchant, Refused, ServiceLike
 from paydouble.stateful.play import Play
 from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, MerchantBug
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STATUSES",
+    "Accepted",
     "AdapterMisfit",
     "Answer",
     "DatabaseDown",

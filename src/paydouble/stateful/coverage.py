@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from paydouble.stateful.accepted import Accepts, described
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.interruptions import (
     CANCEL_MEANWHILE,
@@ -139,7 +140,7 @@ class Untried(NamedTuple):
 class Coverage:
     """What has been tried on one merchant."""
 
-    def __init__(self, accepts: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, accepts: Accepts = MappingProxyType({})) -> None:
         """Start with nothing tried; `accepts` are the findings that are accepted, and why."""
         self._accepts = accepts
         self.accepted: Counter[str] = Counter()
@@ -246,11 +247,11 @@ class Coverage:
         for reason, tables in reasons.items():
             names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
             lines.append(f"Never tried ({reason}): {names}.")
-        for pattern, why in self._accepts.items():
+        for pattern, words, why in described(self._accepts):
             times = self.accepted[pattern]
             not_met = "and not met so far" if self.was_cut() else "and not met"
             met = f"{times} times" if times else not_met
-            lines.append(f"Accepted, {met}: {pattern!r} ({why}).")
+            lines.append(f"Accepted, {met}: {words} ({why}).")
         for policy, times in self.allowed.items():
             met = f"met {times} time{'s' * (times != 1)}"
             lines.append(

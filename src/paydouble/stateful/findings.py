@@ -6,13 +6,12 @@ listed from cause to effect, and the first of those that a play broke is the hea
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from paydouble.core.errors import UsageError
+from paydouble.stateful.accepted import AcceptedFindings, Accepts
 from paydouble.stateful.policies import demanded
 
 
@@ -71,16 +70,18 @@ class Finding(NamedTuple):
 class Findings(list[Finding]):
     """What was found, without what the merchant's owner accepts."""
 
-    def __init__(self, accepts: Mapping[str, str], demands: Collection[str]) -> None:
+    def __init__(self, accepts: Accepts, demands: Collection[str]) -> None:
         """Start with none.
 
-        `UsageError` when a key of `accepts` is no regular expression, or `demands` names what is no policy.
+        `UsageError` when `accepts` has what is no regular expression, or `demands` names what is no policy.
         """
         super().__init__()
         self.policy: str | None = None
         """The policy of a finding for which `add` is given none."""
+        self.steps: Sequence[str] = ()
+        """The steps of the play so far, as its report tells them."""
         self._demands = demanded(demands)
-        self._patterns = {pattern: _compiled(pattern) for pattern in accepts}
+        self._accepts = AcceptedFindings(accepts)
         self.accepted: Counter[str] = Counter()
         """The patterns that have matched, and how often."""
         self.allowed: Counter[str] = Counter()
@@ -92,20 +93,11 @@ class Findings(list[Finding]):
         if policy is not None and policy not in self._demands:
             self.allowed[policy] += 1
             return
-        known = next((each for each, pattern in self._patterns.items() if pattern.search(finding.text)), None)
+        known = self._accepts.of(finding.text, self.steps)
         if known is None:
             self.append(finding)
         else:
             self.accepted[known] += 1
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise UsageError(
-            f"accepts has {pattern!r}, which is no regular expression: {error}; see the syntax of Python's re"
-        ) from None
 
 
 def by_cause(findings: Iterable[Finding]) -> list[Finding]:

@@ -156,6 +156,7 @@ class Play:
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
         self._driver.findings.policy = POLICY_OF_DIALECT.get(dialect)
+        self._driver.findings.steps = self.story.sentences
         self._driver.on_received = self._check_webhook
         self._driver.is_behind = self._is_behind
         self._double = self._driver.double
