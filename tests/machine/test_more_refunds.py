@@ -213,6 +213,38 @@ def test_who_is_told_no_keeps_the_goods() -> None:
     )
 
 
+class SuspendsTickets(SmallShop):
+    """Its tickets are not valid during a dispute, and not after a refund has succeeded."""
+
+    def shipments(self, order_id: str) -> int:
+        is_held = any(each["status"] != "won" for each in self.of(order_id, "dispute"))
+        return 0 if is_held or self.of(order_id, "refund", "succeeded") else super().shipments(order_id)
+
+
+class RevivesTickets(SuspendsTickets):
+    """Makes them valid again when a dispute is won, also after a refund."""
+
+    def shipments(self, order_id: str) -> int:
+        return super().shipments(order_id) or int(bool(self.of(order_id, "dispute", "won")))
+
+
+def _refund_and_win(merchant: type[Merchant], *, waits: bool) -> None:
+    with _story(merchant) as play:
+        play.refund()
+        if waits:
+            play.wait("10s")
+        play.provider("dispute")
+        play.provider("dispute won")
+
+
+def test_a_ticket_may_be_valid_again_while_its_refund_is_under_way() -> None:
+    """The customer had it before the dispute, and the refund may still fail; once it has succeeded, he may not."""
+    _refund_and_win(SuspendsTickets, waits=False)
+    _refund_and_win(SuspendsTickets, waits=True)
+    with pytest.raises(MerchantBug, match="fulfilled order-1 after all of its money was given back"):
+        _refund_and_win(RevivesTickets, waits=True)
+
+
 class ReturnsBoth(ReturnsTheSecond):
     """Gives back all of it."""
 

@@ -206,6 +206,11 @@ def is_given_back(state: ExpectedState) -> bool:
     return bool(state.paid) and refundable(state) <= 0
 
 
+def is_being_refunded(state: ExpectedState) -> bool:
+    """Return whether a refund of an order is under way."""
+    return _refunds_under_way(state) > 0
+
+
 def is_asked_back(state: ExpectedState) -> bool:
     """Return whether the merchant has asked for all money of an order to go back, whatever became of that."""
     paid, asked = (sum(each.amount for each in group) for group in (state.paid, state.refunds))

@@ -63,10 +63,18 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.EFFECTS, f"fulfilled {name} {shipped} times"
     if not state.paid:
         yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
-    elif shipped > order.shipped and order.was_given_back and expected.is_given_back(state):
+    elif shipped > order.shipped and order.was_given_back and _wants_no_goods(order, state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
     elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
         yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
+
+
+def _wants_no_goods(order: Order, state: ExpectedState) -> bool:
+    """Return whether goods that a customer has now, and did not have before, are too much, since the money goes back.
+
+    What was held back during a dispute may be valid again until the refund has succeeded: it may still fail.
+    """
+    return expected.is_given_back(state) and not (order.was_shipped and expected.is_being_refunded(state))
 
 
 class Answered(NamedTuple):
