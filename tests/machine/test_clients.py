@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -27,6 +28,7 @@ from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.testing.aiohttp_connector import SandboxConnector
 from paydouble.testing.transports import AsyncHttpxTransport, HttpxTransport
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "prepare-a-shop.md"
 Send = Callable[[Any, str, str, Mapping[str, str], bytes], Answer]
 
 
@@ -168,6 +170,18 @@ def test_requests_ask_a_sandbox() -> None:
 
     assert (listed.status_code, listed.json()["data"]["items"], refused.status_code) == (200, [], 401)
     assert box.requests[0].target == "/api/v1/pay-in?limit=5"
+
+
+def test_requests_without_a_session_use_the_adapter_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the line that the page about preparing a shop has; there `close` puts the old method back."""
+    line = "requests.Session.get_adapter = lambda _, url: RequestsAdapter(service)"
+    assert line in PAGE.read_text("utf-8")
+    monkeypatch.setattr(requests.Session, "get_adapter", requests.Session.get_adapter)
+    service = Sandbox()
+
+    exec(line, {"requests": requests, "RequestsAdapter": RequestsAdapter, "service": service})  # noqa: S102 - the page's
+
+    assert requests.get(f"{service.base_url}/pay-in", auth=service.auth, timeout=1).status_code == 200
 
 
 def test_what_requests_and_httpx_raise() -> None:

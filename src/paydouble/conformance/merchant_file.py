@@ -165,7 +165,7 @@ class PayCall(AnyCall):
 
     declined: list[Annotated[int, Field(ge=400, le=499)]] = Field(default_factory=list, examples=[[409]])
     """The HTTP statuses by which the shop declines, so that nothing was done and nothing will be: `[409]` when all is
-    sold. Any other one is a page for the customer."""
+    sold. Any other one is a page for the customer, except a 500, which is reported as a crash."""
 
     @model_validator(mode="after")
     def _has_a_status(self) -> Self:
@@ -242,14 +242,15 @@ class Driver(FileModel):
     empty list says that all hold. It is asked after each step and each webhook."""
     drain: Annotated[DriverCall, contains()] | None = None
     """Answer when nothing is under way any more. It is called after each webhook and each other call, for a shop that
-    goes on working after it has answered."""
+    goes on working after it has answered, and not inside another call."""
     reset: Annotated[DriverCall, contains()] | None = None
     """Empty the shop. When it is missing, the shop is started again for each play, with an empty
     `{temporary_folder}`."""
     restart: Annotated[DriverCall, contains()] | None = None
     """Kill the shop's process and start it again. When it is missing and there is `start`, this is done by itself."""
     set_time: Annotated[DriverCall, contains(TIME)] | None = None
-    """Set the clock that the shop's own code reads. Without it, nothing that takes a day is tested."""
+    """Set the clock that the shop's own code reads. `conformance merchant` uses it. A shop that takes the time from
+    `{clock_url}` needs none; without either, nothing that takes a day is tested."""
 
 
 def _without_braces(url: str) -> str:
