@@ -252,6 +252,20 @@ def _paid(play: Play) -> None:
     play.wait("10s")
 
 
+class ClosesFailedOrders(SmallShop):
+    """Takes no second attempt to pay an order."""
+
+    def may_be_paid(self, order: SmallOrder) -> bool:
+        return super().may_be_paid(order) and self.order_status(order.id) != "failed"
+
+
+def _declined_and_paid(play: Play) -> None:
+    play.pay(scenario="card-declined")
+    play.wait("10s")
+    play.retry()
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -304,6 +318,11 @@ _CASES = {
         _paid_after_all_in_silence,
         "calls order-1 failed in the end; the service's ledger says paid",
     ),
+    "another attempt": (
+        ClosesFailedOrders,
+        _declined_and_paid,
+        "never made another deposit for order-1, though its payment had failed, and the customer has pressed",
+    ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
 """The dialect in which a policy shows; `plain` for all others."""
@@ -331,6 +350,21 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
 
     with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy), dialect=dialect) as play:
         steps(play)
+
+
+def test_an_order_may_be_closed_after_some_minutes_or_for_another_one() -> None:
+    """What was held for it may be free again, or sold to somebody else."""
+    shop = _demanding(ClosesFailedOrders, "another attempt")
+    for minutes, orders in (("5m", 0), ("10s", 1)):
+        with Play(shop) as play:
+            play.pay(scenario="card-declined")
+            play.wait(minutes)
+            for _ in range(orders):
+                play.order()
+            play.retry()
+    with Play(_demanding(SmallShop, "another attempt")) as play:
+        _declined_and_paid(play)
+        assert play.status() == "paid"
 
 
 class ChecksTheLimitInside(SmallShop):

@@ -33,6 +33,8 @@ from paydouble.stateful.troubles import TO_THE_END, Trouble
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
 _TOO_MANY: Final = 429
+# What a merchant shows for an order of which it knows that its attempts have ended.
+_MAY_BE_PAID_AGAIN: Final = frozenset({"unpaid", *UNSUCCESSFUL})
 
 
 class Click(NamedTuple):
@@ -46,6 +48,9 @@ class Click(NamedTuple):
     was_refused: bool
     limit: Limit | None
     """What a 429 asks for; None when that is not known, or there is none."""
+    attempts: int
+    """How many payments the play's only order had before, which have all ended without money, as the merchant knows; 0
+    when that is not so."""
 
 
 class Debts:
@@ -116,9 +121,15 @@ class Debts:
             was_refused=rules.answers.was_refused(self._box, order),
             # A trouble of an earlier click that lasts to the end comes first, and asks for another pause.
             limit=None if order.disturbed_to_the_end else disturbance.limit("deposit-creation"),
+            attempts=self._ended_attempts(order),
         )
         order.disturbed |= not disturbance.is_none
         return click
+
+    def _ended_attempts(self, order: Order) -> int:
+        pay_ins = expected.expected_state(self._box, order).pay_ins
+        has_ended = order.status in _MAY_BE_PAID_AGAIN and all(each.status in UNSUCCESSFUL for each in pay_ins)
+        return len(pay_ins) if has_ended and len(self._orders) == 1 else 0
 
     def end_click(self, click: Click, *, was_declined: bool = False) -> None:
         """Note what a click owes, when its calls are over.
@@ -138,6 +149,8 @@ class Debts:
         )
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
+        if click.attempts and disturbance.is_none and not (is_late or may_be_closed or order.is_cancelled):
+            order.attempts_before = click.attempts
         met_one = disturbance.meanwhile == disturbance.then == "none" and not disturbance.lasts_to_the_end
         if met_one and disturbance.trouble != "none" and click.is_first and not may_be_gone:
             self._left.add(self._box, order, (disturbance.trouble, disturbance.lasts))
@@ -156,7 +169,7 @@ class Debts:
                 self._owe_no_deposit(each)
 
     def _owe_no_deposit(self, order: Order) -> None:
-        order.deposit_due = order.limited = None
+        order.deposit_due = order.limited = order.attempts_before = None
         self._left.discard(order)
 
     @staticmethod

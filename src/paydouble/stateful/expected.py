@@ -96,6 +96,9 @@ class Order:
     """Whether the merchant has not acknowledged the newest event of each refund, as far as that is known in the end."""
     worked_off: frozenset[tuple[str, int]] = frozenset()
     """Id and latest change of its objects, when the newest event of each was acknowledged and jobs have run since."""
+    attempts_before: int | None = None
+    """How many payments it had, all of them without money, when the customer last clicked again and another one had to
+    follow; None when none has to."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     was_clicked: bool = False

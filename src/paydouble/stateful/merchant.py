@@ -168,7 +168,8 @@ class Merchant:
     whose events were lost. `request ids`: several events may name the same request, and each of them counts.
     `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded.
     `late money`: jobs also ask about payments that have failed or expired, so that money is known which has come for
-    one of them, and whose event was lost. The summary of a run says which of the others were met.
+    one of them, and whose event was lost. `another attempt`: an order whose payment has failed or was cancelled can be
+    paid again, in the first five minutes at least. The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

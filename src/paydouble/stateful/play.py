@@ -52,6 +52,7 @@ from paydouble.stateful.interruptions import (
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
     ACCEPTED_REFUND,
+    ANOTHER_ATTEMPT,
     CANCELLED_ORDER,
     DISPUTED_REFUND,
     DOUBLE_PAYMENT,
@@ -746,6 +747,7 @@ class Play:
             self._add_findings(_with(hint, ended), policy)
             self._add_findings(_with(hint, rules.kept_money.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
             self._add_findings(rules.kept_money.of_order_taken_up(order, status, found), TAKEN_UP)
+            self._add_findings(rules.at_the_end.of_another_attempt(order, found), ANOTHER_ATTEMPT)
             if alone:
                 self._add_findings(rules.kept_money.of_double_payment(order, status, found), DOUBLE_PAYMENT)
                 self._add_findings(

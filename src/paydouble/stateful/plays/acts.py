@@ -8,7 +8,7 @@ from paydouble.stateful.plays.parts import ORDER, PAID, PAY, RESTART, RETRY, SET
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
-from paydouble.stateful.troubles import DIALECTS, POST_TROUBLES, SCENARIOS, SHARES
+from paydouble.stateful.troubles import DIALECTS, POST_TROUBLES, SCENARIOS, SHARES, TO_THE_END
 
 
 def basics() -> Iterator[CataloguePlay]:
@@ -59,6 +59,13 @@ def forms() -> Iterator[CataloguePlay]:
             yield CataloguePlay((ORDER, step("pay", 1, trouble), RETRY, SETTLE), why, dialect)
             refund = (step("refund", 1, "half", trouble), SETTLE, step("refund_again"), SETTLE)
             yield CataloguePlay((*PAID, *refund), why, dialect)
+        if "envelope" in settings:
+            # A client that does not read the refusal takes it for an answer that is missing.
+            left_to_jobs = (SETTLE, step("wait", "6h", jobs_every="30m"))
+            refused = step("pay", 1, "unknown code", lasts=TO_THE_END)
+            yield CataloguePlay((ORDER, refused, *left_to_jobs), dialect=dialect)
+            refused = step("refund", 1, "half", "unknown code", lasts=TO_THE_END)
+            yield CataloguePlay((*PAID, refused, *left_to_jobs), dialect=dialect)
         yield CataloguePlay((*PAID, step("inject", "again")), "in a dialect", dialect)
         # No read tells what an event has not told.
         later = step("pass_time", "10m")

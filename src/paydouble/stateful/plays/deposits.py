@@ -44,6 +44,14 @@ _DOWN_PAST_THE_KEY: Final = (
     step("pass_time", f"{_KEY_HOURS - 5}h"),
     *[step("wait", "1h")] * 2,
 )
+# The same where the worker ran twice only: a client that gives up after a few tries has some left.
+_TWICE_PAST_THE_KEY: Final = (
+    step("pass_time", f"{_KEY_HOURS - 4}h"),
+    SETTLE,
+    step("pass_time", "6h"),
+    SETTLE,
+    SETTLE,
+)
 
 
 def charges() -> Iterator[CataloguePlay]:
@@ -168,7 +176,7 @@ def past_the_key() -> Iterator[CataloguePlay]:
     silent = step("webhooks", "drop all")
     why = "jobs go on for longer than a key is valid, and nothing tells of the first request"
     for trouble in (name for name, found in READ_TROUBLES.items() if found.tells_nothing):
-        for hours in (_HOURS_PAST_THE_KEY, _DOWN_PAST_THE_KEY):
+        for hours in (_HOURS_PAST_THE_KEY, _DOWN_PAST_THE_KEY, _TWICE_PAST_THE_KEY):
             unread = (step("reads", trouble, lasts=TO_THE_END), *hours)
             lost = step("pay", 1, "reply lost", lasts=TO_THE_END)
             yield CataloguePlay((ORDER, silent, lost, *unread, RETRY, SETTLE), why)

@@ -15,6 +15,8 @@ from paydouble.stateful.rules.journal import is_refused
 from paydouble.stateful.rules.refund_requests import refunds_asked_for
 from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance
 
+_ENDED = {"failed": "had failed", "cancelled": "was cancelled"}
+
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
@@ -44,6 +46,14 @@ def of_debts(
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
         yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
     yield from _of_refunds_due(box, order, state)
+
+
+def of_another_attempt(order: Order, state: ExpectedState) -> Iterator[Found]:
+    """Yield that an order whose payment has ended without money could not be paid again."""
+    if order.attempts_before is not None and len(state.pay_ins) <= order.attempts_before:
+        ended = " and ".join(dict.fromkeys(_ENDED[each.status] for each in state.pay_ins))
+        why = f"its payment {ended}, and the customer has pressed the button again"
+        yield Rule.OWED, f"never made another deposit for {order.id}, though {why}"
 
 
 def of_fulfilment(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
