@@ -172,11 +172,16 @@ def lost_notes() -> Iterator[CataloguePlay]:
 
 
 def past_the_key() -> Iterator[CataloguePlay]:
-    """Yield requests that are repeated for longer than the service remembers their key."""
+    """Yield requests that are repeated until nobody does it any more, or the service has forgotten their key."""
     silent = step("webhooks", "drop all")
-    why = "jobs go on for longer than a key is valid, and nothing tells of the first request"
+    used_up = "a client has used up its tries, nothing tells of the request, and it is asked for again"
+    too_old = "jobs go on for longer than a key is valid, and nothing tells of the first request"
+    courses = (
+        (used_up, (SETTLE, step("wait", "6h", jobs_every="30m"))),
+        *((too_old, hours) for hours in (_HOURS_PAST_THE_KEY, _DOWN_PAST_THE_KEY, _TWICE_PAST_THE_KEY)),
+    )
     for trouble in (name for name, found in READ_TROUBLES.items() if found.tells_nothing):
-        for hours in (_HOURS_PAST_THE_KEY, _DOWN_PAST_THE_KEY, _TWICE_PAST_THE_KEY):
+        for why, hours in courses:
             unread = (step("reads", trouble, lasts=TO_THE_END), *hours)
             lost = step("pay", 1, "reply lost", lasts=TO_THE_END)
             yield CataloguePlay((ORDER, silent, lost, *unread, RETRY, SETTLE), why)
