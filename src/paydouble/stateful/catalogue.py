@@ -24,7 +24,7 @@ from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
 from paydouble.stateful.plays import SECTIONS
-from paydouble.stateful.plays.parts import POINTS
+from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
 
 # In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
@@ -111,12 +111,15 @@ def _points(play: CataloguePlay) -> Iterator[Step]:
     """Yield the interruptions of a play, each with its point of the merchant's code.
 
     A race shows at one point, and nobody knows at which. What a kill in a click or a refund has done shows in what
-    comes after it, so each such play counts by all of its commands.
+    comes after it, so each such play counts by all of its commands; and so does a kill in the work on a webhook, where
+    no read heals what it has done before somebody looks.
     """
     commands = tuple(each.command for each in play.steps)
     for each in play.steps:
         meanwhile, at = (dict(each.options).get(name, 0) for name in ("meanwhile", "at"))
         if each.command in _INTERRUPTIONS and each.arguments[-1] in POINTS:
             yield each
+            if each.arguments[0] == "dies" and WORK_OFF in play.steps:
+                yield Step(each.command, (*each.arguments, commands))
         elif meanwhile == "dies" and not play.reason:
             yield Step(each.command, (meanwhile, at, commands))
