@@ -30,7 +30,7 @@ from paydouble.conformance.process import ShopProcess
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import Refund
 from paydouble.sandbox.identity import Secrets
-from paydouble.stateful import Merchant, MerchantBug, Play, Refused
+from paydouble.stateful import Accepted, Merchant, MerchantBug, Play, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,6 +116,13 @@ def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> Non
     assert list(_adapter(document, tmp_path).demands) == ["double payment"]
     with pytest.raises(ValidationError, match="'double' is not a policy; there are: double payment"):
         MerchantFile.model_validate({**document, "demands": ["double"]})
+
+
+def test_findings_of_a_file_are_accepted_after_its_steps(tmp_path: Path) -> None:
+    """A text is the reason alone."""
+    accepts = {"paid": "why", "ships": {"because": "why not", "after": "a day"}}
+    document = {**described_shop(tmp_path), "accepts": accepts}
+    assert _adapter(document, tmp_path).accepts == {"paid": Accepted("why"), "ships": Accepted("why not", "a day")}
 
 
 def test_a_file_names_the_effects_that_an_order_needs(tmp_path: Path) -> None:
