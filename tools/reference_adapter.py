@@ -7,13 +7,14 @@ import inspect
 import textwrap
 from typing import Final
 
-from paydouble.stateful import Answer, Merchant, Refused, ServiceLike, Webhook
+from paydouble.stateful import Accepted, Answer, Merchant, Refused, ServiceLike, Webhook
 
 _CLASSES: Final = (
     (Merchant, "What you write", "class ShopAdapter(Merchant)"),
     (ServiceLike, "What your adapter gets", "service: ServiceLike"),
     (Answer, "What `service.call` returns", "Answer"),
     (Webhook, "What `receive` gets", "webhook: Webhook"),
+    (Accepted, "What `accepts` takes", "Accepted(because, after)"),
 )
 
 

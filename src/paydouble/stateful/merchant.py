@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol
 
 from paydouble.inprocess import Webhook
 from paydouble.sandbox.identity import Secrets
-from paydouble.stateful.accepted import Accepts
+from paydouble.stateful.accepted import Accepted
 
 STATUSES: Final = (
     "unpaid",
@@ -146,12 +146,11 @@ class Merchant:
     One that is missing in the end is found, as when a restart has lost it. An order is left out when some of its money
     has gone back or is disputed, when it was cancelled, and when its money came after its payment had ended.
     """
-    accepts: ClassVar[Accepts] = MappingProxyType({})
+    accepts: ClassVar[Mapping[str, str | Accepted]] = MappingProxyType({})
     """Findings that are known and accepted: a regular expression that is searched in the sentence → why it is accepted.
 
-    With `Accepted(because, after)` instead of a text it is accepted only after certain steps: `after` is a regular
-    expression that is searched in the steps of the play until then, as a report numbers them, one a line.
-    The summary of a run says how often each was met, and which was not.
+    With `Accepted(because, after)` instead of the text it is accepted only after certain steps. The summary of a run
+    says how often each was met, and which was not.
     """
     demands: ClassVar[Collection[str]] = ()
     """Policies that the merchant promises where the contract is silent, so that a run finds where it breaks them.
