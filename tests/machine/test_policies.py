@@ -362,6 +362,12 @@ def test_an_order_may_be_closed_after_some_minutes_or_for_another_one() -> None:
             for _ in range(orders):
                 play.order()
             play.retry()
+    # Money that comes for the first attempt after all is what the customer wanted.
+    with Play(shop) as play:
+        _declined_and_paid(play)
+        play.provider("late money")
+        play.wait("10s")
+        assert play.status() == "paid"
     with Play(_demanding(SmallShop, "another attempt")) as play:
         _declined_and_paid(play)
         assert play.status() == "paid"

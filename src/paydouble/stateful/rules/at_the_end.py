@@ -50,7 +50,7 @@ def of_debts(
 
 def of_another_attempt(order: Order, state: ExpectedState) -> Iterator[Found]:
     """Yield that an order whose payment has ended without money could not be paid again."""
-    if order.attempts_before is not None and len(state.pay_ins) <= order.attempts_before:
+    if order.attempts_before is not None and len(state.pay_ins) <= order.attempts_before and not state.paid:
         ended = " and ".join(dict.fromkeys(_ENDED[each.status] for each in state.pay_ins))
         why = f"its payment {ended}, and the customer has pressed the button again"
         yield Rule.OWED, f"never made another deposit for {order.id}, though {why}"
