@@ -698,17 +698,29 @@ class Play:
         self._driver.interruption = self._driver.ahead = None
         self._driver.down = False
         self._driver.service.interruptions.clear()
+        times = 0
         for round_number in range(_ROUNDS):
-            before = self._driver.statuses(), self._box.journal.events.total
+            before = self._progress()
             self._tick()
             self._until_idle(self._box.now + _HOUR)
             if round_number >= _ROUNDS_OF_HOURS:
                 self._until_idle()
-            after = self._driver.statuses(), self._box.journal.events.total
-            if self._runs_away() or (round_number and self._box.idle and before == after):
-                break
-        self._tick()
-        return round_number + 2
+            times += 1
+            is_over = round_number and self._box.idle and before == self._progress()
+            if is_over or self._runs_away() or round_number + 1 == _ROUNDS:
+                self._tick()
+                times += 1
+                # What this run has learned may be worked on in the next one.
+                if self._runs_away() or before == self._progress():
+                    break
+        return times
+
+    def _progress(self) -> object:
+        """Return what changes as long as a play is not over: what the merchant shows, and the events."""
+        balances: list[Decimal | None] = []
+        with self._driver.looking():
+            balances += [self._driver.shown.balance(order.id) for order in self.orders]
+        return self._driver.statuses(), balances, self._box.journal.events.total
 
     def _judge_in_the_end(self, order: Order, status: str, found: ExpectedState, not_told: str) -> bool:
         """Check what holds in the end for an order; returns whether the merchant has to know all of it.
