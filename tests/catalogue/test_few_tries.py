@@ -11,8 +11,10 @@ from verdicts_of import verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from decimal import Decimal
 
     from paydouble.stateful import Answer, ServiceLike
+    from paydouble.stateful.steps import CataloguePlay
 
 MOST_TRIES = 5
 
@@ -57,6 +59,42 @@ def test_a_key_that_is_used_again_gets_no_younger() -> None:
     assert not set(verdicts_of(TriesFiveTimes, lambda play: _worker_runs_twice(str(play.steps))))
 
 
+class BeginsAgain(TriesFiveTimes):
+    """Asks nobody, and makes a new key for what is asked for again when the tries are used up."""
+
+    def ask(self, _order_id: str) -> bool:
+        """Ask nothing."""
+        return False
+
+    def pay(self, order_id: str) -> None:
+        """Forget a payment that was given up."""
+        order = self.orders[order_id]
+        if order.wish is not None and self.is_given_up(order.wish):
+            order.wish = None
+        super().pay(order_id)
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Forget a refund that was given up."""
+        refunds = self.orders[order_id].refunds
+        if refund_id in refunds and self.is_given_up(refunds[refund_id]):
+            del refunds[refund_id]
+        super().refund(order_id, refund_id, amount)
+
+    def is_given_up(self, wish: Wish) -> bool:
+        """Return whether a request has no answer and no tries left."""
+        return wish.state == "open" and self.tries.get(wish.key, 0) >= MOST_TRIES
+
+
+def test_who_has_used_up_the_tries_may_not_begin_again() -> None:
+    """The first request was carried out, and nothing has told of it."""
+    found = set(verdicts_of(BeginsAgain, lambda play: "used up its tries" in play.reason))
+    assert {each.split(" (key")[0] for each in found} == {
+        "The merchant made 2 deposits for order-1",
+        "The merchant refunded 24.95 EUR of order-1 2 times",
+    }
+    assert not set(verdicts_of(TriesFiveTimes, lambda play: "used up its tries" in play.reason))
+
+
 class ReadsOneEnvelope(TriesFiveTimes):
     """Takes an error in the other envelope for an answer that is missing."""
 
@@ -97,8 +135,8 @@ class ReadsTheOther(ReadsOneEnvelope):
 def test_a_refusal_lasts_in_each_envelope(shop: type[SmallShop], dialect: str) -> None:
     """A refusal that is there once only is gone at the next try, which then looks right."""
 
-    def is_lasting(play: Any) -> bool:  # noqa: ANN401 - a play
-        return bool(play.dialect == dialect and "unknown code" in str(play.steps))
+    def is_lasting(play: CataloguePlay) -> bool:
+        return play.dialect == dialect and "unknown code" in str(play.steps)
 
     found = set(verdicts_of(shop, lambda play: is_lasting(play) and "'lasts'" in str(play.steps)))
     assert {each.split(":")[0] for each in found} == {"The merchant repeats a request that was refused for good"}

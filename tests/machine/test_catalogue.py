@@ -27,7 +27,7 @@ from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, T
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
 from paydouble.stateful.plays import deposits, parts
-from paydouble.stateful.plays.parts import POINTS, WEBHOOK_POINTS
+from paydouble.stateful.plays.parts import POINTS, WEBHOOK_POINTS, WORK_OFF
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress, shortening, time_left
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -437,6 +437,15 @@ def test_each_kind_of_play_comes_early() -> None:
     assert {entry for play in plays for entry in play.entries()} == {
         entry for play in plays[:700] for entry in play.entries()
     }
+
+
+def test_a_kill_that_nothing_heals_comes_early_at_each_point() -> None:
+    """A shop that marks an event as done before it has done it shows at one of them only."""
+    plays = catalogue.catalogue()
+    killed = (step("interrupt_webhook", "dies", at) for at in WEBHOOK_POINTS)
+
+    early = plays[: len(plays) // 6]
+    assert all(any(kill in play.steps and WORK_OFF in play.steps for play in early) for kill in killed)
 
 
 def test_each_section_comes_before_the_second_combination_of_another_one() -> None:

@@ -321,7 +321,7 @@ _CASES = {
     "another attempt": (
         ClosesFailedOrders,
         _declined_and_paid,
-        "never made another deposit for order-1, though its payment had failed, and the customer has pressed",
+        "never made another deposit for order-1, though its payment has ended as failed, and the customer",
     ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}

@@ -346,7 +346,7 @@ class MerchantFile(FileModel):
     """Whether tests open a dispute again that was won, as when the payer's bank appeals."""
     accepts: dict[Pattern, AcceptedWhen] = Field(default_factory=dict)
     """Known findings of `explore`: a regular expression that is searched in the sentence → why it is accepted, as a
-    text or with a condition (below)."""
+    text, or as `because` and the steps `after` which it is."""
     demands: list[Policy] = Field(default_factory=list)
     """Policies that the shop promises where the contract is silent, so that `explore` finds where it breaks them."""
     driver: Driver | None = None

@@ -104,7 +104,7 @@ class Debts:
         # Of money that has just come for a payment that had ended, a merchant that works on events in a job may not
         # know yet.
         state = expected.expected_state(self._box, order)
-        is_news = order.late_money_is_news and order.status in {"unpaid", *UNSUCCESSFUL}
+        is_news = order.late_money_is_news and order.status in _MAY_BE_PAID_AGAIN
         if all(
             each.status in UNSUCCESSFUL or (is_news and each.id in order.paid_late) or expected.is_wrong(each)
             for each in state.pay_ins

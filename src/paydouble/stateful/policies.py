@@ -37,7 +37,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         REQUEST_IDS: "something goes wrong where several events name one request, as with de-duplication by it",
         ACCEPTED_REFUND: "an order is called refunded when the service has accepted a refund, which may still fail",
         LATE_MONEY: "money stays unknown that has come for a payment which had ended, when its event was lost",
-        ANOTHER_ATTEMPT: "an order whose payment has failed or was cancelled soon cannot be paid again",
+        ANOTHER_ATTEMPT: "an order whose payment has ended without money cannot be paid again soon after it was placed",
     }
 )
 """The name of each policy in `demands`, and what is met where it is not demanded."""

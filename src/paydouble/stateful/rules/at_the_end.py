@@ -15,8 +15,6 @@ from paydouble.stateful.rules.journal import is_refused
 from paydouble.stateful.rules.refund_requests import refunds_asked_for
 from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance
 
-_ENDED = {"failed": "had failed", "cancelled": "was cancelled"}
-
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what is wrong with the status and the balance of an order when nothing more will happen."""
@@ -51,8 +49,8 @@ def of_debts(
 def of_another_attempt(order: Order, state: ExpectedState) -> Iterator[Found]:
     """Yield that an order whose payment has ended without money could not be paid again."""
     if order.attempts_before is not None and len(state.pay_ins) <= order.attempts_before and not state.paid:
-        ended = " and ".join(dict.fromkeys(_ENDED[each.status] for each in state.pay_ins))
-        why = f"its payment {ended}, and the customer has pressed the button again"
+        ended = " and ".join(dict.fromkeys(each.status for each in state.pay_ins))
+        why = f"its payment has ended as {ended}, and the customer has pressed the button again"
         yield Rule.OWED, f"never made another deposit for {order.id}, though {why}"
 
 
