@@ -110,6 +110,12 @@ def test_a_file_says_what_the_shop_does(key: str, tmp_path: Path) -> None:
     assert getattr(_adapter({**document, key: not plain}, tmp_path), key) is not plain
 
 
+def test_a_file_says_where_the_shop_finds_an_operation(tmp_path: Path) -> None:
+    """As an adapter in Python does."""
+    document = {**described_shop(tmp_path), "service": {"paths": {"refund-creation": "/refunds"}}}
+    assert _adapter(document, tmp_path).paths == {"refund-creation": "/refunds"}
+
+
 def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> None:
     """Those that an adapter can demand; another name is refused with the list."""
     document = {**described_shop(tmp_path), "demands": ["double payment"]}

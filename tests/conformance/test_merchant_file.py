@@ -92,6 +92,7 @@ def test_an_editor_takes_the_short_forms_too() -> None:
         ("name: my-shop", "name: my-shop\ncurrencies: [EURO]", "'EURO' is no currency; did you mean EUR?"),
         ("name: my-shop", "name: my-shop\naccepts: {'(': why}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\naccepts: {a: {because: why, after: '('}}", "this is no regular expression: missing ), unterminated subpattern at position 0; see the syntax of Python's re"),  # noqa: E501 - one sentence
+        ("name: my-shop", "name: my-shop\nservice: {paths: {refund-creation: refunds}}", "'refunds' is not a path such as /refund/refund-creation"),  # noqa: E501 - one sentence
         ("name: my-shop", "name: my-shop\norder_of_deposit: order-.+", "this has no group for the order's id; write for example (.+)-[0-9]+"),  # noqa: E501 - one sentence
         ("[./manage, work]", "{}", "it says neither a request nor a command; write for example {POST: 'http://127.0.0.1:3000/…'} or {command: [./script]}"),  # noqa: E501 - one sentence
         ('/test/orders/{order}/pay"', '/pay", declined: [500]', "the number 500 is too large; expected at most 499"),

@@ -275,6 +275,10 @@ OPERATIONS: Final = (
 )
 
 
+MOVABLE: Final = tuple(each.name for each in OPERATIONS if each.path_provenance == "assumed")
+"""The operations whose paths are settings."""
+
+
 def operations(paths: Mapping[str, str] | None = None) -> tuple[Operation, ...]:
     """Return the table with other paths for assumed operations, by operation name.
 
@@ -289,8 +293,9 @@ def operations(paths: Mapping[str, str] | None = None) -> tuple[Operation, ...]:
             operation = replace(operation, path=path)  # noqa: PLW2901 - the same row with another path
         table.append(operation)
     if moved:
-        known = ", ".join(operation.name for operation in OPERATIONS if operation.path_provenance == "assumed")
-        raise UsageError(f"there is no such operation; there are: {known}", member=f"paths.{next(iter(moved))}")
+        raise UsageError(
+            f"there is no such operation; there are: {', '.join(MOVABLE)}", member=f"paths.{next(iter(moved))}"
+        )
     routes = [(operation.method, operation.path) for operation in table]
     for operation in table:
         if routes.count((operation.method, operation.path)) > 1:

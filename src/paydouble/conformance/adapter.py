@@ -257,6 +257,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "driver": driver,
         "service_port": file.service.port,
         "secrets": file.service.secrets,
+        "paths": file.service.paths,
         "folder": folder,
         "temporary_folder": temporary_folder,
         "receiver_url": file.webhook.url,

@@ -13,9 +13,11 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
+from paydouble.api.operations import MOVABLE, operations
 from paydouble.config import Duration
 from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, RUN, SERVICE, TIME, places_of, problems
 from paydouble.core.durations import parse_duration
+from paydouble.core.errors import UsageError
 from paydouble.core.likeness import nearest
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.sandbox.identity import Secrets
@@ -266,8 +268,17 @@ class WebhookTarget(FileModel):
     """The URL of the shop's receiver."""
 
 
+def _can_be(paths: dict[str, str]) -> dict[str, str]:
+    try:
+        operations(paths)
+    except UsageError as error:
+        place = str(error.member).split(".")[1:]
+        raise PlacedErrors([PlacedError(tuple(place), error.message)]) from None
+    return paths
+
+
 class Service(FileModel):
-    """Fixed values of the payment service, for a shop that is running already."""
+    """Fixed values of the payment service, for a shop that knows them."""
 
     port: int = Field(0, ge=0, le=65535)
     """The port on 127.0.0.1 at which the service listens; 0 takes a free one."""
@@ -277,6 +288,12 @@ class Service(FileModel):
     """The password for HTTP Basic that the shop has."""
     webhook_secret: str = Field(Secrets().webhook_secret, min_length=1, max_length=200)
     """The secret with which the shop verifies webhooks."""
+    paths: Annotated[dict[str, str], AfterValidator(_can_be)] = Field(
+        default_factory=dict,
+        examples=[{"refund-creation": "/refunds"}],
+        json_schema_extra={"propertyNames": {"enum": list(MOVABLE)}},
+    )
+    """Other paths of operations that the contract does not show, after `/api/v1`, by the operation's name."""
 
     @property
     def secrets(self) -> Secrets:

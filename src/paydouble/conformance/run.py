@@ -16,6 +16,7 @@ from paydouble.conformance.client_clauses import CLIENT
 from paydouble.conformance.levels import NEEDS, Level
 from paydouble.conformance.stage import Stage
 from paydouble.conformance.webhook_clauses import WEBHOOK
+from paydouble.stateful.rules.journal import NO_OPERATION
 from paydouble.testing.errors import ControlRefused
 
 CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
@@ -123,8 +124,8 @@ def play_one(stage: Stage, clause: Clause, artifacts: Path | None = None) -> Res
         reason = f"the story could not be played: {refused}"
     unknown = case.unknown_request()
     if unknown is not None:
-        case.note(f"The shop sent {unknown}, which the service does not have.")
-        reason = reason and f"{reason}; the shop sent {unknown}, which the service does not have"
+        case.note(f"The shop sent {unknown}, {NO_OPERATION}")
+        reason = reason and f"{reason}; the shop sent {unknown}, for which the service has no operation"
     timelines = _timelines(case) if case.log.problems else ()
     run = _exported(case, clause, artifacts) if case.log.problems and artifacts is not None else None
     return _result(clause, case.log, reason, timelines, time.monotonic() - started, run)

@@ -198,7 +198,7 @@ class Stage:
 @contextmanager
 def staged(file: MerchantFile, folder: Path, seed: int) -> Iterator[Stage]:
     """Yield a stage; the shop is stopped at the end, and nothing is left running."""
-    with Paydouble.start(port=file.service.port) as server:
+    with Paydouble.start(port=file.service.port, paths=file.service.paths) as server:
         stage = Stage(file, folder, server, seed)
         try:
             yield stage

@@ -76,7 +76,8 @@ class Driver:
     ) -> None:
         """Make a merchant. `AdapterMisfit` when it is not a `Merchant`, or lacks a method that the machine needs.
 
-        `UsageError` when it follows the play's time and no library for that is installed.
+        `UsageError` when it follows the play's time and no library for that is installed, or names a path that no
+        operation can have.
         """
         self.orders = orders
         self.findings = Findings(getattr(make, "accepts", Merchant.accepts), getattr(make, "demands", Merchant.demands))
@@ -113,6 +114,7 @@ class Driver:
             receiver=self.receive,
             wall=wall,
             shares_clock=not (served and is_apart),
+            paths=getattr(make, "paths", Merchant.paths),
             identity=Identity(DEFAULT_ID, seed, *secrets),
         )
         self.now = wall or self.double.sandbox.tick

@@ -188,6 +188,11 @@ class Merchant:
     service_port: ClassVar[int] = 0
     """The port on 127.0.0.1 at which the service listens for a shop that is `served`; 0 takes a free one."""
 
+    paths: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Other paths of operations that the contract does not show, by operation name: `{"refund-creation": "/refunds"}`.
+
+    A path comes after `/api/v1` and keeps its `{id}`.
+    """
     secrets: ClassVar[Secrets] = Secrets()
     """The credentials of the play's business: `Secrets(business_key, business_secret, webhook_secret)`."""
 

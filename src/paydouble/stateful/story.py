@@ -16,6 +16,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
 from paydouble.stateful.acknowledged import Shows, ShowsEach, of_each
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT
+from paydouble.stateful.rules.journal import NO_OPERATION, unknown_requests
 from paydouble.stateful.troubles import DIALECTS
 from paydouble.testing.timeline import rows_of
 from paydouble.testing.unused_faults import Happened
@@ -73,6 +74,7 @@ class Story:
                 for act, beyond in BEYOND_THE_CONTRACT.items()
                 if any(f"'{act}'" in call for call in self.calls)
             ),
+            *(f"The shop sent {each}, {NO_OPERATION}" for each in unknown_requests(box)[:1]),
             *((f"{_HELD_TO}: {held_to}.",) if (held_to := self._held_to()) else ()),
             *(["What was sent:\n" + "\n".join(sent)] if sent else ()),
             "As a test to paste:\n\n" + indent(self._test(merchant), "    "),

@@ -78,11 +78,13 @@ class Sandbox(Handle[Sync]):
         scenario: str | None = None,
         receiver: Taker | None = None,
         notification_url: str | None = RECEIVER_URL,
+        paths: Mapping[str, str] | None = None,
     ) -> None:
         """Start without any data, on a manual clock at `start` (default 2026-01-01T00:00:00Z).
 
         `settings` are those of the server; with `webhooks.sign_with: sandbox_clock` two runs have the same bytes.
-        Without a `receiver` webhooks wait. `UsageError` names a member that is wrong.
+        `paths` are those of assumed operations, by operation name. Without a `receiver` webhooks wait. `UsageError`
+        names a member that is wrong.
         """
         check_seed(seed)
         change = dict(settings) if isinstance(settings, Mapping) else {}
@@ -97,6 +99,7 @@ class Sandbox(Handle[Sync]):
             start=START_MS if start is None else milliseconds(start, "start"),
             notification_url=notification_url,
             wall=lambda: int(time.time() * 1000),
+            paths=paths,
         )
         """The shell and the sandbox, for what this class has no method for."""
         self._hold(receiver)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Final
 
 from paydouble.core.errors import STATUS
 from paydouble.core.money import parse_amount
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import PAY_IN, REFUND
+from paydouble.sandbox import Sandbox
 from paydouble.stateful.expected import Order
 
 # Codes of the contract that a fault sends without their reason.
 _UNFOUNDED = frozenset({"IDEMPOTENCY_CONFLICT", "UNAUTHORIZED"})
 TOO_MANY = 429
+NO_OPERATION: Final = (
+    "for which the service has no operation. The base URL ends with /api/v1. Where the shop knows an operation by "
+    "another path, say so in `paths` of the adapter, or in a merchant file under `service`."
+)
+"""What a sentence about one of the `unknown_requests` goes on with."""
 
 
 def is_refused_without_a_reason(entry: RequestEntry) -> bool:
@@ -39,6 +46,15 @@ def in_words(entry: RequestEntry) -> str:
     """Return a request for a sentence: its method, its target and its order."""
     about = f" for {entry.external_identifier}" if entry.external_identifier else ""
     return f"{entry.method} {entry.target}{about}"
+
+
+def unknown_requests(box: Sandbox) -> list[str]:
+    """Return the requests for which the service has no operation: the method and path of each."""
+    return [
+        f"{entry.method} {entry.target.partition('?')[0]}"
+        for entry in box.journal.requests.entries
+        if entry.operation is None and entry.status == STATUS["NOT_FOUND"]
+    ]
 
 
 def order_of(entry: RequestEntry, orders: Sequence[Order]) -> str | None:
