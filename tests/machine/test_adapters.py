@@ -365,3 +365,17 @@ def test_a_receiver_that_does_not_listen_is_named() -> None:
     assert verdict(at_url("http://127.0.0.1:9/")).startswith(
         "The merchant's receiver gave no answer: no answer from http://127.0.0.1:9/"
     )
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"demands": ("all",)}, {"paths": {"refund-creation": "refunds"}}, {"pay": Merchant.pay}]
+)
+def test_what_is_wrong_with_an_adapter_is_told_without_our_own_frames(wrong: dict[str, Any]) -> None:
+    """The sentence says all; pytest would show a page of the machine's code above it."""
+
+    class ShopMachine(MerchantMachine):
+        merchant = type("Wrong", (SmallShop,), wrong)
+
+    with pytest.raises((UsageError, AdapterMisfit)) as caught:
+        ShopMachine.TestCase().runTest()
+    assert [frame.name for frame in caught.traceback][1:] == ["run_test"]

@@ -216,9 +216,9 @@ class MerchantMachine(RuleBasedStateMachine):
             __tracebackhide__ = True
             try:
                 cls.run(self.settings)
-            except MerchantBug as bug:
-                # All of its frames are the machine's; where the merchant's code raised, the text says so.
-                raise bug.with_traceback(None) from None
+            except (MerchantBug, UsageError, AdapterMisfit) as error:
+                # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
+                raise error.with_traceback(None) from error.__cause__
 
         test: Any = cls.TestCase
         run_test.is_hypothesis_test = True  # type: ignore[attr-defined]  # what Hypothesis's pytest plugin looks for
