@@ -25,6 +25,7 @@ from paydouble.web.addresses import Addresses
 from paydouble.web.control.access import Access
 from paydouble.web.http_server import HttpServer
 from paydouble.web.lazy_control import LazyControl
+from paydouble.web.listening import Listener, listen
 from paydouble.web.private_names import missing
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Server:
         self.default: Sandbox | None = None
         self.home = ""
         """The path of the first page for a person with a browser."""
-        self._runners: list[web.ServerRunner] = []
+        self._listeners: list[Listener] = []
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -94,7 +95,7 @@ class Server:
     @property
     def requests(self) -> int:
         """Return how many requests all ports have had so far."""
-        return sum(runner.server.requests_count for runner in self._runners if runner.server is not None)
+        return sum(each.server.requests_count for each in self._listeners)
 
     async def start(self) -> None:
         """Bind the ports and create the default sandbox; `UsageError` when a port cannot be bound."""
@@ -141,13 +142,12 @@ class Server:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
-        for runner in self._runners:
-            for site in tuple(runner.sites):
-                await site.stop()
+        for each in self._listeners:
+            await each.refuse()
         await self.host.close()
-        for runner in self._runners:
-            await close(runner)
-        self._runners.clear()
+        for each in self._listeners:
+            await each.close()
+        self._listeners.clear()
 
     async def __aenter__(self) -> Server:  # noqa: PYI034 - final in practice
         """Start."""
@@ -176,40 +176,19 @@ class Server:
             with_api=with_api,
             fast=self.options.fast_path,
         )
-        runner, bound = await listen(server, self.options.host, port, option)
-        self._runners.append(runner)
-        return bound
+        listener = await listen_at(server, self.options.host, port, option)
+        self._listeners.append(listener)
+        return listener.port
 
 
-async def listen(server: web.Server, host: str, port: int, option: str) -> tuple[web.ServerRunner, int]:
-    """Let a server listen; returns its runner, which must be cleaned up, and the port; 0 takes a free one.
-
-    `UsageError` names the `option` when the port cannot be bound.
-    """
-    runner = web.ServerRunner(server, shutdown_timeout=_GRACE_SECONDS)
-    await runner.setup()
+async def listen_at(server: web.Server, host: str, port: int, option: str) -> Listener:
+    """Let a server listen; port 0 takes a free one. `UsageError` names the `option` when the port cannot be bound."""
     try:
-        await web.TCPSite(runner, host, port, backlog=1024).start()
+        return await listen(server, (host, port), _GRACE_SECONDS)
     except OSError as error:
-        await runner.cleanup()
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
         hint = "; choose another, or 0 for a free one" if port else ""
         raise UsageError(f"{host}:{port} cannot be used ({reason}){hint}", member=option) from None
-    sockets = runner.addresses
-    return runner, int(sockets[0][1]) if sockets else port
-
-
-async def close(runner: web.ServerRunner) -> None:
-    """Stop a server that listens, and cut off the clients that do not read their answers.
-
-    aiohttp leaves these to the loop, which ends without them: a test with warnings as errors then fails.
-    """
-    server = runner.server
-    transports = [each.transport for each in server.connections] if server is not None else []
-    await runner.cleanup()
-    for transport in transports:
-        if transport is not None:
-            transport.abort()
 
 
 def _discard(_: str) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
+import sys
 import tracemalloc
+import warnings
+from collections.abc import Callable
 
 import pytest
 import receivers
@@ -16,7 +20,9 @@ from servers import running
 
 from paydouble.core.errors import UsageError
 from paydouble.runtime.host import HostOptions, SandboxSpec
-from paydouble.server import Server, ServerOptions, close, listen
+from paydouble.server import Server, ServerOptions
+from paydouble.testing.receiver import Receiver
+from paydouble.web.listening import listen
 
 
 async def test_port_0_takes_a_free_one() -> None:
@@ -69,17 +75,43 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         return response
 
     server = web.Server(answer)
-    runner, port = await listen(server, "127.0.0.1", 0, "--port")
-    with socket.create_connection(("127.0.0.1", port)) as client:
+    listener = await listen(server, ("127.0.0.1", 0), 0.2)
+    with socket.create_connection(("127.0.0.1", listener.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n")
         await asked.wait()
         (transport,) = [each.transport for each in server.connections]
         assert transport is not None
         assert transport.get_write_buffer_size() > 0
 
-        await close(runner)
+        await listener.close()
 
         assert (transport.is_closing(), transport.get_write_buffer_size()) == (True, 0)
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("made", [lambda: Server(ServerOptions(port=0)), Receiver], ids=["server", "receiver"])
+def test_a_connection_that_comes_at_the_end_is_closed(made: Callable[[], Server | Receiver], turns: int) -> None:
+    """However far it is accepted: one that is forgotten is a warning in a later test of somebody else."""
+
+    async def stop_while_one_comes() -> socket.socket:
+        server = made()
+        await server.start()
+        client = socket.create_connection(("127.0.0.1", server.port))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.stop()
+        return client
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        forgotten: list[str] = []
+        patch.setattr(sys, "unraisablehook", lambda each: forgotten.append(str(each.exc_value)))
+        with asyncio.run(stop_while_one_comes()) as client:
+            gc.collect()
+            client.settimeout(10)
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+    assert forgotten == []
 
 
 async def test_a_stopped_server_answers_nobody() -> None:

@@ -27,7 +27,7 @@ from aiohttp import web
 from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Wire
 from paydouble.runtime.bodies import Bodies
-from paydouble.server import close, listen
+from paydouble.server import listen_at
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.testing.in_process import finished
 from paydouble.testing.loops import LoopThread
@@ -38,6 +38,7 @@ from paydouble.web.control.access import Access
 from paydouble.web.control.app import BODY_LIMIT, answer_call, find
 from paydouble.web.control.replies import ControlError, reply
 from paydouble.web.http_server import HttpServer
+from paydouble.web.listening import Listener
 from paydouble.web.targets import origin_form
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ class PlayServer:
         """Listen in a thread of its own; port 0 takes a free one. `UsageError` when the port cannot be used."""
         self._thread = LoopThread("paydouble-play")
         try:
-            self._runner, self._host, bound = self._thread.run(_start(port))
+            self._listener, self._host = self._thread.run(_start(port))
         except BaseException:
             self._thread.stop()
             raise
-        self.url = f"http://{HOST}:{bound}"
+        self.url = f"http://{HOST}:{self._listener.port}"
 
     def serve(self, play: ServedPlay) -> None:
         """Answer for a play from now on."""
@@ -108,7 +109,7 @@ class PlayServer:
 
     async def _stop(self) -> None:
         await self._host.end()
-        await close(self._runner)
+        await self._listener.close()
 
 
 def shared_server() -> PlayServer | None:
@@ -128,11 +129,11 @@ def serving(port: int) -> Iterator[None]:
         server.stop()
 
 
-async def _start(port: int) -> tuple[web.ServerRunner, _PlayHost, int]:
+async def _start(port: int) -> tuple[Listener, _PlayHost]:
     host = _PlayHost()
-    runner, bound = await listen(_PlayHttpServer(host), HOST, port, "service_port")
-    host.reached = Reached(*[f"http://{HOST}:{bound}"] * 2)
-    return runner, host, bound
+    listener = await listen_at(_PlayHttpServer(host), HOST, port, "service_port")
+    host.reached = Reached(*[f"http://{HOST}:{listener.port}"] * 2)
+    return listener, host
 
 
 class _Asked(NamedTuple):

@@ -25,6 +25,7 @@ from multidict import CIMultiDict
 
 from paydouble.core.errors import UsageError
 from paydouble.testing.loops import check_asyncio, in_daemon_thread
+from paydouble.web.listening import Listener, listen
 from paydouble.webhooks.diagnosis import Diagnosis, diagnose
 from paydouble.webhooks.signing import DEFAULT_HEADER_NAME, SignatureError, verify
 
@@ -163,7 +164,7 @@ class Receiver:
         self._taken: set[str] = set()
         self._family = socket.AF_INET
         self._reservation: socket.socket | None = None
-        self._runner: web.ServerRunner | None = None
+        self._listener: Listener | None = None
         self._released = asyncio.Event()
 
     @property
@@ -198,20 +199,18 @@ class Receiver:
 
     async def down(self) -> None:
         """Refuse every connection, open ones included, until `up`."""
-        if self._runner is not None:
-            runner, self._runner = self._runner, None
+        if self._listener is not None:
+            listener, self._listener = self._listener, None
             self._released.set()  # what hangs ends now
-            await runner.cleanup()
+            await listener.close()
 
     async def up(self) -> None:
         """Listen, again at the same port."""
-        if self._runner is None:
+        if self._listener is None:
             self._released = asyncio.Event()
             # Not decompressed: what is signed, and kept, is the bytes that came.
             server = web.Server(self._answer, access_log=None, logger=_LOG, auto_decompress=False)
-            self._runner = web.ServerRunner(server, shutdown_timeout=_GRACE_SECONDS)
-            await self._runner.setup()
-            await web.SockSite(self._runner, self._bind(self.port)).start()
+            self._listener = await listen(server, self._bind(self.port), _GRACE_SECONDS)
 
     async def __aenter__(self) -> Receiver:  # noqa: PYI034 - final in practice
         """Start."""
