@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import count
@@ -379,3 +379,30 @@ def test_what_is_wrong_with_an_adapter_is_told_without_our_own_frames(wrong: dic
     with pytest.raises((UsageError, AdapterMisfit)) as caught:
         ShopMachine.TestCase().runTest()
     assert [frame.name for frame in caught.traceback][1:] == ["run_test"]
+
+
+class Reader(SmallShop):
+    """Its job looks up many things that are not its own."""
+
+    lookups: Iterable[int] = range(200)
+
+    def tick(self) -> None:
+        """Read each once."""
+        super().tick()
+        for number in self.lookups:
+            self.service.call("GET", f"/api/v1/pay-in?external_identifier=theirs-{number}", self.headers)
+
+
+def test_a_job_may_read_many_things_once() -> None:
+    """Such as the payments of another system, of which each event names one."""
+    with Play(Reader) as play:
+        play.order()
+        play.pay()
+
+
+def test_reads_that_never_end_are_stopped() -> None:
+    """Each of another thing, as where a page of a list is counted up and there is always a next one."""
+    endless = type("Endless", (Reader,), {"lookups": count()})
+    assert verdict(endless).startswith(
+        "The merchant sends more than 50 requests in one operation, the last GET /api/v1"
+    )

@@ -693,3 +693,18 @@ def test_progress_is_a_line_a_minute_in_a_log(
 
     lines = [f"\nShop: {6 * each} of 100 plays after {each} min\n" for each in (1, 2)]
     assert (reporter.text if under_pytest else stream.getvalue()) == "".join(lines)
+
+
+def test_a_run_that_has_found_something_also_says_what_it_has_tried() -> None:
+    """What it did not reach is counted, since that may be nearly all."""
+
+    class ShopMachine(MerchantMachine):
+        merchant = MERCHANTS["NewKeyWhenTheReplyIsLost"]
+        phases = ("catalogue",)
+
+    with pytest.raises(MerchantBug):
+        ShopMachine.TestCase().runTest()
+    summary = summaries.pop()
+    assert summary.startswith("ShopMachine, until its finding: ")
+    told = r"Never tried \(the run ended with a finding before its plays\): \d+ of the \d+\."
+    assert sum(1 for line in summary.splitlines() if re.fullmatch(told, line)) == 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from returning_shop import ReturnsTheSecond
-from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
+from small_shop import LOST, Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.payments.resources import Refund
@@ -870,3 +870,111 @@ def test_a_person_may_look_at_a_deposit_whose_key_has_expired() -> None:
     with pytest.raises(MerchantBug, match="calls order-1 review in the end"), Play(AsksAPersonAboutOldKeys) as play:
         play.pay(trouble="method gone")
         play.wait("1m")
+
+
+class RefundsInItsJob(SmallShop):
+    """Notes a refund, and asks for it in a later job, of what is left by then."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Note it."""
+        order = self.orders[order_id]
+        if refund_id not in order.refunds:
+            if amount > self.balance(order_id) - self.promised(order):
+                raise Refused
+            order.refunds[refund_id] = self.wish(order_id, json.dumps({"amount": str(amount)}))
+
+    def promised(self, order: SmallOrder) -> Decimal:
+        """Return the money of refunds that are noted or under way."""
+        open_ones = (json.loads(each.body)["amount"] for each in order.refunds.values() if each.state == "open")
+        return sum(map(Decimal, open_ones), Decimal(0))
+
+    def tick(self) -> None:
+        """Learn what there is, and ask for the refunds."""
+        super().tick()
+        for order in self.orders.values():
+            for refund_id, wish in order.refunds.items():
+                is_due = wish.state == "open" and self.service.now() - wish.since >= HALF_AN_HOUR_SECONDS
+                if is_due and self.ask(order.id):
+                    self.ask_for_what_is_left(order, refund_id, wish)
+
+    def ask_for_what_is_left(self, order: SmallOrder, refund_id: str, wish: Wish) -> None:
+        """Ask for the refund, or for less."""
+        (pay_in,) = self.of(order.id, "payin", "succeeded")
+        amount = min(Decimal(json.loads(wish.body)["amount"]), self.balance(order.id))
+        body = f'{{"payin_id": "{pay_in["id"]}", "amount": {amount}, "external_identifier": "{refund_id}"}}'
+        sent = self.wish(order.id, body)
+        self.send(sent, "/refund/refund-creation")
+        wish.state = sent.state
+
+    def wishes(self, order: SmallOrder) -> Iterator[tuple[Wish, str]]:
+        """Yield the deposits alone; the job has the refunds."""
+        yield from ((wish, path) for wish, path in super().wishes(order) if path != "/refund/refund-creation")
+
+
+def test_a_refund_is_what_staff_has_left_of_it() -> None:
+    """A refund waits for a job, and staff refunds a half on the provider's pages: the customer gets all of it once."""
+    with Play(RefundsInItsJob) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.provider("refund half")
+        play.wait("1h")
+        play.wait("10m")
+        assert play.balance() == 0
+
+
+def test_a_smaller_refund_without_one_of_staff_is_found() -> None:
+    """Nothing says then why the customer should get less."""
+
+    class Halves(RefundsInItsJob):
+        def balance(self, order_id: str) -> Decimal:
+            return super().balance(order_id) / 2 if self.orders[order_id].refunds else super().balance(order_id)
+
+    with pytest.raises(MerchantBug) as caught, Play(Halves) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+        play.wait("1h")
+    assert "24.95 EUR of order-1, which nobody had requested" in str(caught.value)
+
+
+class GivesBackTheRest(SmallShop):
+    """Ends an order of which the bank has taken a part: the other part goes back."""
+
+    after: ClassVar[tuple[str, ...]] = LOST
+
+    def tick(self) -> None:
+        """Run the jobs, and give back what is left."""
+        super().tick()
+        for order in self.orders.values():
+            left = self.balance(order.id) - self.promised(order)
+            if self.of(order.id, "dispute", *self.after) and left:
+                (pay_in,) = self.of(order.id, "payin", "succeeded")
+                body = f'{{"payin_id": "{pay_in["id"]}", "amount": {left}, "external_identifier": "rest"}}'
+                wish = order.refunds.setdefault("rest", self.wish(order.id, body))
+                if wish.state == "open":
+                    self.send(wish, "/refund/refund-creation")
+
+
+def _half_is_disputed(merchant: type[Merchant], outcome: str) -> None:
+    with Play(merchant) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute half")
+        play.provider(f"dispute {outcome}")
+        play.wait("1h")
+
+
+def test_the_rest_may_go_back_after_a_lost_dispute() -> None:
+    """The contract is silent about what becomes of the order."""
+    _half_is_disputed(GivesBackTheRest, "lost")
+
+
+def test_a_dispute_that_is_won_gives_nothing_back() -> None:
+    """The money is the shop's again, and nobody has asked for it."""
+    generous = type("Generous", (GivesBackTheRest,), {"after": ("won",)})
+    with pytest.raises(MerchantBug, match=r"refunded 49\.90 EUR of order-1, which nobody had requested"):
+        _half_is_disputed(generous, "won")

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
-from paydouble.stateful.coverage import Coverage, Tried
+from paydouble.stateful.coverage import ENDED, Coverage, Tried
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import Merchant
@@ -123,6 +123,8 @@ class CatalogueRun(NamedTuple):
                 told |= {_kind(rule, text) for rule, text in report.others}
                 if len(found) >= extent.findings:
                     coverage.next = None
+                    for _, left in own[place + 1 :]:
+                        coverage.pass_over(left.entries(), ENDED)
                     return
         coverage.next = None
         self.progress(_done(len(plays), len(plays), len(found)))

@@ -84,7 +84,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "POST": "no deposit request met it",
         "refund": "no refund request met it",
-        "own refund": "the merchant made no refund that nobody had asked for",
+        "own refund": "no refund request met it",
         "cancellation": "the merchant asked the service to cancel no payment",
         "meanwhile": "no call reached the point",
         "reads": "no read of the merchant met it",
@@ -97,6 +97,8 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _NO_TIME: Final = "there was no time for its plays"
+ENDED: Final = "the run ended with a finding before its plays"
+"""Why an entry was not tried; of these there may be very many, so a summary only counts them."""
 
 
 def _named(table: str, names: list[str]) -> str:
@@ -244,6 +246,9 @@ class Coverage:
         reasons: dict[str, dict[str, list[str]]] = {}
         for each in self.untried():
             reasons.setdefault(each.reason, {}).setdefault(each.table, []).append(each.name)
+        not_reached = reasons.pop(ENDED, {})
+        if not_reached:
+            lines.append(f"Never tried ({ENDED}): {sum(map(len, not_reached.values()))} of the {entries}.")
         for reason, tables in reasons.items():
             names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
             lines.append(f"Never tried ({reason}): {names}.")

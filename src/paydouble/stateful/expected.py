@@ -230,11 +230,13 @@ def _is_taken_back(state: ExpectedState) -> bool:
 def surplus(order: Order, state: ExpectedState) -> int:
     """Return the money, in minor units, that a merchant may give back though nobody has asked for it.
 
-    That is what was paid beyond the order's price, and all of it when nobody waits for it any more, or another amount
-    was paid than was asked for.
+    That is what was paid beyond the order's price, and all of it when nobody waits for it any more, another amount was
+    paid than was asked for, or the payer's bank has taken a part.
     """
     paid = sum(each.amount for each in state.paid)
-    return paid if is_unexpected(order, state) or amount_differs(state) else max(0, paid - order.amount)
+    is_charged_back = any(each.status in CHARGED_BACK for each in state.disputes)
+    is_free = is_unexpected(order, state) or amount_differs(state) or is_charged_back
+    return paid if is_free else max(0, paid - order.amount)
 
 
 def is_unexpected(order: Order, state: ExpectedState) -> bool:

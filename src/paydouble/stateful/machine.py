@@ -217,6 +217,8 @@ class MerchantMachine(RuleBasedStateMachine):
             try:
                 cls.run(self.settings)
             except (MerchantBug, UsageError, AdapterMisfit) as error:
+                if isinstance(error, MerchantBug):
+                    summaries.append(f"{cls.__name__}, until its finding: {cls.coverage.summary()}")
                 # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
                 raise error.with_traceback(None) from error.__cause__
 

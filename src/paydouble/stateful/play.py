@@ -540,9 +540,10 @@ class Play:
             self.noted.note_armed("reads of one order", trouble, self._arm_documents(documents))
 
     def own_refunds(self, trouble: str, *, lasts: int | str = 0) -> None:
-        """The next refund that the merchant makes without a request is disturbed: one of `OWN_REFUND_TROUBLES`.
+        """The merchant's next request for a refund is disturbed: one of `OWN_REFUND_TROUBLES`.
 
-        Such as of money that came for an order that was cancelled, or paid already. The trouble `lasts` for so many
+        Also one that nobody has asked for, such as of money that came for an order that was cancelled, and one that a
+        job makes. The trouble `lasts` for so many
         replies, or to the `end` of the play; for 0 it has its own number.
         """
         found = named(OWN_REFUND_TROUBLES, trouble, "trouble")
@@ -830,6 +831,8 @@ class Play:
                         self._let_act_be_told(what, each)
 
     def _acted(self, act: Callable[[Sandbox, Order, ExpectedState], str | None], target: Order) -> str | None:
+        if any(each.updated_at == self._box.now for each in expected.expected_state(self._box, target).resources):
+            self._take_a_moment()  # two changes of one time could not be ordered, not even by reads
         try:
             return act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):

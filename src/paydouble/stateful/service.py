@@ -28,6 +28,9 @@ from paydouble.web.addresses import CONTROL_PREFIX
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 # The contract asks for at most five attempts (section 7); the rest leaves room for look-ups.
 MOST_CALLS: Final = 40
+# A job may read each of many payments, such as those of another system. Without a limit a client that makes its targets
+# itself, such as by counting pages, would never be stopped.
+_MOST_READ: Final = 2_000
 # No shop waits longer than this within one operation.
 LONGEST_SECONDS: Final = 4 * 3600.0
 # A third identical request in the same instant is a loop without a pause.
@@ -101,7 +104,10 @@ class _Usage:
     acts: int = 0
     """How many interruptions had acted when it began."""
     calls: int = 0
+    """Besides the first read of each thing."""
     most_calls: int = MOST_CALLS
+    read: set[str] = field(default_factory=set)
+    """The targets of reads so far."""
     waited: float = 0.0
     limited: tuple[float, tuple[str, str, str | None], str | None] | None = None
     """When a POST met a 429; its method, target and key; the reset that was announced. Until the next one is sent."""
@@ -173,7 +179,7 @@ class Service:
     def operation(self, limit: Limit | None = None, *, more_calls: int = 0) -> Iterator[None]:
         """Count the requests inside the block as one operation; `limit` is what a 429 in it asks for.
 
-        `more_calls` than `MOST_CALLS` are allowed.
+        `more_calls` than `MOST_CALLS` are allowed, besides the first read of each thing.
         """
         before, self._usage = self._usage, _Usage(limit, self.acts, most_calls=MOST_CALLS + more_calls)
         try:
@@ -303,6 +309,9 @@ class Service:
 
     def _count(self, method: str, target: str, key: str | None) -> None:
         usage = self._usage
+        if method == "GET" and target not in usage.read and len(usage.read) < _MOST_READ:
+            usage.read.add(target)
+            return
         usage.calls += 1
         if usage.calls > usage.most_calls:
             raise Runaway(f"sends more than {usage.most_calls} requests in one operation, the last {method} {target}")

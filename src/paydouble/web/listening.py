@@ -1,10 +1,10 @@
 """A server that listens, and its end, at which nothing is left to the loop, which may end next.
 
-A connection is accepted in three turns of the loop: the socket is accepted, its transport is made, the server is told
-of it. Where the listening socket is closed in between, older Pythons fail to make the transport and forget the socket.
-aiohttp closes the connections that its server has been told of, so one of which it is told later stays open, and so
-does one whose client does not read its answer. Python warns of each when it is collected, and a test in which
-warnings are errors then fails. So a listener accepts no more, waits until what was accepted is known, and then closes.
+A connection is accepted in three turns of the loop: the socket is accepted, its transport is made, the server gets to
+know it. Where the listening socket is closed in between, older Pythons fail to make the transport and forget the
+socket. aiohttp closes the connections that its server knows, so one that it gets to know later stays open, and so does
+one whose client does not read its answer. Python warns of each when it is collected, and a test in which warnings are
+errors then fails. So a listener accepts no more, waits until what was accepted is known, and then closes.
 """
 
 from __future__ import annotations

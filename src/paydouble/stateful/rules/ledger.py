@@ -96,7 +96,7 @@ def _of_refunds(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Fo
     made = Counter(each.amount for each in refunds)
     requested = Counter(order.refunds_requested.values())
     unasked = made - requested
-    if state.disputes:
+    if state.disputes or order.refunded_elsewhere:
         unasked -= _rests(unasked, requested - made)
     if sum(unasked.elements()) <= expected.surplus(order, state):
         return
@@ -122,7 +122,7 @@ def _times(number: int) -> str:
 
 
 def _rests(unasked: Counter[int], unmade: Counter[int]) -> Counter[int]:
-    """Return the refunds that may be what is left of a larger request, after a dispute has taken the other part."""
+    """Return the refunds that may be left of a larger request, where a dispute or a refund elsewhere took a part."""
     larger = sorted(unmade.elements())
     rests: Counter[int] = Counter()
     for amount in sorted(unasked.elements(), reverse=True):
