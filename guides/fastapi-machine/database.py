@@ -16,5 +16,12 @@ def empty_sessions(service):
     sessions = make_sessions(ENGINE)
     # Never inside of one: SQLite would let no other call write.
     event.listen(sessions, "after_transaction_create", lambda _, made: made.parent or service.checkpoint())
+    event.listen(sessions, "before_commit", lambda session: before_commit(session, service))
     event.listen(sessions, "after_commit", lambda _: service.checkpoint())
     return sessions
+
+
+def before_commit(session, service):
+    """Here the process can be killed, or the commit fail: what was done besides the database is done all the same."""
+    session.flush()  # otherwise it writes after this point
+    service.checkpoint(in_transaction=True)
