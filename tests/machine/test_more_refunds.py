@@ -120,6 +120,18 @@ class RepeatsAnHourLater(RepeatsFailedRefunds):
         return [each for each in super().failed_ones(order_id) if each not in late]
 
 
+class RepeatsADayLater(RepeatsFailedRefunds):
+    """Waits for a day before it repeats a refund that has failed, and refuses others until then."""
+
+    def tick(self) -> None:
+        """Repeat what has failed a day ago."""
+        day_ago = datetime.fromtimestamp(self.service.now() - DAY_SECONDS, UTC)
+        for order in self.orders.values():
+            failed = self.of(order.id, "refund", "failed")
+            if all(datetime.fromisoformat(each["updated_at"]) < day_ago for each in failed):
+                super().tick()
+
+
 class RepeatsUnderTheOldKey(RepeatsAnHourLater):
     """Copies the request of the refund that has failed, and so gets its stored answer."""
 
@@ -295,9 +307,10 @@ def test_a_refund_that_failed_is_no_longer_counted() -> None:
         _refund_after_failures(CountsFailedRefunds)
 
 
-def test_a_merchant_may_repeat_a_failed_refund_by_itself() -> None:
+@pytest.mark.parametrize("merchant", [RepeatsFailedRefunds, RepeatsADayLater])
+def test_a_merchant_may_repeat_a_failed_refund_by_itself(merchant: type[Merchant]) -> None:
     """Until then it may refuse another one."""
-    with _story(RepeatsFailedRefunds) as play:
+    with _story(merchant) as play:
         play.refund(1, "half")
         play.wait("10s")
         play.sandbox.activate_scenario("refund-fails")

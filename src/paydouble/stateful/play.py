@@ -677,7 +677,7 @@ class Play:
         self._ended = True
         asked_before = self._box.journal.requests.total
         with self._checked():
-            times = self._settle()
+            times = self._settle() + self._wait_for_repeated_refunds()
         self._add_findings(self._driver.never_reached())
         asked = self._box.journal.requests.total > asked_before
         known: list[tuple[Order, str, ExpectedState]] = []
@@ -699,6 +699,26 @@ class Play:
         self._driver.interruption = self._driver.ahead = None
         self._driver.down = False
         self._driver.service.interruptions.clear()
+        return self._let_jobs_end()
+
+    def _wait_for_repeated_refunds(self) -> int:
+        """Let a day pass while a refund stays refused; returns how often the jobs have run.
+
+        The merchant may wait so long before it repeats one that has failed, and refuse others until then.
+        """
+        times, until = 0, self._box.now + _DAY + _HOUR
+        while self._box.now < until and not self._runs_away() and self._refuses_refunds():
+            self._tick()
+            self._until_idle(self._box.now + _HOUR)
+            times += 1
+        return times + self._let_jobs_end() if times else 0
+
+    def _refuses_refunds(self) -> bool:
+        states = ((order, expected.expected_state(self._box, order)) for order in self.orders)
+        return any(list(rules.refusals.of_refusals(order, state)) for order, state in states)
+
+    def _let_jobs_end(self) -> int:
+        """Let jobs run until nothing changes; returns how often they have run."""
         times = 0
         for round_number in range(_ROUNDS):
             before = self._progress()
