@@ -87,7 +87,8 @@ Of `refund`:
 
 {_table(REFUND_MEANWHILE)}
 
-`cancel` takes {_names(CANCEL_MEANWHILE)}. What is refunded is {_names(SHARES)}.
+`cancel` takes {_names(CANCEL_MEANWHILE)}. What is refunded (`SHARES`) is {_names(SHARES)}, `most` being
+two thirds, in whole minor units, rounded down.
 
 ## Reads
 
