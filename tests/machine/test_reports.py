@@ -254,10 +254,12 @@ def test_a_report_shows_what_was_sent() -> None:
     _, _, rest = str(caught.value).partition("\n\nWhat was sent:\n")
     sent = rest.partition("\n\n")[0].splitlines()
 
-    assert sent[:2] == [
+    assert sent[:3] == [
+        "  +0s        merchant    pay(order-1)",
         "  +0s        merchant →  POST /pay-in/deposit-creation order-1 49.90 EUR",
         "                         ✓ 200 new",
     ]
+    assert any(line == "  +10s       merchant    tick()" for line in sent)
     assert any("pay-in.created order-1       ✗ dropped" in line for line in sent)
     assert any(re.fullmatch(r"  … \d+ more", line) for line in sent)
     assert len([line for line in sent if line.startswith("  +")]) == 24

@@ -15,7 +15,7 @@ from paydouble.config import Settings
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.payments.events import Event
-from paydouble.sandbox.identity import Identity, Secrets
+from paydouble.sandbox.identity import Identity
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import receiving
 from paydouble.stateful.disturbance import Limit
@@ -29,6 +29,7 @@ from paydouble.stateful.shown import Shown, WrongReturn
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
+from paydouble.timeline import MERCHANT, Row
 from paydouble.webhooks import signing
 from paydouble.webhooks.deliveries import Delivery
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 MakeMerchant = Callable[[ServiceLike], Merchant]
 _STATUSES: Final = range(100, 600)
 _CALLS_FOR_EACH: Final = 10
+# What makes a merchant send requests, besides a webhook.
+_ACTS: Final = frozenset({"pay", "retry", "refund", "cancel", "customer_returns", "restart", "tick"})
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
@@ -101,13 +104,14 @@ class Driver:
         number of requests until then."""
         self.interrupted_points = Points()
         """How many points the merchant's code passed in the webhook that was to be interrupted last."""
+        self.acts: list[tuple[int, Row]] = []
+        """The calls after which the merchant may send requests, each with the sequence number after which it came."""
         self.expectation = ""
         """What the receiver had to do with the latest webhook."""
         follows_time, served = getattr(make, "follows_time", False), getattr(make, "served", False)
         # Whether the merchant knows the time of this computer only.
         is_apart = not follows_time and bool(served or getattr(make, "receiver_url", None))
         wall = _wall if is_apart else None
-        secrets: Secrets = getattr(make, "secrets", Merchant.secrets)
         self.double = InProcess(
             settings,
             seed=seed,
@@ -115,7 +119,7 @@ class Driver:
             wall=wall,
             shares_clock=not (served and is_apart),
             paths=getattr(make, "paths", Merchant.paths),
-            identity=Identity(DEFAULT_ID, seed, *secrets),
+            identity=Identity(DEFAULT_ID, seed, *getattr(make, "secrets", Merchant.secrets)),
         )
         self.now = wall or self.double.sandbox.tick
         self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None
@@ -153,10 +157,16 @@ class Driver:
         """Record a broken rule, which may be about a policy; `text` continues the sentence `The merchant …`."""
         self.findings.add(Finding(rule, f"The merchant {text}"), policy)
 
+    def _note_call(self, name: str, asked: str) -> None:
+        box = self.double.sandbox
+        if name in _ACTS:
+            self.acts.append((box.journal.sequence, Row(box.now, MERCHANT, asked)))
+        box.recording.add(Remark(f"call of the shop: {asked}"))
+
     def call(self, name: str, *arguments: object, limit: Limit | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
-        self.double.sandbox.recording.add(Remark(f"call of the shop: {asked}"))
+        self._note_call(name, asked)
         failures = self.failures
         self._activity += 1
         self._entered += 1

@@ -997,7 +997,7 @@ class Play:
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:
-            sent = what_was_sent(self._box)
+            sent = what_was_sent(self._box, self._driver.acts)
             self._collect_consequences()
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, zip_longest
 from textwrap import indent
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,7 +20,7 @@ from paydouble.stateful.rules.journal import NO_OPERATION, unknown_requests
 from paydouble.stateful.troubles import DIALECTS
 from paydouble.testing.timeline import rows_of
 from paydouble.testing.unused_faults import Happened
-from paydouble.timeline import CALL, SERVICE, Plain, Renderer, Row, faults_of
+from paydouble.timeline import CALL, MERCHANT, SERVICE, Plain, Renderer, Row, faults_of
 
 _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
@@ -126,10 +126,11 @@ class Story:
         return "\n".join(lines)
 
 
-def what_was_sent(box: Sandbox) -> list[str]:
+def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[str]:
     """Return the requests of the merchant and the webhooks to it, a line or two each, with the answers.
 
-    Of many those at the beginning and at the end, and between them what is no plain read.
+    `acts` are the calls of the merchant, each with the sequence number after which it came. Of many lines those at the
+    beginning and at the end, and between them what is no plain read.
     """
     journal = box.journal
     seen = Happened(
@@ -138,8 +139,9 @@ def what_was_sent(box: Sandbox) -> list[str]:
         [delivery_of(each) for each in box.outbox.deliveries.values()],
     )
     # Where a webhook went is the adapter's own address. An event says something only where it was not sent.
-    found = rows_of(seen, faults_of(box), names_targets=False)
-    rows = [row for row in found if row.who != SERVICE or row.faults]
+    found = rows_of(seen, faults_of(box), names_targets=False, besides=acts)
+    sent = [row for row in found if row.who != SERVICE or row.faults]
+    rows = [row for row, following in zip_longest(sent, sent[1:]) if not _is_idle(row, following)]
     if not rows:
         return []
     renderer = Renderer(Plain(), began=rows[0].at)
@@ -164,10 +166,19 @@ def told_rows(rows: Sequence[Row]) -> set[int]:
     return {*range(len(rows))} - folded
 
 
+def _is_idle(row: Row, following: Row | None) -> bool:
+    """Return whether a row is of background jobs that have sent nothing."""
+    return _is_of_jobs(row) and (following is None or following.who != CALL)
+
+
+def _is_of_jobs(row: Row) -> bool:
+    return row.who == MERCHANT and row.what == "tick()"
+
+
 def _tells(row: Row) -> bool:
-    """Return whether a row is more than a read that was answered as it should be."""
+    """Return whether a row is more than jobs, or a read that was answered as it should be."""
     is_read = row.who == CALL and row.what.startswith("GET ")
-    return not is_read or bool(row.faults) or row.good is False
+    return not (is_read or _is_of_jobs(row)) or bool(row.faults) or row.good is False
 
 
 def _series(steps: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -75,14 +75,18 @@ def _fates(faults: Sequence[Fault], happened: Happened) -> Iterator[str]:
         yield f"… {len(idle) - _MOST_IDLE} more faults never fired"
 
 
-def rows_of(happened: Happened, find: Find, *, names_targets: bool = True) -> list[Row]:
+def rows_of(
+    happened: Happened, find: Find, *, names_targets: bool = True, besides: Iterable[tuple[int, Row]] = ()
+) -> list[Row]:
     """Return requests, events and attempts in the order in which they happened; `find` knows the faults.
 
-    `names_targets` is whether an attempt says where it went.
+    `names_targets` is whether an attempt says where it went. `besides` are other rows, each with the sequence number
+    after which it comes.
     """
     orders = _orders(happened.events)
     # The sequence numbers give the order; on a manual clock many things have the same time.
-    found = [(request.sequence, rows.request_row(request, find, _names(request))) for request in happened.requests]
+    found = [(sequence + 0.5, row) for sequence, row in besides]
+    found += [(request.sequence, rows.request_row(request, find, _names(request))) for request in happened.requests]
     deliveries = {each.event_id: each for each in happened.deliveries if not labels.copy(each.id)}
     for event in happened.events:
         row = rows.event_row(event, orders.get(event.object_id, ""))
