@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 from small_shop import SmallOrder, SmallShop
+from verdicts_of import verdicts_of
 
 from paydouble.payments.resources import Refund
 from paydouble.stateful import MerchantBug, Play, Refused
@@ -158,3 +159,41 @@ def test_what_was_paid_and_called_paid_stays() -> None:
         play.wait("10s")
         play.wait("1h")
         play.end()
+
+
+class ClosesWhatItHasRead(Holds):
+    """Closes the orders that it has read as unpaid, and gives back only what comes for one that is closed already."""
+
+    looks_again = False
+
+    def close_what_is_over(self) -> None:
+        """Read what is over, and then close one after the other."""
+        over = [order_id for order_id, at in self.placed.items() if self.service.now() - at >= self.hold_seconds]
+        for order_id in [each for each in over if each not in self.closed and self.may_be_closed(each)]:
+            self.service.checkpoint()
+            if not self.looks_again or self.may_be_closed(order_id):
+                self.closed.add(order_id)
+                self.came_before |= {order_id} if self.of(order_id, "payin", "succeeded") else set()
+
+    @property
+    def came_before(self) -> set[str]:
+        """The orders that were paid when they were closed."""
+        found: set[str] = self.__dict__.setdefault("_came_before", set())
+        return found
+
+    @came_before.setter
+    def came_before(self, orders: set[str]) -> None:
+        self.__dict__["_came_before"] = orders
+
+    def give_back(self, order: SmallOrder) -> None:
+        """Give back what has come since the order was closed."""
+        if order.id not in self.came_before:
+            super().give_back(order)
+
+
+@pytest.mark.parametrize("looks_again", [True, False])
+def test_a_payer_pays_while_a_job_ends_holds(looks_again: bool) -> None:
+    """What the job has read a moment before is no longer true."""
+    merchant = type("Shop", (ClosesWhatItHasRead,), {"looks_again": looks_again})
+    told = set(verdicts_of(merchant, lambda play: "payer pays meanwhile" in str(play.steps)))
+    assert bool(told) is not looks_again

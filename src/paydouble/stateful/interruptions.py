@@ -36,6 +36,8 @@ class Act(Enum):
     """The customer cancels the order."""
     PAY = auto()
     """The customer pays."""
+    PAYER = auto()
+    """The payer, for whom the payment waits, pays, events come, and background jobs work on them."""
     CUSTOMER = auto()
     """Another customer pays."""
     REFUND = auto()
@@ -175,6 +177,7 @@ _KINDS: Final = (
     InterruptionKind(
         Act.WORK,
         calls=("events worked on", "10 s pass meanwhile, and background jobs work on their events"),
+        jobs=("events worked on meanwhile", "10 s pass, and the same jobs in another process work on their events"),
         needs="tick",
         sends=True,
     ),
@@ -203,6 +206,12 @@ _KINDS: Final = (
     # In another window.
     InterruptionKind(
         Act.PAY, cancel=("paid for", "the customer pays for the order meanwhile"), sends=True, by_customer=True
+    ),
+    # A job that releases what is held for an order may have read that order a moment before.
+    InterruptionKind(
+        Act.PAYER,
+        jobs=("payer pays meanwhile", "the payer pays, 10 s pass, and their events are worked on"),
+        by_customer=True,
     ),
     # Two who want the last one, or whose facts are kept in one place.
     InterruptionKind(

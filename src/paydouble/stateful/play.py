@@ -1279,7 +1279,7 @@ class Play:
 
             self._driver.interrupt(kind, at, act)
 
-    def _carrying_out(  # noqa: C901, PLR0911 - a case for each act
+    def _carrying_out(  # noqa: C901, PLR0911, PLR0912 - a case for each act
         self, act: Act, click: Callable[[Order | None], object]
     ) -> Callable[[Order | None], object] | None:
         """Return what does an act to the order that is worked on; None for one that comes with a reply or a webhook.
@@ -1303,6 +1303,8 @@ class Play:
                 return self._cancel_it
             case Act.PAY:
                 return self._pay_it
+            case Act.PAYER:
+                return self._payer_pays
             case Act.CUSTOMER:
                 return self._another_customer()
             case Act.RETURN:
@@ -1327,6 +1329,11 @@ class Play:
             self._debts.allow_deposit(order)
             how, order.was_clicked = "retry" if order.was_clicked else "pay", True
             self._driver.call(how, order.id)
+
+    def _payer_pays(self, order: Order | None) -> None:
+        if order is not None and self._acted(PAYER_ACTS["pays"], order) is not None:
+            self._double.advance(by=_UNTIL_PAID_MS)
+            self._driver.call("tick")
 
     def _come_back(self, order: Order | None) -> None:
         if order is not None:

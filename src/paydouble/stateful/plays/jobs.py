@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
-from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, Act
 from paydouble.stateful.plays.parts import (
     FEW_POINTS,
     JOB_POINTS,
@@ -15,8 +17,14 @@ from paydouble.stateful.plays.parts import (
     SETTLE,
     points_of,
 )
-from paydouble.stateful.steps import CataloguePlay, step
+from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, TO_THE_END
+
+# After an hour most shops hold nothing any more for an order of which they have not heard.
+_HEARD_LATE = (ORDER, step("webhooks", "late four"), PAY, step("pass_time", "59m58s"))
+_PAID_LATE = (ORDER, step("pay", 1, scenario="payer-decides"), step("pass_time", "2h"))
+_ENDS_HOLDS: Final[Mapping[Act, tuple[Step, ...]]] = MappingProxyType({Act.WORK: _HEARD_LATE, Act.PAYER: _PAID_LATE})
+"""What interrupts a job that releases what is held → how the order has come there."""
 
 
 def jobs() -> Iterator[CataloguePlay]:
@@ -31,10 +39,13 @@ def jobs() -> Iterator[CataloguePlay]:
         ((*PAID, step("refund", 1, "half", "reply lost", lasts=6), step("pass_time", "10m")), "a refund has no reply"),
     )
     for first, reason in waiting:
-        for what in JOB_INTERRUPTIONS:
+        for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is not Act.PAYER):
             points = POINTS if KINDS[what].enters else JOB_POINTS
             for at in points_of(what, FEW_POINTS if reason else points):
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
+    for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act in _ENDS_HOLDS):
+        for at in JOB_POINTS:
+            yield CataloguePlay((*_ENDS_HOLDS[KINDS[what].act], step("interrupt_jobs", what, at), SETTLE))
     for at in JOB_POINTS:
         another = (ORDER, step("pay", 2), step("interrupt_jobs", "events meanwhile", at), SETTLE)
         yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), *another), "events of another order come meanwhile")
