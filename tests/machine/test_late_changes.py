@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from small_shop import SmallShop
 
@@ -49,24 +47,3 @@ def test_an_event_that_came_has_to_be_followed() -> None:
     """A merchant that takes every end for the last one believes in money that came back."""
     with pytest.raises(MerchantBug, match="refunded"):
         _story(DropsLateFailures, silent=False)
-
-
-def test_two_changes_never_have_the_same_time() -> None:
-    """An act comes at any moment, also just when the refund has succeeded. No read could order the two."""
-    times: dict[str, str] = {}
-
-    class Notes(SmallShop):
-        def learn(self, resource: dict[str, Any]) -> None:
-            if resource["object"] == "refund":
-                times.setdefault(resource["status"], resource["updated_at"])
-            super().learn(resource)
-
-    with Play(Notes) as play:
-        play.order()
-        play.pay()
-        play.wait("10s")
-        play.refund()
-        while "succeeded" not in times:
-            play.pass_time("1s")
-        play.provider("refund fails late")
-    assert times["succeeded"] < times["failed"]

@@ -851,8 +851,6 @@ class Play:
                         self._let_act_be_told(what, each)
 
     def _acted(self, act: Callable[[Sandbox, Order, ExpectedState], str | None], target: Order) -> str | None:
-        if any(each.updated_at == self._box.now for each in expected.expected_state(self._box, target).resources):
-            self._take_a_moment()  # two changes of one time could not be ordered, not even by reads
         try:
             return act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):
