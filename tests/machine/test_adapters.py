@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import count
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -20,7 +21,7 @@ from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import AdapterMisfit, Merchant, MerchantBug, MerchantMachine, Play, Refused, Webhook, explore
-from paydouble.stateful.service import Service
+from paydouble.stateful.service import MOST_CALLS, Service
 from paydouble.stateful.verdicts import place_of
 
 # Twenty times what the first play of a process needs for a call, in which it loads modules.
@@ -406,3 +407,9 @@ def test_reads_that_never_end_are_stopped() -> None:
     assert verdict(endless).startswith(
         "The merchant sends more than 50 requests in one operation, the last GET /api/v1"
     )
+
+
+def test_the_page_says_how_many_requests_are_allowed() -> None:
+    """It is the machine's own limit, which no contract tells a shop."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "hypothesis.md"
+    assert f"in one call of the adapter a shop may send {MOST_CALLS} requests" in page.read_text("utf-8")

@@ -344,7 +344,7 @@ class MerchantFile(FileModel):
     start: Start | None = None
     """How the shop is started; when it is missing, the shop is running already."""
     service: Service = Field(default_factory=Service)
-    """Fixed values of the payment service, for a shop that is running already and knows them."""
+    """Fixed values of the payment service, for a shop that knows them."""
     reconciles: bool = True
     """Whether the shop asks the service about payments of which no event came; `false` for one that never asks."""
     currencies: list[Currency] = Field(default_factory=list)
