@@ -192,8 +192,9 @@ class ClosesWhatItHasRead(Holds):
 
 
 @pytest.mark.parametrize("looks_again", [True, False])
-def test_a_payer_pays_while_a_job_ends_holds(looks_again: bool) -> None:
+@pytest.mark.parametrize("play_with", ["payer pays meanwhile", "late four"])
+def test_money_comes_while_a_job_ends_holds(play_with: str, *, looks_again: bool) -> None:
     """What the job has read a moment before is no longer true."""
     merchant = type("Shop", (ClosesWhatItHasRead,), {"looks_again": looks_again})
-    told = set(verdicts_of(merchant, lambda play: "payer pays meanwhile" in str(play.steps)))
+    told = set(verdicts_of(merchant, lambda play: play_with in str(play.steps) and "interrupt_jobs" in str(play.steps)))
     assert bool(told) is not looks_again
