@@ -32,6 +32,7 @@ def test_the_table_lists_the_mistakes_that_the_shop_can_make(shop: str) -> None:
     assert len(names) >= 14
 
 
+@pytest.mark.timeout(480)  # the first start of a shop may compile it
 @pytest.mark.parametrize("shop", TOOLCHAINS)
 def test_a_shop_takes_a_payment(shop: str, tmp_path: Path) -> None:
     """The doctor starts the shop from its merchant file, and an order of it is paid, shipped and booked."""
@@ -44,7 +45,7 @@ def test_a_shop_takes_a_payment(shop: str, tmp_path: Path) -> None:
         env={**environment(shop), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=450,
         check=False,
     )
 
