@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import receivers
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse
 from rehearsals import PAID, PAID_EVENTS, fault, scenario
 from servers import Box, Client, running
 
@@ -21,11 +23,17 @@ from paydouble.cli.main import run
 from paydouble.cli.stage import LiveStage
 from paydouble.cli.terminal import Terminal
 from paydouble.core.errors import UsageError
+from paydouble.payments.resources import PayIn
+from paydouble.records import ClockState
+from paydouble.records import clock_of as read_clock
 from paydouble.runtime.host import HostOptions
+from paydouble.sandbox import Sandbox
 from paydouble.scenarios.library import Library
 from paydouble.scenarios.writing import plain, write_scenario
 from paydouble.server import ServerOptions
 from paydouble.testing import Receiver
+from paydouble.web.control import sandboxes
+from paydouble.web.control import stream as control_stream
 
 # How long a real receiver took is another time each time.
 LATENCY = re.compile(r" in (<1|[0-9]+) ms|(?<=[0-9a-z]) in [0-9.]+ s$")
@@ -309,6 +317,39 @@ async def test_a_real_clock_is_waited_for(
     assert all(int(late) % 100 == 0 for late in re.findall(r"(\d+)ms ", "".join(lines))), lines
 
 
+async def test_what_is_noted_late_on_a_real_clock_is_waited_for(
+    client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy server says that nothing is left to happen before its stream has sent the last notes."""
+    released = asyncio.Event()  # by a client that asks how far the stream is, or that has read an idle clock
+    start, send = control_stream._start, control_stream._send_after  # noqa: SLF001 - wrapped below, to be late
+
+    def asked(request: web.BaseRequest, box: Sandbox) -> int:
+        if request.method == "HEAD":
+            released.set()
+        return start(request, box)
+
+    async def late(seen: int, box: Sandbox, response: EventSourceResponse) -> tuple[int, int]:
+        if box.feed.sequence > seen:
+            await released.wait()
+        return await send(seen, box, response)
+
+    def clock_of(box: Sandbox) -> ClockState:
+        state = read_clock(box)
+        if state.idle and box.ledger.count(PayIn):
+            released.set()
+        return state
+
+    monkeypatch.setattr(control_stream, "_start", asked)
+    monkeypatch.setattr(control_stream, "_send_after", late)
+    monkeypatch.setattr(sandboxes, "clock_of", clock_of)
+    async with business(client, clock={"mode": "real", "rate": 1_000}) as (box, _):
+        status, lines, complaint = await triggered(box, capsys, "happy-path")
+
+    assert (status, complaint) == (0, ""), lines
+    assert lines[-1].endswith("as the file expects.")
+
+
 async def test_a_long_wait_is_shown_with_its_remedy(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -569,11 +610,17 @@ class FakeBox:
 
     def __init__(self, *notes: tuple[str, dict[str, Any]]) -> None:
         self._notes = list(notes)
+        self._newest = len(notes)
+        self.seen = 0
 
     def control(self, *_: object) -> dict[str, Any]:
         """Return the clock, whatever is asked."""
         clock = {"mode": "manual", "rate": 1, "now": "2026-01-01T00:00:00Z", "pending": 0}
         return {**clock, "idle": True, "next_due_at": None}
+
+    def newest(self) -> int:
+        """Return the number of its last note."""
+        return self._newest
 
     def follow(self) -> FakeBox:
         """Return its own stream."""
@@ -581,6 +628,7 @@ class FakeBox:
 
     def take(self, _: float) -> tuple[str, dict[str, Any]] | None:
         """Return the next note."""
+        self.seen += 1
         return self._notes.pop(0) if self._notes else None
 
 

@@ -304,6 +304,22 @@ async def test_the_head_of_the_stream_has_no_end_to_wait_for(client: Client) -> 
     assert (await client.call("HEAD", f"{CONTROL}/stream")).headers["Content-Type"] == "text/event-stream"
 
 
+async def test_a_client_can_know_when_it_has_read_everything(client: Client) -> None:
+    """GET says after which number the stream begins, and HEAD which one is the newest."""
+    box = await client.sandbox()
+    await box.deposit()
+    head = f"{CONTROL}/sandboxes/{box.id}/stream"
+    began = int((await client.call("HEAD", head)).headers["Last-Event-ID"])
+    async with following(box) as stream:
+        await box.deposit()
+        newest = int((await client.call("HEAD", head)).headers["Last-Event-ID"])
+        told = await stream.until("request")
+
+    assert began > 0
+    assert stream.response.headers["Last-Event-ID"] == str(began)
+    assert (told[0].number, told[-1].number) == (began + 1, newest)
+
+
 async def test_following_a_server_ends_with_it() -> None:
     """The stream is closed cleanly."""
     async with running() as client, following_all(client) as stream:

@@ -116,6 +116,15 @@ class Box:
         """Return the stream of what happens in the sandbox from now on."""
         return Stream(self._control, f"{self._path}/stream", self._headers)
 
+    def newest(self) -> int:
+        """Return the number of the newest note of the sandbox's stream."""
+        with contextlib.closing(self._control.open(_CONTROL_SECONDS)) as connection:
+            try:
+                connection.request("HEAD", f"{self._path}/stream", headers=self._headers)
+                return _number(connection.getresponse(), self._control.url)
+            except (OSError, http.client.HTTPException) as error:
+                raise UsageError(f"{self._control.url} does not answer: {_described(error)}") from None
+
     def _ask(self, method: str, target: str, body: Document | None) -> tuple[int, Document]:
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers if data is None else {**self._headers, "Content-Type": "application/json"}
@@ -152,13 +161,18 @@ class Stream:
     def __init__(self, connections: Connections, target: str, headers: dict[str, str]) -> None:
         """Connect; everything that happens from now on will be in it."""
         self._url = connections.url
-        self._notes: queue.SimpleQueue[tuple[str, Document] | None] = queue.SimpleQueue()
+        self._notes: queue.SimpleQueue[tuple[str, Document, int | None] | None] = queue.SimpleQueue()
         self._connection = connections.open(_CONTROL_SECONDS)
         try:
             self._connection.connect()
             self._socket: socket.socket = self._connection.sock
             self._connection.request("GET", target, headers=headers)
             self._response = self._connection.getresponse()
+            self.seen = _number(self._response, self._url)
+            """The number of the last note that was taken; before the first one, where the stream begins."""
+        except UsageError:
+            self._connection.close()
+            raise
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise UsageError(f"{self._url} does not answer: {_described(error)}") from None
@@ -182,18 +196,32 @@ class Stream:
         if note is None:
             self._notes.put(None)  # for the next call
             raise UsageError(f"{self._url} has ended, or its sandbox was deleted")
-        return note
+        kind, document, number = note
+        self.seen = self.seen if number is None else number
+        return kind, document
 
     def _read(self) -> None:
-        kind = ""
+        kind, number = "", None
         with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
             for line in self._response:
                 name, _, value = line.decode().rstrip("\r\n").partition(": ")
                 if name == "event":
                     kind = value
+                elif name == "id":
+                    number = int(value)
                 elif name == "data":
-                    self._notes.put((kind, _read_json(value)))
+                    self._notes.put((kind, _read_json(value), number))
+                    number = None  # a note of what is no longer kept has none
         self._notes.put(None)
+
+
+def _number(response: http.client.HTTPResponse, url: str) -> int:
+    """Return the number of a note that an answer about a stream names; `UsageError` when it names none."""
+    text = response.headers.get("Last-Event-ID", "")
+    if not (text.isascii() and text.isdecimal()):
+        found = f"answers, but does not say where its stream is ({response.status})"
+        raise UsageError(f"{url} {found}; name a paydouble server of this version with {_NAMING}")
+    return int(text)
 
 
 def _described(error: Exception) -> str:

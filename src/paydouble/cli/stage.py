@@ -90,7 +90,7 @@ class LiveStage:
             self._ours.add(answer.data["id"])
         self._add(call_row(answer, self.now))
         if self.mode == "real":
-            self._drain(0.0)
+            self._catch_up()
         else:
             self._advance(self.now)
 
@@ -102,6 +102,7 @@ class LiveStage:
             while self.now < target:
                 self._pause(target if due is None else min(due, target))
                 due = self._look()
+            self._catch_up()
             return
         while due is not None and due <= target:
             self._advance(due)
@@ -121,7 +122,7 @@ class LiveStage:
         except Refused as refused:
             self._add(Row(self.now, PAYER, payer_action(done), str(refused), good=False))
         if self.mode == "real":
-            self._drain(0.0)
+            self._catch_up()
         else:
             self._advance(self.now)
 
@@ -138,7 +139,7 @@ class LiveStage:
             else:
                 self._advance(self.now if due is None else due)
             due = self._look()
-        self._drain(0.0)
+        self._catch_up()
 
     # Time
 
@@ -156,7 +157,7 @@ class LiveStage:
         except Refused:
             if self.mode == "manual":
                 raise
-            self._drain(0.0)  # an automatic clock has gone there by itself
+            self._catch_up()  # an automatic clock has gone there by itself
             return
         self.now = parse_instant(done["now"])
         self._drain(_PATIENCE_SECONDS, until=self.now)
@@ -177,20 +178,32 @@ class LiveStage:
         """Show what comes within some seconds of real time; with `until` stop once the clock has reached an instant."""
         end = time.monotonic() + seconds
         while (note := self._stream.take(end - time.monotonic())) is not None:
+            self._note(*note)
             kind, document = note
-            if kind == "event":
-                self._event(document)
-            elif kind == "attempt" and document["object_id"] in self._ours:
-                self._attempt(document)
-            elif kind == "delivery" and document["object_id"] in self._ours:
-                self._delivery(document)
-            elif kind == "gap":
-                evicted = f"  {document['evicted']} notes of the server were evicted before they could be read"
-                self._out.say(self._out.dim(evicted))
-            elif kind == "clock" and until is not None and parse_instant(document["now"]) >= until:
+            if kind == "clock" and until is not None and parse_instant(document["now"]) >= until:
                 return
         if until is not None:
             raise UsageError("the server has moved its clock, but its stream does not report it")
+
+    def _catch_up(self) -> None:
+        """Show everything that has happened by now: the stream can be behind what a call has answered."""
+        newest, end = self._box.newest(), time.monotonic() + _PATIENCE_SECONDS
+        while self._stream.seen < newest:
+            note = self._stream.take(end - time.monotonic())
+            if note is None:
+                raise UsageError("something has happened in the sandbox, but the server's stream does not report it")
+            self._note(*note)
+
+    def _note(self, kind: str, document: Document) -> None:
+        if kind == "event":
+            self._event(document)
+        elif kind == "attempt" and document["object_id"] in self._ours:
+            self._attempt(document)
+        elif kind == "delivery" and document["object_id"] in self._ours:
+            self._delivery(document)
+        elif kind == "gap":
+            evicted = f"  {document['evicted']} notes of the server were evicted before they could be read"
+            self._out.say(self._out.dim(evicted))
 
     def _event(self, event: Document) -> None:
         body = _bytes(event["body"])

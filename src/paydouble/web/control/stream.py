@@ -25,6 +25,8 @@ PING_SECONDS = 15.0
 TICK_SECONDS: Final = 0.25
 """How often a stream over all sandboxes looks for something new. Nothing tells it, so that requests cost no more."""
 _SERVER: Final = {"Server": "paydouble"}
+_NUMBER: Final = "Last-Event-ID"
+"""The header with the number after which a stream goes on: the client's wish, and in an answer where it begins."""
 _MOST_AT_ONCE: Final = 1_000
 _LOGIN: Final = "A browser that is logged in at the inspector can follow it without the token."
 
@@ -34,9 +36,9 @@ async def follow(call: ControlCall) -> web.StreamResponse:
     box = call.sandbox
     signal = call.host.signal(box)
     seen = _start(call.http, box)
-    if call.http.method == "HEAD":  # which ends where a stream begins
-        return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
-    response = event_stream()
+    if call.http.method == "HEAD":
+        return _beginning(seen)
+    response = event_stream(seen)
     await response.prepare(call.http)
     async with response:
         while response.is_connected():
@@ -61,8 +63,8 @@ async def follow_all(call: ControlCall) -> web.StreamResponse:
     newest = everything.look()
     seen = _number(request, call.queries, newest)
     if request.method == "HEAD":
-        return web.Response(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER})
-    response = event_stream()
+        return _beginning(seen)
+    response = event_stream(seen)
     await response.prepare(request)
     async with response:
         try:
@@ -82,9 +84,16 @@ async def follow_all(call: ControlCall) -> web.StreamResponse:
     return response
 
 
-def event_stream() -> EventSourceResponse:
-    """Return a response for Server-Sent Events."""
-    return EventSourceResponse(headers=_SERVER, ping_interval=PING_SECONDS)
+def event_stream(after: int | None = None) -> EventSourceResponse:
+    """Return a response for Server-Sent Events; `after` is the number after which it begins, where it has numbers."""
+    number = {} if after is None else {_NUMBER: str(after)}
+    return EventSourceResponse(headers={**_SERVER, **number}, ping_interval=PING_SECONDS)
+
+
+def _beginning(after: int) -> web.Response:
+    """Return the answer to HEAD, which ends where a stream begins."""
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **_SERVER, _NUMBER: str(after)}
+    return web.Response(headers=headers)
 
 
 def is_open(request: web.BaseRequest, response: EventSourceResponse) -> bool:
@@ -97,12 +106,12 @@ def _number(request: web.BaseRequest, queries: Mapping[str, str], newest: int) -
 
     A reconnected `EventSource` sends `Last-Event-ID`, which is newer than the `after` of its URL.
     """
-    header = request.headers.get("Last-Event-ID")
+    header = request.headers.get(_NUMBER)
     text = queries.get("after") if header is None else header
     if text is None:
         return newest
     if not is_number(text):
-        member = "after" if header is None else "Last-Event-ID"
+        member = "after" if header is None else _NUMBER
         raise ControlError(400, "invalid", f"{member}: {text[:40]!r} is not a number of this stream.", member)
     return int(text) if int(text) <= newest else 0
 
@@ -125,12 +134,12 @@ async def _send_after(seen: int, box: Sandbox, response: EventSourceResponse) ->
 
 def _start(request: web.BaseRequest, box: Sandbox) -> int:
     """Return the number after which a stream begins: the last that the client has seen, or the newest."""
-    text = request.headers.get("Last-Event-ID")
+    text = request.headers.get(_NUMBER)
     if text is None:
         return box.feed.sequence
     if not is_number(text):
-        message = f"Last-Event-ID: {text[:40]!r} is not a number of this stream."
-        raise ControlError(400, "invalid", message, "Last-Event-ID")
+        message = f"{_NUMBER}: {text[:40]!r} is not a number of this stream."
+        raise ControlError(400, "invalid", message, _NUMBER)
     # The number is from before a restart, or of another sandbox: the client has seen no note of this one.
     return int(text) if int(text) <= box.feed.sequence else 0
 
@@ -192,7 +201,9 @@ NOUN: Final = Noun(
                 "Each event has the number of what happened as its `id` and its kind as its `event`: "
                 f"{', '.join(KINDS[:-1])} or {KINDS[-1]}. With `Last-Event-ID` it "
                 "goes on after that number (0: all that is kept); an event `gap` has the count of what "
-                f"is no longer kept. The stream ends with the sandbox. {_LOGIN}"
+                f"is no longer kept. The answer's own `{_NUMBER}` is the number after which the stream begins; a HEAD "
+                "request is answered with the newest one, so that a client knows when it has read everything until "
+                f"then. The stream ends with the sandbox. {_LOGIN}"
             ),
         ),
     ),
