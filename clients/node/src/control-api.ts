@@ -841,7 +841,7 @@ export interface paths {
         };
         /**
          * Everything that happens, as Server-Sent Events.
-         * @description Each event has the number of what happened as its `id` and its kind as its `event`: request, event, attempt, delivery, clock, fault or reset. With `Last-Event-ID` it goes on after that number (0: all that is kept); an event `gap` has the count of what is no longer kept. The stream ends with the sandbox. A browser that is logged in at the inspector can follow it without the token.
+         * @description Each event has the number of what happened as its `id` and its kind as its `event`: request, event, attempt, delivery, clock, fault or reset. With `Last-Event-ID` it goes on after that number (0: all that is kept); an event `gap` has the count of what is no longer kept. The answer's own `Last-Event-ID` is the number after which the stream begins; a HEAD request is answered with the newest one, so that a client knows when it has read everything until then. The stream ends with the sandbox. A browser that is logged in at the inspector can follow it without the token.
          */
         get: operations["stream"];
         put?: never;
