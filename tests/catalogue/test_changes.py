@@ -88,6 +88,44 @@ class ReadsNoDisputes(SmallShop):
         return [] if path.startswith("/dispute") else super().list(path)
 
 
+class MarksWorkAsDoneFirst(CanRestart):
+    """Leaves events to its job, which takes each out of the queue before it has worked on it, and then reads."""
+
+    queued: tuple[str, ...] = ("pay-in", "refund", "dispute")
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.inbox: list[tuple[str, dict[str, Any]]] = []
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        if event["type"].partition(".")[0] not in self.queued:
+            return super().handle(order_id, event)
+        self.inbox.append((order_id, event))
+        return 200
+
+    def tick(self) -> None:
+        while self.inbox:
+            order_id, event = self.inbox.pop(0)
+            super().handle(order_id, event)
+        super().tick()
+
+
+class MarksDisputesAsDoneFirst(MarksWorkAsDoneFirst):
+    """Does so with disputes only."""
+
+    queued = ("dispute",)
+
+
+class KeepsWorkUntilItIsDone(MarksWorkAsDoneFirst):
+    """Takes each event out of the queue when it has worked on it."""
+
+    def tick(self) -> None:
+        while self.inbox:
+            SmallShop.handle(self, *self.inbox[0])
+            self.inbox.pop(0)
+        SmallShop.tick(self)
+
+
 class RemembersPaymentsInMemory(SmallShop):
     """Finds the order of a dispute by what this process has seen of its payment, and acknowledges the rest."""
 
@@ -132,6 +170,16 @@ class ChecksDisputesOnce(SmallShop):
         (LastDisputeEventWins, ["'inject'", "'again'", "'dispute lost'"], "calls it paid; the service's ledger says"),
         (ReadsNoDisputes, ["'restart'", "'dispute lost'"], "answered 200 to the dispute.closed"),
         (RemembersPaymentsInMemory, ["'restart'", "'work_off'", "'dispute lost'"], "answered 200 to the dispute."),
+        (
+            MarksWorkAsDoneFirst,
+            ["'5s'", "'interrupt_jobs'", "'dies'", "'work_off'"],
+            "answered 200 to the pay-in.succeeded",
+        ),
+        (
+            MarksDisputesAsDoneFirst,
+            ["'interrupt_jobs'", "'dies'", "'work_off'", "'dispute lost'"],
+            "answered 200 to the dispute.",
+        ),
         (ChecksDisputesOnce, ["('lasts', 6)", "'429'", "'dispute'"], "tries to refund"),
     ],
 )
@@ -139,6 +187,7 @@ def test_each_kind_of_change_is_disturbed(merchant: type[Merchant], words: list[
     """The correct shop passes the same plays."""
     assert found in str(verdict(merchant, *words))
     assert verdict(CanRestart, *words) is None
+    assert verdict(KeepsWorkUntilItIsDone, *words) is None
 
 
 def test_there_is_a_way_to_each_act() -> None:

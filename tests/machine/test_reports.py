@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import unittest
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from paydouble import Sandbox, stateful
 from paydouble.faults.model import parse_fault
 from paydouble.scenarios.reading import parse_text
 from paydouble.scenarios.steps import PayInStep
-from paydouble.stateful import MerchantBug, MerchantMachine, Play, ServiceLike, explore
+from paydouble.stateful import MerchantBug, MerchantMachine, Play, Refused, ServiceLike, explore
 from paydouble.stateful.story import told_rows
 from paydouble.testing import ReplyLost
 from paydouble.timeline import CALL, Row
@@ -264,6 +265,31 @@ def test_a_report_shows_what_was_sent() -> None:
     assert any(re.fullmatch(r"  … \d+ more", line) for line in sent)
     assert len([line for line in sent if line.startswith("  +")]) == 24
     assert "receiver.test" not in rest
+
+
+class DeclinesLoudly(SmallShop):
+    """Declines each refund and says why, and then calls each order unpaid."""
+
+    has_declined = False
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Decline it."""
+        self.has_declined = True
+        raise Refused(f"{order_id} was\x1b[2Jpacked")
+
+    def order_status(self, order_id: str) -> str:
+        """Return what is wrong."""
+        return "unpaid" if self.has_declined else super().order_status(order_id)
+
+
+def test_a_report_has_the_reason_of_a_refusal() -> None:
+    """The text of `Refused` stands beside the call, without control characters."""
+    with pytest.raises(MerchantBug) as caught, Play(DeclinesLoudly) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.refund()
+    assert re.search(r"merchant    refund\(order-1, .*\)\n? +declined: order-1 was\\x1b\[2Jpacked", str(caught.value))
 
 
 class PaysTwiceLater(AsksOften):

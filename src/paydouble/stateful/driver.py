@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
 from paydouble.core.ids import DEFAULT_ID
+from paydouble.core.printable import printable
 from paydouble.inprocess import InProcess, Unreachable, Webhook
 from paydouble.payments.events import Event
 from paydouble.sandbox.identity import Identity
@@ -41,6 +42,7 @@ _STATUSES: Final = range(100, 600)
 _CALLS_FOR_EACH: Final = 10
 # What makes a merchant send requests, besides a webhook.
 _ACTS: Final = frozenset({"pay", "retry", "refund", "cancel", "customer_returns", "restart", "tick"})
+_LONGEST_REASON: Final = 200
 _TOLERANCE_MS: Final = signing.DEFAULT_TOLERANCE_SECONDS * 1000
 _WALL_CLOCK: Final = (
     "The merchant verifies webhooks with the clock of this computer, and only t is off: the play has its own time; "
@@ -163,9 +165,16 @@ class Driver:
             self.acts.append((box.journal.sequence, Row(box.now, MERCHANT, asked)))
         box.recording.add(Remark(f"call of the shop: {asked}"))
 
+    def _note_refusal(self, noted: int, refused: Refused) -> None:
+        """Add to the note of a call, the first after so many, that the merchant has declined it, and why."""
+        why = printable(str(refused)[:_LONGEST_REASON])
+        for place, (sequence, row) in islice(enumerate(self.acts), noted, noted + 1):
+            self.acts[place] = sequence, replace(row, result=f"declined: {why}" if why else "declined")
+
     def call(self, name: str, *arguments: object, limit: Limit | None = None) -> Any:  # noqa: ANN401 - as the methods
         """Call a method of the adapter; None when it refused, raised or was killed. An exception becomes a finding."""
         asked = f"{name}({', '.join(map(str, arguments))})"
+        noted = len(self.acts)
         self._note_call(name, asked)
         failures = self.failures
         self._activity += 1
@@ -182,8 +191,9 @@ class Driver:
                 # A call that came in between has set them too.
                 self.was_taken, self.was_declined = True, False
                 return result
-        except Refused:
+        except Refused as refused:
             self.was_taken, self.was_declined = False, True
+            self._note_refusal(noted, refused)
         except Blocked:
             pass  # it ends when the call ends in which it came
         except ProcessKilled:

@@ -446,14 +446,21 @@ class Play:
             self._debts.neglect(parse_duration(time))
             self._double.advance(by=parse_duration(time))
 
-    def work_off(self) -> None:
-        """The merchant's background jobs run, and get no answer to any read: what was acknowledged has to suffice."""
-        with self._step(
-            "Background jobs run, and no read gets an answer", "play.work_off()", documents_of(_MUTE), in_scenario=False
-        ):
+    def work_off(self, times: int = 1) -> None:
+        """The merchant's background jobs run, and get no answer to any read: what was acknowledged has to suffice.
+
+        They run so many `times`, an hour apart. One that was killed may have left its work to a run after some time.
+        """
+        often = f" {times} times, an hour apart" if times > 1 else ""
+        sentence = f"Background jobs run{often}, and no read gets an answer"
+        call = f"play.work_off({times if times > 1 else ''})"
+        with self._step(sentence, call, documents_of(_MUTE), in_scenario=False):
             armed, lost = self._arm(_MUTE), len(self._driver.service.lost)
-            self._acknowledged.begin_jobs()
-            self._tick()
+            for run in range(times):
+                if run:
+                    self._double.advance(by=_HOUR)
+                self._acknowledged.begin_jobs()
+                self._tick()
             self._disarm(armed)
             self._left_to_jobs = False
             self._check_view()
@@ -597,7 +604,8 @@ class Play:
         words = told_at(named(JOB_INTERRUPTIONS, what, "interruption"), at)
         with self._step(f"Background jobs run, and {words}", f"play.interrupt_jobs({what!r}{_options(at=at)})"):
             order = self.orders[-1] if self.orders else None
-            for each in self.orders:
+            undisturbed, start = [each for each in self.orders if not each.disturbed], self._box.journal.requests.total
+            for each in undisturbed:
                 each.disturbed = True
             self._left_to_jobs = True
             service = self._driver.service
@@ -606,6 +614,10 @@ class Play:
             self._tick()
             service.interruptions.clear()
             self.reached = service.points.since(points)
+            if KINDS[what].loses_notes and not self._has_sent(start):
+                # No request lacks a note, so all that is known of each order is what it was before.
+                for each in undisturbed:
+                    each.disturbed = False
 
     def webhook_ahead(self, how: str) -> None:
         """Something comes just ahead of the next webhook, which must still have its effect: one of `AHEAD`."""
@@ -1139,6 +1151,11 @@ class Play:
     def _asks_for_refund(self, start: int) -> bool:
         log = self._box.journal.requests
         return any(entry.operation == "refund-creation" for entry in list(log.entries)[start - log.evicted :])
+
+    def _has_sent(self, start: int) -> bool:
+        """Return whether the merchant has sent a POST since a number of requests."""
+        log = self._box.journal.requests
+        return any(entry.method == "POST" for entry in list(log.entries)[max(0, start - log.evicted) :])
 
     def _run_the_job(self, interrupted: bool, limit: Limit | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.

@@ -58,6 +58,14 @@ def _dispute_half(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return "the payer disputes a half of the payment"
 
 
+def _dispute_older(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
+    # A merchant may know the newest payment of an order only.
+    if len(state.paid) < 2 or state.disputes:  # noqa: PLR2004 - an older one and a newer one
+        return None
+    box.open_dispute(state.paid[-1])
+    return "the payer disputes the older one of two payments"
+
+
 def _another_dispute(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     # Several may be open together, as long as they are about no more than the payment.
     for pay_in in state.paid:
@@ -135,6 +143,7 @@ PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str 
         "refund half": _refund(2, "the merchant's staff refunds a half of the payment on the provider's own pages"),
         "dispute": _dispute,
         "dispute half": _dispute_half,
+        "older payment disputed": _dispute_older,
         "another dispute": _another_dispute,
         "dispute under review": lambda box, _, state: _decide(
             box, state, "under_review", "the dispute is under review"

@@ -41,6 +41,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     later_changes.each_lifecycle,
     later_changes.interrupted_changes,
     later_changes.changes_in_another_order,
+    later_changes.changes_of_an_older_payment,
     later_changes.while_refunds_wait,
     later_changes.while_payments_wait,
     customers.paid_twice,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, Act
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, LOSES_NOTES, Act
 from paydouble.stateful.plays.parts import (
     FEW_POINTS,
     JOB_POINTS,
@@ -15,6 +15,7 @@ from paydouble.stateful.plays.parts import (
     PAY,
     POINTS,
     SETTLE,
+    WORK_OFF_LATER,
     points_of,
 )
 from paydouble.stateful.steps import CataloguePlay, Step, step
@@ -43,6 +44,11 @@ def jobs() -> Iterator[CataloguePlay]:
             points = POINTS if KINDS[what].enters else JOB_POINTS
             for at in points_of(what, FEW_POINTS if reason else points):
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
+    told = waiting[0][0]
+    for what in LOSES_NOTES:
+        for at in JOB_POINTS:
+            healed = (step("interrupt_jobs", what, at), WORK_OFF_LATER)
+            yield CataloguePlay((*told, *healed), "nothing but the queued event tells")
     for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act in _ENDS_HOLDS):
         for at in JOB_POINTS:
             yield CataloguePlay((*_ENDS_HOLDS[KINDS[what].act], step("interrupt_jobs", what, at), SETTLE))

@@ -27,6 +27,7 @@ from paydouble.stateful.plays.parts import (
     WEBHOOK_POINTS,
     WHOLE_OR_PART,
     WORK_OFF,
+    WORK_OFF_LATER,
     points_of,
 )
 from paydouble.stateful.provider import OF_REFUNDS, PAYER_ACTS, PROVIDER_ACTS
@@ -159,6 +160,10 @@ def changes_left_to_jobs() -> Iterator[CataloguePlay]:
                 interrupted = (*act, later, step("interrupt_jobs", what, at), SETTLE)
                 yield CataloguePlay((*before, *interrupted), "a job works on a later change")
                 yield CataloguePlay((*before, silent, *interrupted), "a job reads of a later change")
+                if what in LOSES_NOTES:
+                    yield CataloguePlay(
+                        (*before, *interrupted[:-1], WORK_OFF_LATER), "nothing but the queued event tells"
+                    )
     for trouble in READ_TROUBLES:
         for before, act in _changes():
             unread = (*act, later, step("reads", trouble), SETTLE, SETTLE)
@@ -186,6 +191,25 @@ def changes_in_another_order() -> Iterator[CataloguePlay]:
         for before, act in _changes():
             again = (*act, step("pass_time", "10s"), step("inject", "again", which), WORK_OFF, SETTLE)
             yield CataloguePlay((*before, *again), "an older event comes again after a later change")
+
+
+def changes_of_an_older_payment() -> Iterator[CataloguePlay]:
+    """Yield what follows money for an attempt after which the merchant has made another one.
+
+    Refunds and disputes are of the payment that has the money, and a merchant may know the newest one only.
+    """
+    later, money = step("pass_time", "10m"), step("provider", "late money")
+    for ended in FIRST_ATTEMPTS:
+        older = (*ended, step("pay", 1, scenario="card-declined"), SETTLE, money, SETTLE)
+        for *before, act in ways_to_each_act():
+            happens = (*older, *_settled(*before), act)
+            yield CataloguePlay((*happens, SETTLE), "an older attempt has the money")
+            yield CataloguePlay((*happens, later, WORK_OFF), "an older attempt has the money")
+        disputed = (*ended, RETRY, SETTLE, money, SETTLE, step("provider", "older payment disputed"))
+        for ends in ("dispute won", "dispute lost"):
+            closed = (*disputed, SETTLE, step("provider", ends))
+            yield CataloguePlay((*closed, SETTLE), "the older one of two payments is disputed")
+            yield CataloguePlay((*closed, later, WORK_OFF), "the older one of two payments is disputed")
 
 
 def while_refunds_wait() -> Iterator[CataloguePlay]:

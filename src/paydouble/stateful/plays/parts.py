@@ -24,6 +24,8 @@ RETRY: Final = step("retry")
 SETTLE: Final = step("wait", "10s")
 RESTART: Final = step("restart")
 WORK_OFF: Final = step("work_off")
+# A job that was killed may hold its work for a while, and one that has failed may wait before it tries again.
+WORK_OFF_LATER: Final = step("work_off", 3)
 PAID: Final = (ORDER, PAY, SETTLE)
 EXPIRED: Final = (ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h"))
 PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), SETTLE, step("payer", "gives up"), SETTLE)
