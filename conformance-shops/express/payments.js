@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "./books.js";
 import { parseJson } from "./money.js";
 import { API_URL, AUTHORIZATION, PAUSE_SCALE, TIMEOUT_MS, mistake } from "./settings.js";
 
@@ -27,7 +28,7 @@ export async function call(method, path, { key, body } = {}) {
   let reply = { kind: "later", reason: "rate limited" };
   let doubtful = false;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const wait = limitedUntil - Date.now();
+    const wait = limitedUntil - now();
     if (wait > LONGEST_WAIT_MS) return { kind: doubtful ? "unknown" : "later", reason: `rate limited for ${wait} ms` };
     if (wait > 0) await sleep(wait);
     if (body !== undefined && mistake("body-changes-on-retry")) {
@@ -37,7 +38,7 @@ export async function call(method, path, { key, body } = {}) {
     }
     reply = await once(method, path, key, body);
     if (reply.waitMs !== undefined) {
-      limitedUntil = Date.now() + (reply.waitMs > 0 || mistake("rate-limit-unit") ? reply.waitMs : pause(attempt));
+      limitedUntil = now() + (reply.waitMs > 0 || mistake("rate-limit-unit") ? reply.waitMs : pause(attempt));
       continue;
     }
     if (reply.kind === "conflict" && mistake("new-key-after-conflict")) {
@@ -107,9 +108,9 @@ async function once(method, path, key, body) {
 function untilReset(header) {
   const value = Number(header ?? NaN);
   if (!Number.isFinite(value)) return 0;
-  if (mistake("rate-limit-unit")) return Math.max(new Date(value).getTime() - Date.now(), 0);
-  if (value > 1e11) return Math.max(value - Date.now(), 0);
-  return Math.max(value > 1e9 ? value * 1000 - Date.now() : value * 1000, 0);
+  if (mistake("rate-limit-unit")) return Math.max(new Date(value).getTime() - now(), 0);
+  if (value > 1e11) return Math.max(value - now(), 0);
+  return Math.max(value > 1e9 ? value * 1000 - now() : value * 1000, 0);
 }
 
 /** All items of a list, page by page; null when they cannot be read now.

@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 
+import books
 import settings
 from settings import mistake
 
@@ -56,7 +57,7 @@ def call(
     most = 12 if mistake("endless-retries") else ATTEMPTS
     attempt = -1
     while (attempt := attempt + 1) < most:
-        if (wait := _limited_until - time.time()) > 0:
+        if (wait := _limited_until - books.now()) > 0:
             if wait > LONGEST_WAIT_SECONDS:
                 return Reply("later", reason=f"rate limited for {wait:.0f} s more")
             time.sleep(wait)
@@ -69,7 +70,7 @@ def call(
             if limit == 0 and mistake("no-pause-without-reset"):
                 most = 40
             elif not mistake("rate-limit-not-awaited"):
-                _limited_until = time.time() + (limit if limit > 0 else _pause(attempt))
+                _limited_until = books.now() + (limit if limit > 0 else _pause(attempt))
             continue
         if reply.kind in {"ok", "conflict"} or (reply.kind != "unknown" and not mistake("retry-on-4xx")):
             break
@@ -154,7 +155,7 @@ def _seconds_to_reset(header: str | None) -> float:
         return 0.0
     if value > 1e11:
         value = value / 1000
-    seconds = value - time.time() if value > 1e9 else value
+    seconds = value - books.now() if value > 1e9 else value
     return max(seconds, 0.0)
 
 

@@ -207,6 +207,12 @@ func (b *Books) reset() error {
 // now is the machine's time, shifted if a test asked for that. Call it inside of read or transaction.
 func (b *Books) now() time.Time { return time.Now().Add(b.clock.rows["ahead"]) }
 
+// clockNow is the same, for what is outside of them.
+func (b *Books) clockNow() (now time.Time) {
+	b.read(func() { now = b.now() })
+	return now
+}
+
 func (b *Books) setTime(instant *time.Time) error {
 	return b.transaction(func() error {
 		ahead := time.Duration(0)

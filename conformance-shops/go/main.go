@@ -26,7 +26,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	shop := &Shop{Books: books, api: newClient(), openInMemory: map[int]bool{}}
+	shop := &Shop{Books: books, api: newClient(books.clockNow), openInMemory: map[int]bool{}}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { done(w, nil) })
 	routes.HandleFunc("POST /webhooks/payments", shop.webhook)

@@ -48,13 +48,15 @@ type Client struct {
 	http         http.Client
 	mutex        sync.Mutex
 	limitedUntil time.Time
+	now          func() time.Time
 }
 
-func newClient() *Client {
+// newClient takes what returns the shop's time.
+func newClient(now func() time.Time) *Client {
 	// Without kept connections: on those net/http repeats a request with an Idempotency-Key by itself, without a pause.
 	transport := &http.Transport{DisableKeepAlives: true}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{http: http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: stay}}
+	return &Client{now: now, http: http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: stay}}
 }
 
 // call is tried again with the same key and the same bytes while its outcome is open.
@@ -76,7 +78,7 @@ func (c *Client) call(method, path, key, body string) Reply {
 			if reply.wait <= 0 {
 				reply.wait = pause(attempt)
 			}
-			c.limit(time.Now().Add(reply.wait))
+			c.limit(c.now().Add(reply.wait))
 			if mistake("rate-limit-new-key") && key != "" {
 				key = newKey()
 			}
@@ -109,7 +111,7 @@ func (c *Client) limit(until time.Time) {
 func (c *Client) untilFree() time.Duration {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return time.Until(c.limitedUntil)
+	return c.limitedUntil.Sub(c.now())
 }
 
 func pause(attempt int) time.Duration {
@@ -159,7 +161,7 @@ func (c *Client) once(method, path, key, body string) Reply {
 	reply.Reason = fmt.Sprintf("%d %s: %s", response.StatusCode, answer.Error.Code, answer.Error.Message)
 	switch status := response.StatusCode; {
 	case status == 429:
-		reply.Outcome, reply.limited, reply.wait = later, true, untilReset(response.Header.Get("X-RateLimit-Reset"))
+		reply.Outcome, reply.limited, reply.wait = later, true, untilReset(response.Header.Get("X-RateLimit-Reset"), c.now())
 	case status/100 == 2 && (answer.Success && len(answer.Data) > 0 && answer.Data[0] == '{'):
 		reply.Outcome = ok
 	case status/100 == 2 && mistake("success-not-checked"):
@@ -175,7 +177,7 @@ func (c *Client) once(method, path, key, body string) Reply {
 }
 
 // untilReset returns how long the limit lasts; the unit of the header is not documented, but can be told.
-func untilReset(header string) time.Duration {
+func untilReset(header string, now time.Time) time.Duration {
 	value, err := strconv.ParseFloat(header, 64)
 	if err != nil || value < 0 || value > 1e15 {
 		return 0
@@ -184,9 +186,9 @@ func untilReset(header string) time.Duration {
 	case mistake("rate-limit-in-seconds"):
 		return time.Duration(math.Min(value, 1e9) * float64(time.Second))
 	case value > 1e11:
-		return time.Until(time.UnixMilli(int64(value)))
+		return time.UnixMilli(int64(value)).Sub(now)
 	case value > 1e9:
-		return time.Until(time.Unix(int64(value), 0))
+		return time.Unix(int64(value), 0).Sub(now)
 	}
 	return time.Duration(value * float64(time.Second))
 }

@@ -78,7 +78,9 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
 
     assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
     assert "What happened:\n  1. order-1 is placed: 49.90 EUR.\n" in out
-    assert f"    PythonShop = merchant_of({path!r})\n" in out
+    assert f"    PythonShop = merchant_of({path!r})\n\n" in out
+    told = " ".join(out.split("merchant_of", 1)[1].split())
+    assert " plays of the catalogue and 0 examples of the hunt tried " in told
 
     said = re.search(
         r"Play ([1-9]\d*) of [\d,]+ found this. After a fix, go on with it:\n    paydouble explore (\S+) --from \1\n",
@@ -89,8 +91,9 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert run(["explore", path, "--from", said[1], "--findings", "2", "--for", "1ms"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
-    assert "1 finding, in 1 of 1 plays of the catalogue.\nThere was no time for " in out
-    assert out.endswith(f" To go on:\n    paydouble explore {path} --from {int(said[1]) + 1}\n")
+    assert "\n1 finding, in 1 of 1 plays of the catalogue.\n1 plays of the catalogue and " in out
+    assert "There was no time for " in out
+    assert out.endswith(f"\nTo go on:\n    paydouble explore {path} --from {int(said[1]) + 1}\n")
 
 
 def test_several_findings_are_told_one_after_the_other(
@@ -113,7 +116,8 @@ def test_several_findings_are_told_one_after_the_other(
     assert re.findall(r"^Finding .*", out, re.MULTILINE) == ["Finding 1 of 2", "Finding 2 of 2"]
     assert f"    paydouble explore '{path}' --seed 3 --from 1\n" in out
     assert f"    paydouble explore '{path}' --seed 3 --from 2\n" in out
-    assert out.endswith("\n2 findings, in 2 of 2 plays of the catalogue.\n")
+    assert "\n2 findings, in 2 of 2 plays of the catalogue.\n2 plays of the catalogue and " in out
+    assert "\n2 of these ended with a finding.\n" in out
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 

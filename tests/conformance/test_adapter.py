@@ -116,6 +116,28 @@ def test_a_file_says_where_the_shop_finds_an_operation(tmp_path: Path) -> None:
     assert _adapter(document, tmp_path).paths == {"refund-creation": "/refunds"}
 
 
+def test_a_shop_whose_clock_a_file_sets_lives_through_days(tmp_path: Path) -> None:
+    """Its key is too old after a day, so it looks first; a process that was killed is told the time again."""
+    document = described_shop(tmp_path)
+    own = document["driver"]["reset"]["json"] | {"clock_url": "", "pause_scale": 0.01}
+    document["driver"]["reset"]["json"] = own
+    assert _adapter(document, tmp_path).set_time is Merchant.set_time
+
+    document["driver"]["set_time"] = {"POST": "http://127.0.0.1:{port}/test/time", "json": {"unix": "{unix}"}}
+    adapter = _adapter(document, tmp_path)
+    try:
+        with Play(adapter) as play:
+            play.order()
+            play.pay(1, "reply lost", lasts=6)
+            play.wait("25h")
+            play.restart()
+            play.retry(1)
+            play.wait("10s")
+            assert (play.status(), play.shipments()) == ("paid", 1)
+    finally:
+        adapter.process.kill()
+
+
 def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> None:
     """Those that an adapter can demand; another name is refused with the list."""
     document = {**described_shop(tmp_path), "demands": ["double payment"]}

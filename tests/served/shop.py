@@ -36,6 +36,8 @@ seen: list[str] = []
 paying: set[str] = set()
 cached: set[str] = set()
 writing = threading.RLock()
+# A new process goes by the computer's clock.
+clock = {"ahead": 0.0}
 
 
 class Unknown(Exception):
@@ -65,16 +67,16 @@ def ask(url: str, body: bytes | None = None, headers: dict[str, str] | None = No
 
 
 def now() -> float:
-    """Return the time of the play, or of this computer."""
+    """Return the time of the play, or of this computer, which a test can shift."""
     if not config["clock_url"]:
-        return time.time()
+        return time.time() + clock["ahead"]
     return datetime.fromisoformat(json.loads(ask(config["clock_url"])[2])["now"]).timestamp()
 
 
 def sleep(seconds: float) -> None:
     """Let time pass."""
     if not config["clock_url"]:
-        time.sleep(seconds)
+        time.sleep(seconds * config.get("pause_scale", 1))
     else:
         ask(config["clock_url"] + "/advance", json.dumps({"by": f"{int(seconds * 1000)}ms"}).encode())
 
@@ -322,6 +324,38 @@ def receive(header: str, body: bytes) -> int:
     return 200
 
 
+def for_tests(what: list[str], body: bytes) -> tuple[int, object]:
+    """Do what only a test asks for; returns the status and the body of the answer."""
+    match what:
+        case ["reset"]:
+            for kept in (orders, seen, paying, config):
+                kept.clear()
+            config.update(json.loads(body))
+            save()
+        case ["orders"]:
+            # The shop makes an id where the test gives none.
+            order = {"id": f"own-{len(orders) + 1}", **json.loads(body)}
+            orders[order["id"]] = order | dict.fromkeys(("key", "body", "pay_in"), "")
+            orders[order["id"]] |= {
+                "attempt": 0,
+                "tried_at": 0,
+                "refused": 0,
+                "shipped": 0,
+                "objects": {},
+                "cancelled": 0,
+                "placed_at": now() if config.get("closes_after") else 0,
+            }
+            save()
+            return 200, {"order": {"id": order["id"], "seen": True}}
+        case ["refuse", status]:
+            return int(status), None
+        case ["tick"]:
+            reconcile()
+        case ["time"]:
+            clock["ahead"] = json.loads(body)["unix"] - time.time()
+    return 200, None
+
+
 class Handler(BaseHTTPRequestHandler):
     """The shop's own HTTP."""
 
@@ -343,26 +377,8 @@ class Handler(BaseHTTPRequestHandler):
             case ["webhooks"]:
                 self.answer(receive(self.headers.get("X-Service-Signature", ""), body))
                 return
-            case ["test", "reset"]:
-                for kept in (orders, seen, paying, config):
-                    kept.clear()
-                config.update(json.loads(body))
-                save()
-            case ["test", "orders"]:
-                # The shop makes an id where the test gives none.
-                order = {"id": f"own-{len(orders) + 1}", **json.loads(body)}
-                orders[order["id"]] = order | dict.fromkeys(("key", "body", "pay_in"), "")
-                orders[order["id"]] |= {
-                    "attempt": 0,
-                    "tried_at": 0,
-                    "refused": 0,
-                    "shipped": 0,
-                    "objects": {},
-                    "cancelled": 0,
-                    "placed_at": now() if config.get("closes_after") else 0,
-                }
-                save()
-                self.answer(200, {"order": {"id": order["id"], "seen": True}})
+            case ["test", *what]:
+                self.answer(*for_tests(what, body))
                 return
             case ["orders", order_id, "pay"]:
                 pay(orders[order_id])
@@ -371,11 +387,6 @@ class Handler(BaseHTTPRequestHandler):
                 return
             case ["orders", order_id, "return"]:
                 look_up(orders[order_id])
-            case ["test", "refuse", status]:
-                self.answer(int(status))
-                return
-            case ["test", "tick"]:
-                reconcile()
         self.answer(200)
 
     def answer(self, status: int, shown: object = None) -> None:

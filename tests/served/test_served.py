@@ -346,19 +346,20 @@ class RealTime:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Let real time pass, a tenth of what was meant."""
-        time.sleep(seconds / 10)
+        """Let real time pass, a hundredth of what was meant, as a shop with short pauses for tests does."""
+        time.sleep(seconds / 100)
 
 
-def test_pauses_in_real_time_count() -> None:
-    """A shop that does not follow the play's time is not blamed for retries without a pause."""
+@pytest.mark.parametrize("trouble", ["503", "429 without headers"])
+def test_pauses_in_real_time_count(trouble: str) -> None:
+    """A shop that does not follow the play's time is not blamed for retries without a pause, however short it is."""
     merchant = over_sockets(ZooMerchant, follows_time=False)
 
     class OwnClock(merchant):  # type: ignore[misc, valid-type] # made above
         def __init__(self, service: Any) -> None:
             super().__init__(RealTime(service))
 
-    play = take(OwnClock, step("order"), step("pay", 1, "503", lasts=6), step("wait", "10s"))
+    play = take(OwnClock, step("order"), step("pay", 1, trouble, lasts=6), step("wait", "10s"))
 
     assert not play.failed
 
@@ -370,6 +371,94 @@ def test_a_shop_without_the_plays_time_lives_through_no_day() -> None:
 
     assert [each.missing(merchant) for each in plays] == [None, "follows_time is false"]
     assert [each.missing(Served) for each in plays] == [None, None]
+
+
+class SetTime(RealTime):
+    """The service of a shop whose clock was set: it goes on from there as the computer's does."""
+
+    def __init__(self, service: Any) -> None:
+        super().__init__(service)
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        """Return the shop's time."""
+        return time.time() + self.ahead
+
+
+class ClockIsSet(over_sockets(ZooMerchant, follows_time=False)):  # type: ignore[misc] # made above
+    """A shop that sleeps in real time, and whose clock a test can set."""
+
+    def __init__(self, service: Any) -> None:
+        self.clock = SetTime(service)
+        self.told: list[float] = []
+        super().__init__(self.clock)
+
+    def set_time(self, now: float) -> None:
+        """Set the clock."""
+        self.told.append(now)
+        self.clock.ahead = now - time.time()
+
+
+def test_a_shop_whose_clock_is_set_lives_through_days() -> None:
+    """It knows when its key is too old, and its webhooks are signed by the play's time."""
+    day = CataloguePlay((step("order"), step("pay", 1, "reply lost"), step("wait", "25h"), step("retry")))
+
+    assert day.missing(ClockIsSet) is None
+    assert not take(ClockIsSet, *day.steps).failed
+
+
+def test_a_clock_is_set_only_when_time_has_passed_and_again_in_a_new_process() -> None:
+    """A shop's clock goes on by itself, so it is not set back; a new process has the computer's time."""
+    with Play(ClockIsSet) as play:
+        play.order()
+        made: Any = play._driver._made
+        start = made.told[-1]
+        play.order()
+        assert made.told == [start]
+        play.wait("1h")
+        assert made.told[-1] >= start + 3600
+        times = len(made.told)
+        play.restart()
+        play.order()
+        assert len(made.told) == times + 1
+
+
+class WaitsForTheReset(Sockets):
+    """After a 429 it leaves the deposit to a job that comes when the reset is over, by the shop's clock."""
+
+    def send(self, method: str, path: str, key: str | None = None, body: bytes = b"") -> Answer:
+        limits: dict[str, float] = self.service.__dict__.setdefault("limits", {})
+        if key is not None and self.service.now() < limits.get("until", 0.0):
+            raise ConnectionError("limited")
+        answer = super().send(method, path, key, body)
+        if answer.status == 429:
+            limits["until"] = self.service.now() + 60
+            raise ConnectionError("limited")
+        return answer
+
+
+def test_a_shop_whose_clock_stands_still_is_not_asked_for_what_comes_after_a_wait() -> None:
+    """A job that waits for the reset of a 429 by the computer's clock does not come to it within a play."""
+    merchant = over_sockets(ZooMerchant, follows_time=False, client_part=WaitsForTheReset)
+
+    class OwnClock(merchant):  # type: ignore[misc, valid-type] # made above
+        def __init__(self, service: Any) -> None:
+            super().__init__(RealTime(service))
+
+        def order_status(self, order_id: str) -> str:
+            status = str(super().order_status(order_id))
+            return "pending" if status == "unpaid" and vars(self.service).get("limits") else status
+
+    class Told(ClockIsSet):
+        client_part = WaitsForTheReset
+
+    assert not take(OwnClock, step("order"), step("pay", 1, "429")).failed
+    with Play(Told) as play:
+        play.order()
+        play.pay(trouble="429")
+        play.wait("2h")
+        play.wait("10s")
+        assert play.status() == "paid"
 
 
 # Interruptions

@@ -35,7 +35,7 @@ final class Payments
         $doubtful = false;
         $most = mistake('endless-retries') ? 12 : self::ATTEMPTS;
         for ($attempt = 0; $attempt < $most; ++$attempt) {
-            $wait = $this->books->recall('limited_until') - microtime(true);
+            $wait = $this->books->recall('limited_until') - $this->books->now();
             if ($wait > self::LONGEST_WAIT_SECONDS) {
                 $reply = new Reply('later', reason: "rate limited for $wait s");
                 break;
@@ -46,7 +46,7 @@ final class Payments
                 if (mistake('rate-limit-is-refusal')) {
                     return new Reply('refused', reason: 'rate limited');
                 }
-                $this->books->remember('limited_until', microtime(true) + ($reply->wait > 0 ? $reply->wait : self::pause($attempt)));
+                $this->books->remember('limited_until', $this->books->now() + ($reply->wait > 0 ? $reply->wait : self::pause($attempt)));
                 continue;
             }
             if ($reply->kind !== 'unknown' && !($reply->kind === 'refused' && mistake('retry-on-4xx'))) {
@@ -115,7 +115,7 @@ final class Payments
         error_log("$method $path: $reason (request " . json_encode($requestId) . ')');
 
         if ($status === 429) {
-            return new Reply('later', reason: $reason, wait: self::secondsToReset($received['x-ratelimit-reset'] ?? ''));
+            return new Reply('later', reason: $reason, wait: $this->secondsToReset($received['x-ratelimit-reset'] ?? ''));
         }
         if ($status >= 200 && $status < 300) {
             $sound = ($answer['success'] ?? null) === true && is_array($answer['data'] ?? null);
@@ -137,14 +137,14 @@ final class Payments
     }
 
     /** The seconds until the limit is reset; the unit of the header is not documented, but can be told. */
-    private static function secondsToReset(string $header): float
+    private function secondsToReset(string $header): float
     {
         if (!is_numeric($header) || mistake('rate-limit-not-awaited')) {
             return 0;
         }
         $value = (float) $header > 1e11 ? (float) $header / 1000 : (float) $header;
 
-        return max($value > 1e9 ? $value - microtime(true) : $value, 0);
+        return max($value > 1e9 ? $value - $this->books->now() : $value, 0);
     }
 
     /**

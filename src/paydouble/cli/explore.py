@@ -168,14 +168,14 @@ class _Report(NamedTuple):
     began: float
 
     def found(self) -> None:
-        """Tell all findings of a run that ended because of them."""
+        """Tell all findings of a run that ended because of them, and what was tried until then."""
         self._tell_all()
+        self.terminal.say()
         if self.machine.most_findings > 1:
             coverage, findings = self.machine.coverage, count(len(self.machine.found), "finding")
-            self.terminal.say()
-            plays = f"{coverage.failed:,} of {coverage.plays:,} plays of the catalogue"
-            self.terminal.say_prose(f"{findings}, in {plays}.")
-            self._tell_next(f"There was no time for {coverage.was_cut()}. To go on:")
+            self.terminal.say_prose(f"{findings}, in {coverage.failed:,} of {coverage.plays:,} plays of the catalogue.")
+        self._tell_tried()
+        self._tell_next("To go on:")
 
     def failed(self, error: Exception) -> None:
         """Tell why a run cannot go on, after what it has found."""
@@ -202,8 +202,7 @@ class _Report(NamedTuple):
     def nothing_found(self, headline: str) -> None:
         """Tell what was tried, and what the starts of the shop cost: they are much of a run where it starts slowly."""
         self.terminal.say(headline)
-        for line in self.machine.coverage.summary().splitlines():
-            self.terminal.say_prose(line)
+        self._tell_tried()
         process = self.adapter.process
         if process is not None:
             took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - self.began:.0f} s"
@@ -236,6 +235,10 @@ class _Report(NamedTuple):
         self.terminal.say(self.terminal.red(f"{self.terminal.bad} {first}"))
         for line in rest.splitlines():
             self.terminal.say(line)
+
+    def _tell_tried(self) -> None:
+        for line in self.machine.coverage.summary().splitlines():
+            self.terminal.say_prose(line)
 
     def _tell_next(self, why: str) -> None:
         """Say how a catalogue goes on that was cut short."""

@@ -18,6 +18,7 @@ from paydouble.conformance.merchant_file import AnyCall, Driver, MerchantFile, P
 from paydouble.conformance.process import ShopProcess
 from paydouble.conformance.run_values import empty, with_run_values
 from paydouble.core.errors import UsageError
+from paydouble.core.instants import write_instant
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.stateful.accepted import Accepted
 from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
@@ -125,6 +126,12 @@ class HttpMerchant(Merchant):
         """Wait until the shop has nothing under way."""
         if self.driver.drain is not None:
             self._done(self.driver.drain)
+
+    def set_time(self, now: float) -> None:
+        """Set the clock that the shop's code reads, if the file says how."""
+        if self.driver.set_time is not None:
+            milliseconds = round(now * 1000)
+            self._done(self.driver.set_time, now=write_instant(milliseconds), unix=milliseconds // 1000)
 
     def look_again(self) -> None:
         """Read each order once until the next call of this method."""
@@ -282,6 +289,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "restart": driver.restart is not None or file.start is not None,
         "tick": driver.tick is not None,
         "drain": driver.drain is not None,
+        "set_time": driver.set_time is not None,
         "order_of_deposit": file.order_of_deposit is not None or driver.place_order.id is not None,
     }
     members |= {name: getattr(Merchant, name) for name, given in can.items() if not given}

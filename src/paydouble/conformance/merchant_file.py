@@ -251,8 +251,9 @@ class Driver(FileModel):
     restart: Annotated[DriverCall, contains()] | None = None
     """Kill the shop's process and start it again. When it is missing and there is `start`, this is done by itself."""
     set_time: Annotated[DriverCall, contains(TIME)] | None = None
-    """Set the clock that the shop's own code reads. `conformance merchant` uses it. A shop that takes the time from
-    `{clock_url}` needs none; without either, nothing that takes a day is tested."""
+    """Set the clock that the shop's own code reads, for signatures, keys, jobs, and the reset of a 429. It goes on from
+    there. A shop that takes the time from `{clock_url}` needs none; without either, nothing that takes a day is
+    tested."""
 
 
 def _without_braces(url: str) -> str:

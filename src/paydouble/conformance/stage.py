@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
@@ -17,7 +16,7 @@ from paydouble.conformance.merchant_file import AnyCall, MerchantFile
 from paydouble.conformance.run_values import with_run_values
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.core.instants import write_instant
-from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.merchant import Merchant, lives_in_play_time
 from paydouble.testing import Paydouble
 
 if TYPE_CHECKING:
@@ -51,12 +50,6 @@ class Driver(HttpMerchant):
         if self.driver.reset is not None:
             self._done(self.driver.reset)
 
-    def set_time(self, now: datetime) -> None:
-        """Set the clock of the shop's code, if the file says how."""
-        if self.driver.set_time is not None:
-            milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
-            self._done(self.driver.set_time, now=write_instant(milliseconds), unix=milliseconds // 1000)
-
     def _ask(self, call: AnyCall, **values: object) -> Outcome:
         try:
             outcome = super()._ask(call, **values)
@@ -67,9 +60,6 @@ class Driver(HttpMerchant):
         if self.listener is not None:
             self.listener(outcome.sent, outcome, "")
         return outcome
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NotDriven(Exception):
@@ -110,7 +100,7 @@ class Stage:
     @property
     def follows_time(self) -> bool:
         """Return whether the shop's clock is the sandbox's."""
-        return self._adapter is not None and (self._adapter.follows_time or self._adapter.driver.set_time is not None)
+        return self._adapter is not None and lives_in_play_time(self._adapter)
 
     def order_named(self, external_identifier: str) -> str:
         """Return the id that the order of a deposit was placed with."""
@@ -161,7 +151,7 @@ class Stage:
     def set_time(self) -> None:
         """Set the shop's clock to the sandbox's, if it can be set."""
         if self._made is not None and self._made.driver.set_time is not None:
-            self._made.set_time(self.sandbox.clock.read().now)
+            self._made.set_time(self.sandbox.clock.read().now.timestamp())
 
     def now(self) -> int:
         """Return the time of the shop's clock, in Unix seconds."""

@@ -53,27 +53,26 @@ class Click(NamedTuple):
     when that is not so."""
 
 
+class Ways(NamedTuple):
+    """The ways of a merchant that decide what it owes."""
+
+    retries_by_itself: bool
+    deposits_are_alike: bool
+    """Whether a trouble of one order's deposits meets those of others too, since nobody knows the identifier that the
+    merchant will send."""
+    waits_in_play_time: bool
+    """Whether its jobs notice that the play's time passes; else nothing is known of what comes after a wait."""
+
+
 class Debts:
     """What a merchant owes for the orders of one play."""
 
-    def __init__(
-        self,
-        box: Sandbox,
-        orders: list[Order],
-        left: LeftToJobs,
-        *,
-        retries_by_itself: bool,
-        deposits_are_alike: bool,
-    ) -> None:
-        """Start with nothing owed; `orders` are those of the play, which grow.
-
-        `deposits_are_alike` is whether a trouble of one order's deposits meets those of others too, since nobody knows
-        the identifier that the merchant will send.
-        """
+    def __init__(self, box: Sandbox, orders: list[Order], left: LeftToJobs, ways: Ways) -> None:
+        """Start with nothing owed; `orders` are those of the play, which grow."""
         self._box = box
         self._orders = orders
         self._left = left
-        self._retries_by_itself = retries_by_itself
+        self._ways = ways
         self.reads_disturbed = False
         """Whether a read has met a trouble, so that the merchant may not have learnt what it asked for."""
         self._waiting_for_refunds: list[Armed] = []
@@ -81,7 +80,6 @@ class Debts:
         self._refund_limit = ""
         """The 429 that waits for any refund, in words, where no other trouble does."""
         self._refunds_disturbed_to_the_end = False
-        self._deposits_are_alike = deposits_are_alike
         self._deposits_disturbed_to_the_end = False
 
     @property
@@ -152,9 +150,10 @@ class Debts:
         if click.attempts and disturbance.is_none and not (is_late or may_be_closed or order.is_cancelled):
             order.attempts_before = click.attempts
         met_one = disturbance.meanwhile == disturbance.then == "none" and not disturbance.lasts_to_the_end
-        if met_one and disturbance.trouble != "none" and click.is_first and not may_be_gone:
+        can_be_left = met_one and self._ways.waits_in_play_time
+        if can_be_left and disturbance.trouble != "none" and click.is_first and not may_be_gone:
             self._left.add(self._box, order, (disturbance.trouble, disturbance.lasts))
-        is_alone = met_one and not (may_be_closed or click.was_disturbed)
+        is_alone = can_be_left and not (may_be_closed or click.was_disturbed)
         order.limited = met.description if is_alone and met.retry_after_seconds is not None else None
         # One that gives up after a few tries may wait until its key is no longer valid before it says so.
         order.limited_until = 0 if disturbance.is_short else self._box.now + _DAY
@@ -162,7 +161,7 @@ class Debts:
     def _disturb_deposits_to_the_end(self, order: Order) -> None:
         """Note that a trouble of an order's deposits lasts to the end of the play."""
         self._disturb_to_the_end(order)
-        if self._deposits_are_alike:
+        if self._ways.deposits_are_alike:
             self._deposits_disturbed_to_the_end = True
             for each in self._orders:
                 self._disturb_to_the_end(each)
@@ -182,7 +181,8 @@ class Debts:
         """Note a trouble that waits for any refund: also for one that is asked for, and of an order placed later."""
         is_alone = not (self._waiting_for_refunds or self._refunds_disturbed_to_the_end)
         is_limit = trouble.retry_after_seconds is not None and lasts != TO_THE_END
-        self._refund_limit = trouble.description if is_alone and is_limit else ""
+        is_waited_for = is_limit and self._ways.waits_in_play_time
+        self._refund_limit = trouble.description if is_alone and is_waited_for else ""
         self._waiting_for_refunds += armed
         self._refunds_disturbed_to_the_end |= lasts == TO_THE_END
         self._let_refunds_meet_it()
@@ -220,13 +220,13 @@ class Debts:
         # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
         met = disturbance.met
         gets_through = met.gets_through or met.retry_after_seconds is not None
-        by_itself = disturbance.trouble == "none" or (gets_through and self._retries_by_itself)
+        by_itself = disturbance.trouble == "none" or (gets_through and self._ways.retries_by_itself)
         if not by_itself or order.refunds_disturbed_to_the_end or refund_id in order.refunds_given_up:
             return
         if not self.own_refunds_disturbed:
             if disturbance.is_short:
                 order.refunds_due[refund_id] = _outcome(order, disturbance)
-        elif self._refund_limit and disturbance.is_none and self._retries_by_itself:
+        elif self._refund_limit and disturbance.is_none and self._ways.retries_by_itself:
             # The tries after which a client may give up are those of errors, and a 429 is none (contract, section 7).
             order.refunds_limited[refund_id] = self._refund_limit, self._box.now + _DAY
 

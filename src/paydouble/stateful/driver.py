@@ -23,10 +23,11 @@ from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.interruptions import Act, InterruptionKind, Point
-from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike
+from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, lives_in_play_time
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
+from paydouble.stateful.told_clock import ToldClock
 from paydouble.stateful.verdicts import AdapterMisfit, Blocked, DatabaseDown, Hanging, ProcessKilled, Runaway, place_of
 from paydouble.stateful.watchdog import Watchdog
 from paydouble.testing.shop_time import ShopTime
@@ -90,10 +91,8 @@ class Driver:
         """Whether the merchant's receiver cannot be reached."""
         self.on_received: Callable[[Webhook, int, bool], None] = lambda _webhook, _status, _outermost: None
         """Called with each webhook that the merchant has answered, the status, and whether no call is running."""
-        self.was_taken = False
-        """Whether the latest call came back without a refusal or an exception."""
-        self.was_declined = False
-        """Whether the latest call was declined: the merchant raised `Refused`."""
+        self.was_taken = self.was_declined = False
+        """Whether the latest call came back without a refusal or an exception; whether it was declined by `Refused`."""
         self.is_behind: Callable[[Order], bool] = lambda _order: False
         """Returns whether the merchant has acknowledged all events of an order, and does not show what they say."""
         self._was_killed = False
@@ -112,7 +111,7 @@ class Driver:
         """What the receiver had to do with the latest webhook."""
         follows_time, served = getattr(make, "follows_time", False), getattr(make, "served", False)
         # Whether the merchant knows the time of this computer only.
-        is_apart = not follows_time and bool(served or getattr(make, "receiver_url", None))
+        is_apart = not lives_in_play_time(make) and bool(served or getattr(make, "receiver_url", None))
         wall = _wall if is_apart else None
         self.double = InProcess(
             settings,
@@ -124,6 +123,7 @@ class Driver:
             identity=Identity(DEFAULT_ID, seed, *getattr(make, "secrets", Merchant.secrets)),
         )
         self.now = wall or self.double.sandbox.tick
+        self._clock = ToldClock(self.double.sandbox, make)
         self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None
         """The shop over sockets; None for one in process."""
         self.service = Service(self.double, self.add_finding) if self.shop is None else self.shop.service
@@ -231,6 +231,10 @@ class Driver:
         return external_identifier
 
     def _do(self, name: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401 - as the methods
+        if name == "restart":
+            self._clock.forget()
+        elif name != "close":
+            self._clock.set(self.merchant)
         try:
             result = getattr(self.merchant, name)(*arguments)
         except Refused:
@@ -398,8 +402,8 @@ class Driver:
 
     @property
     def lives_through_days(self) -> bool:
-        """Whether the merchant knows it when a day passes."""
-        return self.shop is None or self.shop.follows_time
+        """Whether the merchant knows it when hours or a day pass."""
+        return self.shop is None or lives_in_play_time(type(self._made))
 
     @property
     def can_be_killed(self) -> bool:
@@ -511,6 +515,7 @@ class Driver:
         self.service.calls_running += 1
         try:
             with self._operation(), self._watched():
+                self._clock.set(self.merchant)
                 status = self._receiver(webhook)
                 took = (self.double.sandbox.tick() - start) / 1000 - (self.service.answers_took - answers_took)
                 answer = _Answer(status, took)

@@ -177,8 +177,9 @@ class Merchant:
     """Whether the merchant's code sees the play's time in `time`, `datetime` and the sleeps of `time` and `asyncio`.
 
     Needs time-machine, or freezegun, which is slower. For a shop that is `served` it says that the shop asks for the
-    time and sleeps at `service.clock_url`. Without it, such a shop gets webhooks that are signed by the clock of this
-    computer, its pauses are measured in real time, and what takes a day or longer is not played.
+    time and sleeps at `service.clock_url`. Without it, the pauses of such a shop are measured in real time. Without
+    `set_time` as well, it gets webhooks that are signed by the clock of this computer, and what takes a day or longer
+    is not played.
     """
     served: ClassVar[bool] = False
     """Whether the shop reaches the service over sockets, at `service.base_url`: one in another process or language.
@@ -282,6 +283,14 @@ class Merchant:
         wait for the end of that call. Where it does not, `receive` calls it by itself when `service.is_nested`.
         """
 
+    def set_time(self, now: float) -> None:
+        """Set the clock that the merchant's code reads, in Unix seconds.
+
+        For a shop over sockets whose clock a test can set, and that does not ask for the time at `service.clock_url`.
+        It is called before a call, a webhook and a job when the play's time has moved on; from then on the shop's clock
+        goes as the computer's does. A new process has to be told again, and is.
+        """
+
     def look_again(self) -> None:
         """Forget what was read from the merchant's books: it may have changed.
 
@@ -291,3 +300,12 @@ class Merchant:
 
     def close(self) -> None:
         """Release what the play held: connections, files, threads."""
+
+
+def lives_in_play_time(make: object) -> bool:
+    """Return whether the code of a merchant knows the play's time: it follows, or is told.
+
+    `make` is its class, or another callable that makes it.
+    """
+    is_told = getattr(make, "set_time", Merchant.set_time) is not Merchant.set_time
+    return is_told or bool(getattr(make, "follows_time", False))

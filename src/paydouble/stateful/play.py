@@ -30,7 +30,7 @@ from paydouble.stateful import expected, rules
 from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
-from paydouble.stateful.debts import Debts
+from paydouble.stateful.debts import Debts, Ways
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
@@ -122,6 +122,9 @@ _DID_NOT_ASK: Final = (
     "; in the end its jobs ran {times} times, an hour apart, and asked the service nothing (a shop that does it"
     " less often needs a shorter interval in the test)"
 )
+_CLOCK_STOOD_STILL: Final = (
+    "; its clock did not move meanwhile, since it is not set (set_time) and does not ask for the time at clock_url"
+)
 _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
 _REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
@@ -166,7 +169,8 @@ class Play:
         self._left = LeftToJobs(self.story.calls)
         alone = self._driver.merchant.retries_by_itself
         alike = self._driver.names_deposits
-        self._debts = Debts(self._box, self.orders, self._left, retries_by_itself=alone, deposits_are_alike=alike)
+        ways = Ways(alone, alike, self._driver.lives_through_days)
+        self._debts = Debts(self._box, self.orders, self._left, ways)
         self._refunds = RequestedRefunds(self._box, self._acknowledged, self._debts)
         self.noted = Trials(self._box, self.orders, dialect)
         """What has acted so far, and how often its faults fired."""
@@ -803,7 +807,8 @@ class Play:
     def _not_told(self, times: int) -> str:
         """Return that the merchant has asked the service nothing in the end, in words; its jobs ran so often."""
         reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
-        return _DID_NOT_ASK.format(times=times) if reads else _NEVER_ASKED
+        asked = _DID_NOT_ASK.format(times=times) if reads else _NEVER_ASKED
+        return asked if self._driver.lives_through_days else f"{asked}{_CLOCK_STOOD_STILL}"
 
     def _unread(self) -> str:
         """Return of which orders nothing can be read, in words; empty when there are none."""

@@ -33,8 +33,7 @@ class ServedShop:
         self._server = cast("PlayServer", running or self._own)
         self.threads = AdapterThreads(seconds)
         self.service = Service(double, add_finding, self._server.url)
-        self.follows_time = bool(getattr(make, "follows_time", False))
-        self.service.counts_real_pauses = not self.follows_time
+        self.service.counts_real_pauses = not getattr(make, "follows_time", False)
         self.has_restart = getattr(make, "restart", None) is not Merchant.restart
         self._closed = False
         self._server.serve(ServedPlay(double, self.service, self.threads))

@@ -35,7 +35,8 @@ public final class Main {
                         setting("PAYMENTS_KEY", null),
                         setting("PAYMENTS_SECRET", null),
                         Double.parseDouble(setting("SHOP_TIMEOUT", "10")),
-                        Double.parseDouble(setting("SHOP_PAUSE_SCALE", "1")));
+                        Double.parseDouble(setting("SHOP_PAUSE_SCALE", "1")),
+                        () -> Shop.now(books));
         boolean livemode = Boolean.parseBoolean(setting("PAYMENTS_LIVEMODE", "false"));
         Main main = new Main(new Shop(books, service, livemode), setting("WEBHOOK_SECRET", null));
         int port = Integer.parseInt(setting("PORT", "3000"));

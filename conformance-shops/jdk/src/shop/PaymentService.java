@@ -8,6 +8,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Base64;
 import java.util.Map;
 import java.util.UUID;
@@ -16,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 
 /** The payment service's API: one call with its attempts, pauses and the reading of its reply. */
 final class PaymentService {
@@ -64,12 +66,19 @@ final class PaymentService {
     private final String authorization;
     private final long timeoutMs;
     private final double pauseScale;
+    private final Supplier<Instant> clock;
 
-    PaymentService(String baseUrl, String key, String secret, double timeout, double pauseScale) {
+    PaymentService(String baseUrl,
+            String key,
+            String secret,
+            double timeout,
+            double pauseScale,
+            Supplier<Instant> clock) {
         this.baseUrl = baseUrl;
         this.authorization = "Basic " + Base64.getEncoder().encodeToString(utf8(key + ":" + secret));
         this.timeoutMs = (long) (timeout * 1000);
         this.pauseScale = pauseScale;
+        this.clock = clock;
     }
 
     Reply get(String path) {
@@ -121,7 +130,7 @@ final class PaymentService {
         }
     }
 
-    private static Reply read(HttpResponse<byte[]> response) {
+    private Reply read(HttpResponse<byte[]> response) {
         int status = response.statusCode();
         Map<String, Object> body = Json.object(new String(response.body(), StandardCharsets.UTF_8));
         String errorId = status / 100 == 2 && body.get("error") == null ? null : errorId(response, body);
@@ -155,13 +164,13 @@ final class PaymentService {
      * Until X-RateLimit-Reset, whose unit is not documented: seconds from now, epoch seconds or epoch
      * milliseconds, which differ by size. 0 when the header does not help: then the backoff applies.
      */
-    private static long rateLimitPauseMs(HttpResponse<?> response) {
+    private long rateLimitPauseMs(HttpResponse<?> response) {
         String reset = response.headers().firstValue("X-RateLimit-Reset").orElse("").strip();
         if (!reset.matches("\\d{1,15}(\\.\\d{1,9})?")) {
             return 0;
         }
         double value = Double.parseDouble(reset);
-        long now = System.currentTimeMillis();
+        long now = clock.get().toEpochMilli();
         if (value < 1e9 || mistake("rate-limit-in-seconds")) {
             return (long) Math.ceil(value * 1000);
         }
