@@ -28,7 +28,7 @@ ASSUMPTIONS: Final[dict[str, tuple[Assumption, ...]]] = {
     ),
     "Operations": (
         Assumption("Paths of operations that the contract only names, or does not name", "those marked *assumed* in [the API](api.md); payouts and transactions send no events", ("paths",)),
-        Assumption("Payloads", "the OpenAPI document marks each field; the pay-in of an event only has the documented fields", ("unknown_fields",)),
+        Assumption("Payloads", "the OpenAPI document marks each field; the pay-in of an event only has the documented fields", ("unknown_fields", "optional_members")),
         Assumption("Currencies, payment methods, limits and rates", "every currency of ISO 4217 with its minor digits, the common methods, `CREDIT_CARD` first, and a table of rates; see [the catalogue](#the-catalogue)", ("catalogue.shipped", "catalogue.currencies", "catalogue.payment_methods")),
         Assumption("Status of a POST that creates something", "200", ("created_status",)),
         Assumption("An `external_identifier` that comes again", "allowed: another pay-in, refund, payout or transaction is made", ("duplicate_external_identifier",)),

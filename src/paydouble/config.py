@@ -369,6 +369,8 @@ class Settings(_Model):
     """`error.docs` of envelope A."""
     unknown_fields: Literal["ignore", "refuse"] = "ignore"
     """What happens with unknown members of a request body."""
+    optional_members: tuple[Literal["payment_method", "customer"], ...] = ()
+    """Members that a deposit may lack; the catalogue's first method and a made-up customer stand in."""
     created_status: Literal[200, 201] = 200
     """Status of a POST that creates something; the contract only shows the envelope."""
     fingerprint: Literal["parsed", "raw"] = "parsed"
@@ -519,7 +521,7 @@ def _tag(model: type[BaseModel]) -> str:
 
 def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa: ANN401 - whatever a caller sent
     """Return settings from a plain mapping, merged over `base` member by member; `UsageError` names a bad member."""
-    merged = _overlay(base.model_dump(mode="json"), data) if base is not None and isinstance(data, dict) else data
+    merged = overlay(base.model_dump(mode="json"), data) if base is not None and isinstance(data, dict) else data
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
@@ -527,9 +529,10 @@ def load_settings(data: Any, base: Settings | None = None) -> Settings:  # noqa:
         raise UsageError(message, member=f"settings.{member}" if member else "settings") from None
 
 
-def _overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+def overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with some of them changed, member by member."""
     merged = dict(base)
     for name, value in change.items():
         below = merged.get(name)
-        merged[name] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        merged[name] = overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged

@@ -130,6 +130,23 @@ def test_no_body_lacks_what_is_required() -> None:
     assert (reply.status, _message(reply.body)) == (400, "amount: is missing.")
 
 
+@pytest.mark.parametrize("member", ["payment_method", "customer"])
+def test_a_member_may_be_missing_where_the_settings_say_so(member: str) -> None:
+    """The catalogue's first method, or a customer that is made up, stands in; what is sent is used, if it is valid."""
+    body = deposit_body()
+    sent = body.pop(member)
+    usual = json.loads(Business().post(DEPOSITS, deposit_body()).body)["data"][member]
+
+    assert _message(Business().post(DEPOSITS, body).body) == f"{member}: is missing."
+    business = Business(optional_members=[member])
+    answer = business.post(DEPOSITS, body)
+    assert answer.status == 200
+    assert json.loads(answer.body)["data"][member].keys() == usual.keys()
+    assert json.loads(business.post(DEPOSITS, {**body, member: sent}).body)["data"][member] == usual
+    assert _message(business.post(DEPOSITS, {**body, member: {}}).body).endswith("is missing.")
+    assert _message(business.post(DEPOSITS).body) == "amount: is missing."
+
+
 @pytest.mark.parametrize(
     "extra", [{"colour": "red"}, {"customer": {**deposit_body()["customer"], "title": "Countess"}}]
 )

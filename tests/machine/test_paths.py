@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -85,3 +87,51 @@ def test_a_sandbox_in_a_test_has_them_too() -> None:
     sandbox = Sandbox(paths={"pay-in-list": "/payments"})
     assert sandbox.handle("GET", "/api/v1/payments").status == 200
     assert sandbox.handle("GET", "/api/v1/pay-in").status == 404
+
+
+class _WithoutCustomer(_Renamed):
+    """The service, as a shop calls it whose provider asks for no customer."""
+
+    def call(self, method: str, path: str, *rest: Any) -> Any:  # noqa: ANN401 - as above
+        if method == "POST":
+            headers, body, *others = rest
+            sent = json.loads(body)
+            sent.pop("customer", None)
+            rest = (headers, json.dumps(sent).encode(), *others)
+        return self._service.call(method, path, *rest)
+
+
+class Demanded(SmallShop):
+    """Sends no customer, and does not say so."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        """Take the service that asks for less."""
+        super().__init__(_WithoutCustomer(service))
+
+
+class NotDemanded(Demanded):
+    """Says so."""
+
+    settings: ClassVar[Mapping[str, object]] = MappingProxyType({"optional_members": ["customer"]})
+
+
+def test_a_shop_says_what_its_deployment_does_otherwise() -> None:
+    """By the service's settings; each dialect changes only what it is about."""
+    assert _paid(NotDemanded) == _paid(NotDemanded, dialect="201") == "paid"
+    assert _paid(Demanded) != "paid"
+
+
+def test_a_setting_that_cannot_be_is_named() -> None:
+    """Before anything is played."""
+    wrong = type("Wrong", (SmallShop,), {"settings": {"optional_members": ["amount"]}})
+    with pytest.raises(UsageError, match=r"settings\.optional_members\.0: "):
+        Play(wrong)
+
+
+def _paid(merchant: type[Merchant], **options: Any) -> str:  # noqa: ANN401 - those of `Play`
+    with suppress(MerchantBug), Play(merchant, **options) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        return play.status()
+    return ""

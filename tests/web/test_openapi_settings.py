@@ -137,6 +137,13 @@ def test_members_that_nobody_knows_are_refused_where_they_are() -> None:
     assert all(each.get("additionalProperties") is False for each in closed.values() if "properties" in each)
 
 
+def test_members_that_may_be_missing_are_not_required() -> None:
+    """`optional_members` says which."""
+    made = _document(optional_members=["customer"])["components"]["schemas"]["DepositRequest"]
+
+    assert made["required"] == ["amount", "currency", "external_identifier", "payment_method"]
+
+
 def test_moved_paths_and_settings_go_together() -> None:
     """A path of its own and a status of its own, in one document."""
     made = document(operations({"payout-initiation": "/pay"}), server_url=URL, settings=settings(created_status=201))

@@ -20,6 +20,7 @@ from paydouble.core.errors import UsageError
 from paydouble.faults.names import OperationName
 from paydouble.payments.lifecycle import PAY_IN
 from paydouble.payments.resources import Document
+from paydouble.sandbox import Sandbox
 
 Provenance = Literal["documented", "assumed"]
 PREFIX: Final = "/api/v1"
@@ -45,6 +46,8 @@ class Operation:
     handler: Callable[[Call], Document]
     answer: type[BaseModel]
     payload: type[schemas.Payload] | None = None
+    completed: Callable[[Sandbox, object], object] | None = None
+    """What adds members to a parsed body that it may lack, before it is validated as `payload`."""
     listed: bool = False
     """The answer is a page of `answer`s."""
     creates: bool = False
@@ -74,6 +77,7 @@ OPERATIONS: Final = (
         pay_ins.create_deposit,
         schemas.PayInView,
         schemas.DepositRequest,
+        pay_ins.completed,
         creates=True,
         path_provenance="documented",
         emits=("pay-in.created",),

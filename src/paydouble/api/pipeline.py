@@ -283,14 +283,16 @@ class Pipeline:
         if body.problem:
             raise ApiError("INVALID_INPUT", body.problem)
         entry.verdict = "new"
-        call.payload = self._validate(call.operation, body.parsed, settings)
+        call.payload = self._validate(call.operation, body.parsed, sandbox)
         sandbox.keys.claim(claim, validity)
         call.claim = claim
         return self._execute_after(call, settings.processing_time)
 
-    def _validate(self, operation: Operation, parsed: object, settings: Settings) -> object:
+    def _validate(self, operation: Operation, parsed: object, sandbox: Sandbox) -> object:
         """Return the operation's payload; `INVALID_INPUT` names the first member that is wrong."""
-        extra: Literal["forbid"] | None = "forbid" if settings.unknown_fields == "refuse" else None
+        extra: Literal["forbid"] | None = "forbid" if sandbox.settings.unknown_fields == "refuse" else None
+        if operation.completed is not None:
+            parsed = operation.completed(sandbox, parsed)
         try:
             return self._validated[operation.name](parsed, extra)
         except ValidationError as error:

@@ -7,10 +7,12 @@ against these models. Numbers arrive as `Number`s, exact; a text is never taken 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -161,6 +163,12 @@ class CustomerInput(Payload):
     first_name: Name = assumed()
     last_name: Name = assumed()
     email: Email = assumed()
+
+
+STAND_IN_CUSTOMER: Final[Mapping[str, str]] = MappingProxyType(
+    {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"}
+)
+"""The customer of a deposit whose request need not name one."""
 
 
 class DepositRequest(Payload):

@@ -265,6 +265,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         "service_port": file.service.port,
         "secrets": file.service.secrets,
         "paths": file.service.paths,
+        "settings": file.service.settings,
         "folder": folder,
         "temporary_folder": temporary_folder,
         "receiver_url": file.webhook.url,

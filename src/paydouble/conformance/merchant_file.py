@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from paydouble.api.operations import MOVABLE, operations
-from paydouble.config import Duration
+from paydouble.config import Duration, load_settings
 from paydouble.conformance.placeholders import MONEY, ORDER, REFUND, RUN, SERVICE, TIME, places_of, problems
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
@@ -278,6 +278,15 @@ def _can_be(paths: dict[str, str]) -> dict[str, str]:
     return paths
 
 
+def _can_be_set(settings: dict[str, Any]) -> dict[str, Any]:
+    try:
+        load_settings(settings)
+    except UsageError as error:
+        place = str(error.member).split(".")[1:]
+        raise PlacedErrors([PlacedError(tuple(place), error.message)]) from None
+    return settings
+
+
 class Service(FileModel):
     """Fixed values of the payment service, for a shop that knows them."""
 
@@ -295,6 +304,10 @@ class Service(FileModel):
         json_schema_extra={"propertyNames": {"enum": list(MOVABLE)}},
     )
     """Other paths of operations that the contract does not show, after `/api/v1`, by the operation's name."""
+    settings: Annotated[dict[str, Any], AfterValidator(_can_be_set)] = Field(
+        default_factory=dict, examples=[{"optional_members": ["customer"]}]
+    )
+    """Settings of the service, where the deployment that the shop knows differs from the default."""
 
     @property
     def secrets(self) -> Secrets:

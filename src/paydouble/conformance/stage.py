@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paydouble.config import overlay
 from paydouble.conformance.adapter import HttpMerchant, adapter_of
 from paydouble.conformance.calling import CallFailed, Outcome
 from paydouble.conformance.levels import Need
@@ -180,7 +181,7 @@ class Stage:
             id=DEFAULT_ID,
             seed=self.seed * 1000 + self._cases,
             clock={"mode": "manual", "start": write_instant(int(time.time()) * 1000)},
-            settings={"webhooks": {"sign_with": sign_with}},
+            settings=overlay(self.file.service.settings, {"webhooks": {"sign_with": sign_with}}),
             **self.file.service.secrets._asdict(),
         )
 

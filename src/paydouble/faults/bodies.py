@@ -105,6 +105,10 @@ def _reversed_members(value: Any) -> Any:  # noqa: ANN401 - JSON is any
     return value
 
 
+# Parsers of times read the raw text: Go's time.Time takes no escapes, and no service writes any there.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
+
+
 def _escape_everything(body: bytes) -> bytes:
     document = _members(body)
     if document is None:
@@ -115,7 +119,7 @@ def _escape_everything(body: bytes) -> bytes:
             return "{" + ",".join(f"{json.dumps(name)}:{spell(member)}" for name, member in value.items()) + "}"
         if isinstance(value, list):
             return "[" + ",".join(map(spell, value)) + "]"
-        if isinstance(value, str):
+        if isinstance(value, str) and not _TIME.fullmatch(value):
             units = value.encode("utf-16-be")
             return '"' + "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)) + '"'
         return value.lexeme if isinstance(value, json_text.Number) else json.dumps(value)

@@ -15,7 +15,17 @@ from pydantic.json_schema import JsonSchemaMode
 from pydantic_core import CoreSchema, core_schema
 
 from paydouble.api.operations import Operation
-from paydouble.api.schemas import Answer, DisputeView, PayInObject, RefundView, Timestamp, assumed, documented
+from paydouble.api.schemas import (
+    Answer,
+    DepositRequest,
+    DisputeView,
+    PayInObject,
+    RefundView,
+    Timestamp,
+    assumed,
+    documented,
+)
+from paydouble.config import Settings
 from paydouble.core.errors import STATUS
 from paydouble.core.json_schema import REF, Schema
 from paydouble.openapi.dialect import components, not_null
@@ -142,10 +152,10 @@ EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
 """By family, as `payments.events` has them."""
 
 
-def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
+def schemas(operations: Sequence[Operation], settings: Settings) -> Schema:
     """Return the component schemas of the operations, the events and the errors, sorted by name.
 
-    With `exact_requests`, the schema of a request forbids other members than the described ones.
+    By the settings the schema of a request forbids other members than the described ones, and a deposit may lack some.
     """
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = []
     for operation in operations:
@@ -159,8 +169,11 @@ def schemas(operations: Sequence[Operation], *, exact_requests: bool) -> Schema:
         # An answer leaves out a member without a value; a request may also have null.
         if schema.get("additionalProperties") is False:
             found[name] = _without_null(schema)
-        elif exact_requests:
+        elif settings.unknown_fields == "refuse":
             found[name] = {**schema, "additionalProperties": False}
+    deposit = found[DepositRequest.__name__]
+    required = [name for name in deposit["required"] if name not in settings.optional_members]
+    found[DepositRequest.__name__] = {**deposit, "required": required}
     page, success = found.pop("Page"), found.pop("Success")
     for operation in operations:
         view = operation.answer.__name__

@@ -109,7 +109,7 @@ def document(operations: Sequence[Operation], *, server_url: str, settings: Sett
         "paths": paths,
         "webhooks": {kind: {"post": _webhook(kind, settings.webhooks)} for kind in EVENT_TYPES},
         "components": {
-            "schemas": schemas(operations, exact_requests=settings.unknown_fields == "refuse"),
+            "schemas": schemas(operations, settings),
             "examples": {name: {"value": made.errors[name]} for name in sorted(made.errors)},
             "securitySchemes": {
                 _SECURITY: {

@@ -14,6 +14,7 @@ import orjson
 from multidict import CIMultiDict
 
 from paydouble.api.operations import OPERATIONS, Operation
+from paydouble.api.schemas import STAND_IN_CUSTOMER
 from paydouble.api.values import Request
 from paydouble.config import RateLimit, Settings
 from paydouble.guards.credentials import basic_header
@@ -31,7 +32,7 @@ DEPOSIT: Final[Json] = {
     "currency": "EUR",
     "external_identifier": "order-17",
     "payment_method": {"type": "CREDIT_CARD"},
-    "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+    "customer": dict(STAND_IN_CUSTOMER),
 }
 
 

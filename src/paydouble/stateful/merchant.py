@@ -194,6 +194,11 @@ class Merchant:
 
     A path comes after `/api/v1` and keeps its `{id}`.
     """
+    settings: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    """Settings of the service, where the deployment that the merchant knows differs from the default.
+
+    Such as `{"optional_members": ["customer"]}`. What the machine varies, it varies from there.
+    """
     secrets: ClassVar[Secrets] = Secrets()
     """The credentials of the play's business: `Secrets(business_key, business_secret, webhook_secret)`."""
 

@@ -6,10 +6,12 @@ lets everything settle, and checks the rules that hold then. A command that has 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from itertools import chain
 from typing import Any, Final, Self, assert_never
 
@@ -129,7 +131,6 @@ _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
 _REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
 _DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
 _MOST_JOBS: Final = 1000
-_settings: dict[str, Settings] = {}
 
 
 class Play:
@@ -150,15 +151,16 @@ class Play:
         it first, or nothing when it only asks the service, and cannot be held to it. A mapping says it for each of
         `acknowledged.FAMILIES`.
 
-        `UsageError` for an unknown dialect, `AdapterMisfit` for an adapter that cannot be used.
+        `UsageError` for an unknown dialect, or a setting that cannot be. `AdapterMisfit` for an adapter that cannot be
+        used.
         """
-        if dialect not in _settings:
-            _settings[dialect] = load_settings(named(DIALECTS, dialect, "dialect"))
+        own = json.dumps(dict(getattr(merchant, "settings", {})), default=str)
+        settings = _settings_of(dialect, own)
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
         self._shows = shows
         self._name = getattr(merchant, "__name__", "make_merchant")
-        self._driver = Driver(merchant, _settings[dialect], seed, self.orders, patience_seconds)
+        self._driver = Driver(merchant, settings, seed, self.orders, patience_seconds)
         self._driver.findings.policy = POLICY_OF_DIALECT.get(dialect)
         self._driver.findings.steps = self.story.sentences
         self._driver.on_received = self._check_webhook
@@ -1459,6 +1461,12 @@ def _options(**given: object) -> str:
         "then": "none",
     }
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
+
+
+@cache
+def _settings_of(dialect: str, own: str) -> Settings:
+    """Return the settings of a dialect over those of the merchant's deployment, which are JSON."""
+    return load_settings(named(DIALECTS, dialect, "dialect"), load_settings(json.loads(own)))
 
 
 def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, str]]:

@@ -221,7 +221,7 @@ WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "pretty": _hook("the next webhook is pretty-printed", "formatting", mode="pretty"),
         "key order": _hook("the next webhook has its members in another order", "formatting", mode="key_order"),
         "newline": _hook("the next webhook ends with a newline", "formatting", mode="trailing_newline"),
-        "escaped": _hook("the next webhook has its texts escaped throughout, as in \\u0070", "payload", mode="escaped"),
+        "escaped": _hook("the next webhook has all texts but times escaped, as in \\u0070", "payload", mode="escaped"),
         "unicode": _hook("the next webhook has names from all over the world", "payload", mode="unicode"),
         "big number": _hook(
             "the next webhook has a further member, x_sequence, whose number is above 2^53",

@@ -30,6 +30,7 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "envelope": ("alternate", "C"),
     "docs_url": ("https://docs.test/", "x" * 2049),
     "unknown_fields": ("refuse", "warn"),
+    "optional_members": (["customer"], ["amount"]),
     "created_status": (201, 202),
     "fingerprint": ("raw", "none"),
     "in_flight": ("conflict", "wait"),
@@ -131,7 +132,7 @@ def test_a_wrong_member_is_refused_at_its_place(member: str) -> None:
     with pytest.raises(UsageError) as caught:
         load_settings(nested(member, MEMBERS[member][1]))
 
-    place = "settings.allowed_addresses.0" if member == "allowed_addresses" else f"settings.{member}"
+    place = f"settings.{member}.0" if member in {"allowed_addresses", "optional_members"} else f"settings.{member}"
     assert caught.value.member == place
     assert str(caught.value).startswith(f"{place}: ")
 

@@ -10,7 +10,7 @@ from orjson import Fragment
 
 from paydouble.api.calls import Call
 from paydouble.api.handlers import digits_of, minor_units, page, refuse_duplicate
-from paydouble.api.schemas import DepositRequest, MethodsRequest, RatesRequest
+from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest, MethodsRequest, RatesRequest
 from paydouble.core.errors import ApiError, UsageError
 from paydouble.core.money import json_amount, write_minor
 from paydouble.payments.catalogue import Catalogue, Method, convert, rate
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from paydouble.faults.plans import Plan
     from paydouble.sandbox import Sandbox
     from paydouble.scenarios.model import Scenario
+
+
+def completed(sandbox: Sandbox, parsed: object) -> object:
+    """Return the parsed body of a deposit with what stands in for the members that the settings let it lack."""
+    optional = sandbox.settings.optional_members
+    if not optional or not isinstance(parsed, dict):
+        return parsed
+    stand_ins = {"payment_method": {"type": sandbox.catalogue.methods[0].type}, "customer": dict(STAND_IN_CUSTOMER)}
+    return {**{name: stand_ins[name] for name in optional}, **parsed}
 
 
 def create_deposit(call: Call) -> Document:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from paydouble import records
 from paydouble.api.schemas import (
+    STAND_IN_CUSTOMER,
     Amount,
     CurrencyCode,
     CustomerInput,
@@ -59,9 +60,9 @@ class PlayedCustomer(CustomerInput):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    first_name: Name = "Ada"
-    last_name: Name = "Lovelace"
-    email: Email = "ada@example.test"
+    first_name: Name = STAND_IN_CUSTOMER["first_name"]
+    last_name: Name = STAND_IN_CUSTOMER["last_name"]
+    email: Email = STAND_IN_CUSTOMER["email"]
 
 
 class PlayedMethod(PaymentMethodChoice):
