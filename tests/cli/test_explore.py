@@ -41,7 +41,7 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(tmp_path: Path, capsys
     assert out.startswith("Nothing was found in the time of --for 2s; without it, all is played, and --from ")
     assert " plays of the catalogue and " in out
     assert re.search(r"There was no time for \d+ more plays of the catalogue and 3 more examples of the hunt\.", out)
-    assert "Never tried (there was no time for its plays): POST " in out
+    assert "Never tried (there was no time for all of its plays): POST " in out
     assert re.search(r"Starts of the shop: [1-9]\d*, which took \d+ of the run's \d+ s\.$", out)
 
 

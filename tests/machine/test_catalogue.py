@@ -385,7 +385,7 @@ def test_a_catalogue_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (coverage.plays, coverage.left_out) == (1, len(catalogue.catalogue()) - 1)
     assert notes[-1].startswith("1 of ")
     assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
-    assert {each.reason for each in coverage.untried()} == {"there was no time for its plays"}
+    assert {each.reason for each in coverage.untried()} == {"there was no time for all of its plays"}
 
 
 class _WithoutRefunds(ZooMerchant):
@@ -404,7 +404,7 @@ def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> N
     assert notes[0] == f"0 of {len(allowed):,} plays of the catalogue, 0:00 min left"
     assert coverage.plays + coverage.left_out == len(allowed) < len(catalogue.catalogue())
     assert "refund" in reasons["refund", "reply lost"]
-    assert reasons["POST", "reply lost"] == "there was no time for its plays"
+    assert reasons["POST", "reply lost"] == "there was no time for all of its plays"
     assert f"; webhooks (all {len(VOCABULARY['webhooks'])}); " in coverage.summary()
 
 

@@ -116,7 +116,7 @@ def test_a_read_that_is_never_made_is_not_disturbed_in_another_way() -> None:
     # There may be no time for the other plays with it.
     coverage.leave_out(page.entries())
     reasons = {each.name: each.reason for each in coverage.untried() if each.table == "reads"}
-    assert reasons["proxy page"] == "so far no read of the merchant met it"
+    assert reasons["proxy page"] == "there was no time for all of its plays"
 
 
 @pytest.mark.parametrize("nothing", [step("provider", "late money"), step("inject", "again")])

@@ -198,3 +198,24 @@ def test_money_comes_while_a_job_ends_holds(play_with: str, *, looks_again: bool
     merchant = type("Shop", (ClosesWhatItHasRead,), {"looks_again": looks_again})
     told = set(verdicts_of(merchant, lambda play: play_with in str(play.steps) and "interrupt_jobs" in str(play.steps)))
     assert bool(told) is not looks_again
+
+
+class RepeatsInAJob(Holds):
+    """Its job repeats a lost request after half a minute, long before the hold is over, and no click does."""
+
+    pauses = ()
+
+    def tick(self) -> None:
+        """Repeat it when it is due."""
+        self.close_what_is_over()
+        if all(self.service.now() - at >= HOLD_SECONDS / 30 for at in self.placed.values()):
+            super().tick()
+
+
+def test_jobs_run_within_a_hold() -> None:
+    """Also at the end of a play, where they have hours; in production they run each minute."""
+    with Play(RepeatsInAJob) as play:
+        play.order()
+        play.pay(1, "request lost")
+        play.end()
+        assert play.status() == "paid"

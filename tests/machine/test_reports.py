@@ -267,6 +267,23 @@ def test_a_report_shows_what_was_sent() -> None:
     assert "receiver.test" not in rest
 
 
+def test_a_report_says_how_often_jobs_have_sent_nothing_at_the_end() -> None:
+    """Who sees no request must know whether the jobs ran."""
+
+    class NeverRepeats(SmallShop):
+        pauses = ()
+
+        def tick(self) -> None:
+            """Do nothing."""
+
+    with pytest.raises(MerchantBug) as caught, Play(NeverRepeats) as play:
+        play.order()
+        play.pay(1, "request lost")
+    _, _, rest = str(caught.value).partition("\n\nWhat was sent:\n")
+
+    assert "  +0s        merchant    tick() 5 times in 2h11m, nothing sent" in rest.partition("\n\n")[0].splitlines()
+
+
 class DeclinesLoudly(SmallShop):
     """Declines each refund and says why, and then calls each order unpaid."""
 

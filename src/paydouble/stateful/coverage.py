@@ -96,7 +96,8 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
         "interrupted webhook": "the receiver reached no such point; a checkpoint marks one",
     }
 )
-_NO_TIME: Final = "there was no time for its plays"
+# Where some of its plays were run, another one of them might have been met.
+_NO_TIME: Final = "there was no time for all of its plays"
 ENDED: Final = "the run ended with a finding before its plays"
 """Why an entry was not tried; of these there may be very many, so a summary only counts them."""
 
@@ -218,13 +219,10 @@ class Coverage:
                     yield Untried(table, name, self._why_untried(table, name))
 
     def _why_untried(self, table: str, name: str) -> str:
-        met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
-        if (table, name) in self.played:
-            # One of those that were left out might have been met.
-            return f"so far {met_by_nothing}" if (table, name) in self._without_time else met_by_nothing
         if (table, name) in self._without_time:
             return _NO_TIME
-        return self.skipped.get((table, name), met_by_nothing)
+        met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
+        return met_by_nothing if (table, name) in self.played else self.skipped.get((table, name), met_by_nothing)
 
     def summary(self) -> str:
         """Return a few lines: how much was tried, and what was not."""

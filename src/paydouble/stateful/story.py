@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import groupby, takewhile, zip_longest
 from textwrap import indent
 from types import MappingProxyType
 from typing import Any, Final
 
+from paydouble.core.durations import format_duration
 from paydouble.payments.resources import PayIn
 from paydouble.records import delivery_of, event_of, request_of
 from paydouble.sandbox import Sandbox
@@ -144,6 +145,7 @@ def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[st
     rows = [row for row, following in zip_longest(sent, sent[1:]) if not _is_idle(row, following)]
     if not rows:
         return []
+    idle = [*takewhile(_is_of_jobs, reversed(sent))][::-1]
     renderer = Renderer(Plain(), began=rows[0].at)
     shown = told_rows(rows)
     written: list[str] = []
@@ -151,7 +153,7 @@ def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[st
         alike = [row for _, row in group]
         lines = (line for row in alike for line in renderer.lines(row))
         written += lines if is_shown else [f"  … {len(alike)} more"]
-    return written
+    return written + [line for row in _together(idle) for line in renderer.lines(row)]
 
 
 def told_rows(rows: Sequence[Row]) -> set[int]:
@@ -164,6 +166,15 @@ def told_rows(rows: Sequence[Row]) -> set[int]:
     # A line that says that one is left out is as long as that one.
     folded -= {each for each in folded if not {each - 1, each + 1} & folded}
     return {*range(len(rows))} - folded
+
+
+def _together(idle: Sequence[Row]) -> list[Row]:
+    """Return the runs of jobs that came last, and have sent nothing, as one row."""
+    if not idle:
+        return []
+    first, last = idle[0], idle[-1]
+    times = f" {len(idle)} times in {format_duration(last.at - first.at)}" if last is not first else ""
+    return [replace(first, what=f"{first.what}{times}, nothing sent")]
 
 
 def _is_idle(row: Row, following: Row | None) -> bool:
