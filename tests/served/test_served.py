@@ -423,6 +423,23 @@ def test_a_clock_is_set_only_when_time_has_passed_and_again_in_a_new_process() -
         assert len(made.told) == times + 1
 
 
+class ReckonsWithTheWall(Sockets):
+    """Waits for the reset of a 429 by the computer's clock, though another one is set."""
+
+    def pause(self, answer: Answer, attempt: int) -> float:
+        return max(0.0, float(answer.headers["X-RateLimit-Reset"]) - time.time())
+
+
+def test_the_report_about_a_429_names_the_clock_that_is_set() -> None:
+    """The reset is a time by that one, so another one is months ahead of it."""
+    merchant = type("Two", (ClockIsSet,), {"client_part": ReckonsWithTheWall})
+
+    told = verdict(merchant, step("order"), step("pay", 1, "429"))
+
+    assert told.startswith("The merchant asks again 0")
+    assert "if it reckons with another clock than the one that is set, let it use that one" in told
+
+
 class WaitsForTheReset(Sockets):
     """After a 429 it leaves the deposit to a job that comes when the reset is over, by the shop's clock."""
 

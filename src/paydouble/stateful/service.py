@@ -44,6 +44,7 @@ _LEAST_REAL_PAUSE: Final = 0.005
 _RESET: Final = "X-RateLimit-Reset"
 # A shop's first pause is longer, and a computer seldom stalls for so long between two requests.
 _REAL_PAUSE: Final = 0.5
+_BY_THE_OTHER: Final = "; if it reckons with another clock than the one that is set, let it use that one"
 _REAL_SLEEP: Final = (
     "it seems to wait in real time; a sleep that is kept in a default argument does not follow the play's time"
 )
@@ -160,6 +161,8 @@ class Service:
         """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
         """Whether the merchant waits in real time, and its pauses are measured so."""
+        self.has_two_clocks = False
+        """Whether the merchant sleeps in real time, and the clock that it reads is set."""
         self.answered_at = monotonic()
         """When the latest answer was sent, on the computer's monotonic clock; for a merchant over sockets."""
         self.killed = False
@@ -346,7 +349,8 @@ class Service:
             seconds = usage.limit.seconds
             wanted = f"that asked for {seconds:g} s" if seconds >= 1 else "without a usable reset"
             asked = f"a 429 {wanted} (at {limited_at:.0f}{told})"
-            self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}")
+            hint = _BY_THE_OTHER if self.has_two_clocks and reset is not None else ""
+            self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}{hint}")
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))
