@@ -12,7 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from bounds import AT_MOST_SECONDS
 
+GO = shutil.which("go") or "/usr/local/go/bin/go"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "another-process.md"
 SHOP = """
 import { checkpoint } from "./checkpoint.mjs";
@@ -28,18 +30,103 @@ for (let number = 1; number <= 3; number += 1) {
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path) -> None:
-    """It says that no other call may come in, fails as the database would, and keeps no process alive."""
-    (code,) = re.findall(r"```javascript\n// checkpoint\.mjs\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    (tmp_path / "checkpoint.mjs").write_text(code, "utf-8")
-    (tmp_path / "shop.mjs").write_text(SHOP, "utf-8")
-    bodies: list[object] = []
+# A database whose driver says what it does, and a shop of three transactions and a statement by itself.
+GO_SHOP = """
+package main
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+type tells struct{}
+
+func (tells) Open(string) (driver.Conn, error)                                        { return tells{}, nil }
+func (tells) Prepare(string) (driver.Stmt, error)                                     { return nil, errors.New("no") }
+func (tells) Close() error                                                            { return nil }
+func (tells) Begin() (driver.Tx, error)                                               { return nil, errors.New("no") }
+func (tells) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error)            { return tells{}, tell("begin") }
+func (tells) Commit() error                                                           { return tell("commit") }
+func (tells) Rollback() error                                                         { return tell("rollback") }
+func (tells) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	return driver.ResultNoRows, tell(query)
+}
+
+func tell(what string) error {
+	_, err := fmt.Println(what)
+	return err
+}
+
+func main() {
+	database, _ := sql.Open("points", "")
+	for number := 1; number <= 3; number++ {
+		tx, err := database.Begin()
+		if err == nil {
+			_, err = tx.Exec("write")
+		}
+		if err == nil {
+			err = tx.Commit()
+		}
+		if err != nil {
+			fmt.Println(strings.ReplaceAll(err.Error(), "\\n", ", "))
+		}
+	}
+	database.Exec("write alone")
+}
+"""
+GO_IMPORTS = """
+package main
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+func init() { sql.Register("sqlite", tells{}) }
+"""
+PHP_SHOP = """<?php
+require 'points.php';
+
+$books = new PointsPdo('sqlite::memory:');
+$books->exec('CREATE TABLE kept (number INTEGER)');
+foreach ([1, 2, 3] as $number) {
+    try {
+        $books->beginTransaction();
+        $books->exec("INSERT INTO kept VALUES ($number)");
+        $books->commit();
+    } catch (PDOException $failed) {
+        echo $failed->getMessage(), PHP_EOL;
+    }
+}
+echo implode(' ', $books->query('SELECT number FROM kept')->fetchAll(PDO::FETCH_COLUMN)), PHP_EOL;
+"""
+
+
+def _code(language: str, first: str) -> str:
+    """Return the block of the page that begins with a line."""
+    (code,) = re.findall(rf"```{language}\n{re.escape(first)}\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return str(code)
+
+
+def _run(command: list[str], folder: Path, fails_at: int, **environment: str) -> tuple[list[str], list[bool]]:
+    """Run a shop; return what it prints, and what it says at its points, of which one meets a failing database."""
+    said: list[bool] = []
 
     class Clock(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            bodies.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
-            self.send_response(503 if len(bodies) == 2 else 204)
+            assert self.path == "/clock/checkpoint"
+            said.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["in_transaction"])
+            self.send_response(503 if len(said) == fails_at else 204)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -48,12 +135,57 @@ def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path) -
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Clock) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        clock = f"http://127.0.0.1:{server.server_port}/clock"
-        environment = {**os.environ, "CLOCK_URL": clock}
+        environment = {**os.environ, "CLOCK_URL": f"http://127.0.0.1:{server.server_port}/clock", **environment}
         done = subprocess.run(
-            ["node", "shop.mjs"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=AT_MOST_SECONDS
         )
         server.shutdown()
+    assert done.stderr == ""
+    return done.stdout.splitlines(), said
 
-    assert (done.stdout.splitlines(), done.stderr) == (["commit 1", "the database is down", "commit 3"], "")
-    assert bodies == [("/clock/checkpoint", {"in_transaction": True})] * 3
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path) -> None:
+    """It says that no other call may come in, fails as the database would, and keeps no process alive."""
+    (tmp_path / "checkpoint.mjs").write_text(_code("javascript", "// checkpoint.mjs"), "utf-8")
+    (tmp_path / "shop.mjs").write_text(SHOP, "utf-8")
+
+    printed, said = _run(["node", "shop.mjs"], tmp_path, fails_at=2)
+
+    assert printed == ["commit 1", "the database is down", "commit 3"]
+    assert said == [True] * 3
+
+
+@pytest.mark.skipif(not Path(GO).exists(), reason="there is no Go here")
+def test_a_driver_of_go_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
+    """Before each one, before its commit and after it; a commit that fails is rolled back."""
+    checkpoint = "func checkpoint(inTransaction bool) error {"
+    code = f"{GO_IMPORTS}\n{checkpoint}\n{_code('go', checkpoint)}\n{_code('go', '// points.go')}"
+    (tmp_path / "points.go").write_text(code, "utf-8")
+    (tmp_path / "shop.go").write_text(GO_SHOP, "utf-8")
+    (tmp_path / "go.mod").write_text("module shop\n\ngo 1.21\n", "utf-8")
+
+    printed, said = _run([GO, "run", "."], tmp_path, fails_at=5, GOFLAGS="-mod=mod")
+
+    whole = ["begin", "write", "commit"]
+    assert printed == [*whole, "begin", "write", "rollback", "the database is down", *whole, "write alone"]
+    assert said == [False, True, False, False, True, False, True, False, False, False]
+
+
+def _has_pdo_for_sqlite() -> bool:
+    asked = ["php", "-r", "exit((int) !in_array('sqlite', PDO::getAvailableDrivers()));"]
+    return shutil.which("php") is not None and subprocess.run(asked, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _has_pdo_for_sqlite(), reason="there is no PHP with SQLite here")
+def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
+    """Before each one, before its commit and after it; a commit that fails is rolled back."""
+    checkpoint = "function checkpoint(bool $inTransaction = false): void"
+    code = f"<?php\n{checkpoint}\n{_code('php', checkpoint)}\n{_code('php', '// points.php')}"
+    (tmp_path / "points.php").write_text(code, "utf-8")
+    (tmp_path / "shop.php").write_text(PHP_SHOP, "utf-8")
+
+    printed, said = _run(["php", "shop.php"], tmp_path, fails_at=5)
+
+    assert printed == ["the database is down", "1 3"]
+    assert said == [False, True, False, False, True, False, True, False]
