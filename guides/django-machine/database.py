@@ -37,26 +37,39 @@ class CheckedAtomic(PlainAtomic):
 
     def __enter__(self):
         if not connection.in_atomic_block:
-            self.checkpoint()
+            checkpoint()
         super().__enter__()
 
     def __exit__(self, kind, value, traceback):
         commits = kind is None and not connection.savepoint_ids
         if commits:
             try:
-                self.checkpoint(in_transaction=True)
+                checkpoint(in_transaction=True)
             except BaseException as error:
                 super().__exit__(type(error), error, error.__traceback__)  # rolls back
                 raise
         super().__exit__(kind, value, traceback)
         if commits:
-            self.checkpoint()
+            checkpoint()
 
-    def checkpoint(self, **where):
-        try:
-            self.service.checkpoint(**where)
-        except DatabaseDown as error:
-            raise OperationalError(str(error)) from error  # what Django raises
+
+def checkpoint(**where):
+    try:
+        CheckedAtomic.service.checkpoint(**where)
+    except DatabaseDown as error:
+        raise OperationalError(str(error)) from error  # what Django raises
+
+
+def single_write(execute, sql, params, many, context):
+    """Run a statement; a write outside of `atomic` is a transaction of its own."""
+    if connection.in_atomic_block or not sql.startswith(("INSERT", "UPDATE", "DELETE")):
+        return execute(sql, params, many, context)
+    checkpoint()
+    result = execute(sql, params, many, context)
+    checkpoint()
+    return result
 
 
 transaction.Atomic = CheckedAtomic
+connection.execute_wrappers.append(single_write)
+connection.features.can_return_columns_from_insert = False  # INSERT … RETURNING ends when its row is read
