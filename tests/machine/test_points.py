@@ -1,4 +1,4 @@
-"""The point that has a name: when a request of the merchant has been carried out, and it does not know that yet."""
+"""The points that have names: when a request of the merchant is on its way, and when it has just been carried out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 from small_shop import SmallShop, Wish
+from verdicts_of import verdicts_of
 
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import PayIn, Refund
 from paydouble.stateful import MerchantBug, Play
-from paydouble.stateful.interruptions import AFTER_REQUEST
+from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_REQUEST
+from paydouble.stateful.plays.parts import PAID, SETTLE
+from paydouble.stateful.steps import step
 
 
 def slow(points: int) -> type[SmallShop]:
@@ -84,6 +88,55 @@ def test_a_point_that_has_another_name_is_refused(command: str, arguments: dict[
     """Before anything happens."""
     play = Play(SmallShop)
     play.order()
-    with pytest.raises(UsageError, match="there is no point 'reply'; write a number from 0 on, or 'request'"):
+    with pytest.raises(
+        UsageError, match="there is no point 'reply'; write a number from 0 on, or 'request' or 'sending'"
+    ):
         getattr(play, command)(**arguments, at="reply")
     play.close()
+
+
+@pytest.mark.parametrize("points", [0, 3, 30])
+def test_a_kill_comes_while_the_request_is_on_its_way(points: int) -> None:
+    """It is not carried out, however much the shop does before it; the next click sends it again."""
+    with Play(slow(points)) as play:
+        play.pay(meanwhile="dies", at=BEFORE_REQUEST)
+        assert (play.sandbox.ledger.count(PayIn), play.sandbox.journal.requests.total) == (0, 0)
+        play.retry()
+        assert play.sandbox.ledger.count(PayIn) == 1
+
+
+class RefundsInAJob(slow(5)):  # type: ignore[misc] # made above
+    """Leaves refunds to its job."""
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        if not path.startswith("/refund"):
+            super().send_first(wish, path)
+
+
+class NotesThatItSends(RefundsInAJob):
+    """Notes a refund as sent before it is, and takes that back after an error alone."""
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        if path.startswith("/refund"):
+            wish.state = "sent"
+        try:
+            return super().post(path, wish)  # type: ignore[no-any-return]
+        except Exception:
+            wish.state = "open"
+            raise
+
+
+def test_a_refund_that_was_noted_as_sent_is_not_lost_with_its_process() -> None:
+    """The catalogue has it among its first thousand plays."""
+    killed = (*PAID, step("refund", 1, "half", meanwhile="dies", at=BEFORE_REQUEST), SETTLE)
+    (number,) = [
+        place for place, play in enumerate(catalogue()) if play.steps[: len(killed)] == killed and not play.reason
+    ]
+    assert number < 1000
+
+    def verdicts(shop: type[SmallShop]) -> set[str]:
+        return set(verdicts_of(shop, lambda play: play.steps[: len(killed)] == killed))
+
+    assert verdicts(RefundsInAJob) == set()
+    (verdict,) = verdicts(NotesThatItSends)
+    assert verdict.startswith("The merchant never refunded 24.95 EUR of order-1, though it took the request")

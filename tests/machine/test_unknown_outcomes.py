@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from small_shop import SmallShop
+from small_shop import SmallShop, Unknown, Wish
 
 from paydouble.stateful import DatabaseDown, MerchantBug, Play, Refused, ServiceLike
 
@@ -190,3 +190,31 @@ def test_what_is_owed_is_told_before_what_the_order_is_called() -> None:
         play.wait("10m")
     assert caught.value.verdict.startswith("The merchant never refunded 24.95 EUR of order-1")
     assert any("calls order-1 review in the end" in each.text for each in caught.value.others)
+
+
+class LeavesItToAPerson(SmallShop):
+    """Gives a deposit up whose key is answered with an error each time, and notes it for a person."""
+
+    pauses = ()
+    most_tries = 4
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        """Count the tries."""
+        self.tries = self.__dict__.get("tries", 0) + 1
+        if self.tries > self.most_tries:
+            raise Unknown
+        return super().post(path, wish)
+
+    def order_status(self, order_id: str) -> str:
+        """Return `review` for one that was given up."""
+        is_given_up = self.__dict__.get("tries", 0) > self.most_tries and not self.of(order_id, "payin")
+        return "review" if is_given_up else super().order_status(order_id)
+
+
+def test_a_person_may_find_out_what_a_key_with_a_stored_error_has_made() -> None:
+    """Nobody can ask under it again, and no event comes; where a request was only lost, a job gets through."""
+    with Play(LeavesItToAPerson) as play:
+        play.order()
+        play.pay(1, "stored 500")
+        play.end()
+        assert play.status() == "review"

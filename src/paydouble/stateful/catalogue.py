@@ -23,6 +23,7 @@ from itertools import count
 from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
+from paydouble.stateful.interruptions import BEFORE_REQUEST
 from paydouble.stateful.plays import SECTIONS
 from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -111,15 +112,16 @@ def _points(play: CataloguePlay) -> Iterator[Step]:
     """Yield the interruptions of a play, each with its point of the merchant's code.
 
     A race shows at one point, and nobody knows at which. What a kill in a click or a refund has done shows in what
-    comes after it, so each such play counts by all of its commands; and so does a kill in the work on a webhook, where
-    no read heals what it has done before somebody looks.
+    comes after it, so each such play counts by all of its commands; and so does a kill of a job at its request, and one
+    in the work on a webhook, where no read heals what it has done before somebody looks.
     """
     commands = tuple(each.command for each in play.steps)
     for each in play.steps:
         meanwhile, at = (dict(each.options).get(name, 0) for name in ("meanwhile", "at"))
-        if each.command in _INTERRUPTIONS and each.arguments[-1] in POINTS:
+        if each.command in _INTERRUPTIONS and each.arguments[-1] in {BEFORE_REQUEST, *POINTS}:
             yield each
-            if each.arguments[0] == "dies" and WORK_OFF in play.steps:
+            is_named = isinstance(each.arguments[-1], str)
+            if each.arguments[0] == "dies" and (is_named or WORK_OFF in play.steps):
                 yield Step(each.command, (*each.arguments, commands))
         elif meanwhile == "dies" and not play.reason:
             yield Step(each.command, (meanwhile, at, commands))

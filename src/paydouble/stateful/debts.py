@@ -196,6 +196,7 @@ class Debts:
     @staticmethod
     def _owe_no_refund(order: Order) -> None:
         order.refunds_due.clear()
+        order.refunds_interrupted.clear()
         order.refunds_limited.clear()
         order.refunds_given_up.update(order.refunds_requested)
 
@@ -226,6 +227,9 @@ class Debts:
         if not self.own_refunds_disturbed:
             if disturbance.is_short:
                 order.refunds_due[refund_id] = _outcome(order, disturbance)
+                if disturbance.meanwhile != "none":
+                    order.refunds_due[refund_id] = "its process was killed while a job sent it"
+                    order.refunds_interrupted.add(refund_id)
         elif self._refund_limit and disturbance.is_none and self._ways.retries_by_itself:
             # The tries after which a client may give up are those of errors, and a 429 is none (contract, section 7).
             order.refunds_limited[refund_id] = self._refund_limit, self._box.now + _DAY

@@ -197,6 +197,7 @@ class Driver:
         except Blocked:
             pass  # it ends when the call ends in which it came
         except ProcessKilled:
+            self.was_taken = self.was_declined = False
             if self.service.calls_running > 1:
                 raise
             self.service.killed = True
@@ -426,9 +427,9 @@ class Driver:
 
     def interrupt(self, kind: InterruptionKind, at: Point, act: Callable[[], object]) -> None:
         """Let an act come `at` a point of the merchant's code."""
-        after, is_later = (0, True) if isinstance(at, str) else (at, False)
+        after, named = (0, at) if isinstance(at, str) else (at, None)
         self.service.interruptions.append(
-            Interruption(after, act, in_database=kind.in_database, enters=kind.enters, after_request=is_later)
+            Interruption(after, act, in_database=kind.in_database, enters=kind.enters, waits_for=named)
         )
 
     def _prepare(self, webhook: Webhook) -> Act | None:
@@ -634,7 +635,10 @@ class Driver:
         self._was_killed = True
         self.service.killed = False
         self.service.interruptions.clear()
+        # What became of the call in which it was killed is asked for afterwards.
+        taken, declined = self.was_taken, self.was_declined
         self.call("restart")
+        self.was_taken, self.was_declined = taken, declined
         if self.shop is not None:
             self.shop.threads.release()
 

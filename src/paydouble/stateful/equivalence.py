@@ -21,7 +21,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import VOCABULARY
-from paydouble.stateful.interruptions import AFTER_REQUEST, AT_POINTS, KINDS
+from paydouble.stateful.interruptions import AFTER_REQUEST, AT_POINTS, BEFORE_REQUEST, KINDS
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -346,6 +346,8 @@ def _is_unreached(step: Step, reached: Points | None) -> bool:
         return False
     if at == AFTER_REQUEST:
         return not reached.carried_out
+    if at == BEFORE_REQUEST:
+        return not reached.sent
     passed: int = reached.checkpoints if KINDS[what].in_database else reached.all
     return bool(at >= passed)
 

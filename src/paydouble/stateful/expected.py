@@ -88,6 +88,8 @@ class Order:
     """Ids of the refunds that the merchant took, whatever became of them."""
     refunds_due: dict[str, str] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
+    refunds_interrupted: set[str] = field(default_factory=set)
+    """The refunds that the merchant took, and whose job was killed."""
     refunds_limited: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Refund id → the 429 that it met and nothing else, and the instant in milliseconds by which it must be made."""
     refunds_given_up: set[str] = field(default_factory=set)
@@ -325,8 +327,10 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
 
 def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
     if not state.pay_ins:
-        # Under a key that may have expired nothing can be asked for again, so a person may have to find out.
-        return _UNPAID | {"review"} if order.disturbed and order.given_up else _UNPAID
+        # Under a key that may have expired, or that is answered with the same error each time, nothing can be asked for
+        # again, so a person may have to find out.
+        is_unknown = order.key_has_stored_error or (order.disturbed and order.given_up)
+        return _UNPAID | {"review"} if is_unknown else _UNPAID
     if not state.paid:
         if is_under_way(state):
             return frozenset({"pending"})

@@ -1,8 +1,9 @@
 """What can interrupt the merchant's work: one table, with a name and a description for each kind of work.
 
 An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Points are counted, and
-one has a name: the first one after a POST has been carried out, before the merchant has noted that. Most is lost there,
-and its number differs from shop to shop. Some interruptions act at its answer to a webhook instead, or before its
+two have names, since most is lost there, and their numbers differ from shop to shop: the first one after a POST has
+been carried out, before the merchant has noted that, and the one at which a POST is on its way, when the merchant may
+have noted that it has sent it. Some interruptions act at its answer to a webhook instead, or before its
 request is answered. `Play` and its driver carry them out. Simplest first, since shrinking prefers earlier entries.
 """
 
@@ -53,10 +54,15 @@ class Act(Enum):
     """An earlier webhook comes again."""
 
 
-Point = int | Literal["request"]
-"""The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST`."""
+Point = int | Literal["request", "sending"]
+"""The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST` or `BEFORE_REQUEST`."""
 AFTER_REQUEST: Final = "request"
 """The first point after a POST of the merchant has been carried out."""
+BEFORE_REQUEST: Final = "sending"
+"""The point at which a POST of the merchant is on its way; a killed merchant's is not carried out."""
+_WORDS: Final = MappingProxyType(
+    {AFTER_REQUEST: "once its request has been carried out", BEFORE_REQUEST: "while its request is on its way"}
+)
 _Named = tuple[str, str]
 
 
@@ -260,11 +266,12 @@ OF_CUSTOMERS: Final = frozenset(name for name, kind in KINDS.items() if kind.by_
 
 def told_at(words: str, at: Point) -> str:
     """Return the description of an interruption, with the point where that one has a name."""
-    return f"{words}, once its request has been carried out" if words and at == AFTER_REQUEST else words
+    named = _WORDS.get(str(at))
+    return f"{words}, {named}" if words and named else words
 
 
 def checked_point(at: Point) -> Point:
     """Return a point; `UsageError` for a name that is none."""
-    if isinstance(at, str) and at != AFTER_REQUEST:
-        raise UsageError(f"there is no point {at!r}; write a number from 0 on, or {AFTER_REQUEST!r}")
+    if isinstance(at, str) and at not in _WORDS:
+        raise UsageError(f"there is no point {at!r}; write a number from 0 on, or {' or '.join(map(repr, _WORDS))}")
     return at

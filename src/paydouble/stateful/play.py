@@ -309,7 +309,8 @@ class Play:
     ) -> None:
         """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code.
 
-        Points are counted from 0; `request` is the one at which its request has been carried out.
+        Points are counted from 0; `request` is the one at which its request has been carried out, and `sending` the one
+        at which it is on its way.
         A trouble `lasts` for so many replies within this call, or to the `end` of the play; for 0 it has its own
         number. The request after the first one meets `then`, one of `AFTERWARDS`.
         """
@@ -1162,7 +1163,7 @@ class Play:
 
     def _asks_for_refund(self, start: int) -> bool:
         log = self._box.journal.requests
-        return any(entry.operation == "refund-creation" for entry in list(log.entries)[start - log.evicted :])
+        return any(entry.operation == "refund-creation" for entry in list(log.entries)[max(0, start - log.evicted) :])
 
     def _has_sent(self, start: int) -> bool:
         """Return whether the merchant has sent a POST since a number of requests."""

@@ -20,6 +20,7 @@ from paydouble.stateful.debts import Debts
 from paydouble.stateful.disturbance import Disturbance
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found
+from paydouble.stateful.interruptions import Act
 
 
 class RequestedRefund(NamedTuple):
@@ -77,7 +78,9 @@ class RequestedRefunds:
         order.refund_ids_taken.add(asked.refund_id)
         if asked.is_possible:
             order.refunds_taken.append((asked.rest, asked.amount))
-            if disturbance.meanwhile == "none":
+            # A process that was killed has taken it before: the kill came in a job.
+            was_killed = disturbance.trouble == "none" and disturbance.act is Act.KILL
+            if was_killed or disturbance.meanwhile == "none":
                 self._debts.owe_refund(order, asked.refund_id, disturbance)
         if asked.case is not None and self._is_plain(disturbance):
             self._taken.setdefault(asked.case, order.id)

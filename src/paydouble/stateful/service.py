@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -22,6 +22,7 @@ from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, clien
 from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
+from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_REQUEST
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.web.addresses import CONTROL_PREFIX
 
@@ -80,8 +81,8 @@ class Interruption:
     """Whether it acts at checkpoints only, not at requests."""
     enters: bool = False
     """Whether it enters the merchant's code once more, which must not happen inside a transaction."""
-    after_request: bool = False
-    """Whether it waits until a POST has been carried out; then it acts at the next point at which it can."""
+    waits_for: Literal["request", "sending"] | None = None
+    """The named point that it waits for; then it acts at the next point at which it can."""
 
 
 class Points(NamedTuple):
@@ -92,6 +93,8 @@ class Points(NamedTuple):
     """Those at which a database can fail."""
     carried_out: int = 0
     """Those at which a POST had just been carried out."""
+    sent: int = 0
+    """Those at which a POST was on its way."""
 
     def since(self, earlier: Points) -> Points:
         """Return how many were passed after an earlier count."""
@@ -257,7 +260,7 @@ class Service:
         `arrived_at` is when it came over a socket, on the computer's monotonic clock. Returns the reply, and what a
         client gets of it that waits `timeout` seconds.
         """
-        self._interruption_point()
+        self._interruption_point(sent=request.method == "POST")
         if arrived_at is not None and self.counts_real_pauses and arrived_at - self.answered_at >= _LEAST_REAL_PAUSE:
             self._real_pauses += arrived_at - self.answered_at
         if request.target.startswith(f"{PREFIX}{PREFIX}/"):
@@ -292,15 +295,24 @@ class Service:
         return reply, outcome
 
     def _interruption_point(
-        self, *, in_database: bool = False, in_transaction: bool = False, carried_out: bool = False
+        self,
+        *,
+        in_database: bool = False,
+        in_transaction: bool = False,
+        carried_out: bool = False,
+        sent: bool = False,
     ) -> None:
         if self.killed:
             raise ProcessKilled
         passed = self.points
-        self.points = Points(passed.all + 1, passed.checkpoints + in_database, passed.carried_out + carried_out)
+        self.points = Points(
+            passed.all + 1, passed.checkpoints + in_database, passed.carried_out + carried_out, passed.sent + sent
+        )
+        reached = AFTER_REQUEST if carried_out else BEFORE_REQUEST if sent else None
         for interruption in tuple(self.interruptions):
-            interruption.after_request &= not carried_out
-            if interruption.after_request:
+            if interruption.waits_for == reached:
+                interruption.waits_for = None
+            if interruption.waits_for is not None:
                 continue
             if (interruption.in_database and not in_database) or (interruption.enters and in_transaction):
                 continue

@@ -7,6 +7,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from paydouble.stateful.interruptions import (
+    AFTER_REQUEST,
+    BEFORE_REQUEST,
     JOB_INTERRUPTIONS,
     LOSES_NOTES,
     OF_CUSTOMERS,
@@ -152,7 +154,7 @@ def interrupted_changes() -> Iterator[CataloguePlay]:
 def changes_left_to_jobs() -> Iterator[CataloguePlay]:
     """Yield each later change that a job learns of: interrupted, from disturbed reads, or in a new process."""
     silent, later = step("webhooks", "drop all"), step("pass_time", "10m")
-    for at in _from_the_second(JOB_POINTS[1:]):
+    for at in (BEFORE_REQUEST, AFTER_REQUEST, *_from_the_second(JOB_POINTS[1:])):
         for what in (each for each in JOB_INTERRUPTIONS if each not in OF_CUSTOMERS):
             # A kill matters between any two small transactions.
             is_tried = at in points_of(what, JOB_POINTS if what in LOSES_NOTES else WEBHOOK_POINTS[::2])

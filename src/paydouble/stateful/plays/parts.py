@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from paydouble.stateful.interruptions import AFTER_REQUEST, ANOTHER_CUSTOMER, AT_POINTS, MEANWHILE, Point
+from paydouble.stateful.interruptions import (
+    AFTER_REQUEST,
+    ANOTHER_CUSTOMER,
+    AT_POINTS,
+    BEFORE_REQUEST,
+    KINDS,
+    MEANWHILE,
+    Point,
+)
 from paydouble.stateful.steps import Step, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, OWN_REFUND_TROUBLES, POST_TROUBLES, Trouble
 
@@ -40,8 +48,13 @@ WHOLE_OR_PART: Final = frozenset({"all", "half"})
 
 
 def points_of(what: str, points: Sequence[Point] = POINTS) -> Sequence[Point]:
-    """Return the points at which an interruption is tried: one where it does not act at a point of the code."""
-    return points if what in AT_POINTS else (0,)
+    """Return the points at which an interruption is tried: one where it does not act at a point of the code.
+
+    A request that is on its way is lost with its process alone.
+    """
+    if what not in AT_POINTS:
+        return (0,)
+    return (BEFORE_REQUEST, *points) if AFTER_REQUEST in points and KINDS[what].kills else points
 
 
 def got_through(names: Iterable[str]) -> list[str]:

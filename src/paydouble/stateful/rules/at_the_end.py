@@ -43,7 +43,7 @@ def of_debts(
     is_limited = order.limited and box.now >= order.limited_until
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
         yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
-    yield from _of_refunds_due(box, order, state)
+    yield from _of_refunds_due(box, order, state, is_in_review=status == "review")
 
 
 def of_another_attempt(order: Order, state: ExpectedState) -> Iterator[Found]:
@@ -88,7 +88,7 @@ def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
         yield Rule.DEPOSITS, f"{told}, and keeps that as well"
 
 
-def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterator[Found]:
+def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState, *, is_in_review: bool) -> Iterator[Found]:
     # A refund that the service has refused is answered, money under dispute is not refunded, and of money that has gone
     # back elsewhere there is nothing left.
     is_gone = bool(order.refunded_elsewhere) and expected.is_given_back(state)
@@ -98,6 +98,8 @@ def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState) -> Iterato
     limited = order.refunds_limited.items()
     waited = {each: f"{why}, which was over long before" for each, (why, until) in limited if box.now >= until}
     for refund_id, reason in {**order.refunds_due, **waited}.items():
+        if is_in_review and refund_id in order.refunds_interrupted:
+            continue  # a person may decide whether it has been sent
         amount = order.refunds_requested[refund_id]
         made[amount] -= 1
         if made[amount] < 0:

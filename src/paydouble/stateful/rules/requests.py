@@ -34,7 +34,7 @@ _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
     """Yield what is wrong with the requests from a position of the journal on."""
     log = box.journal.requests
-    for entry in islice(log.entries, start - log.evicted, None):
+    for entry in islice(log.entries, max(0, start - log.evicted), None):
         if entry.faults:
             continue
         if entry.verdict == "conflict":
@@ -59,11 +59,11 @@ def of_keys(box: Sandbox, orders: Sequence[Order], start: int, *, clicked: bool)
     `clicked` is whether the customer has clicked before or meanwhile, so that a refused request may be made again.
     """
     log = box.journal.requests
-    earlier = {entry.key for entry in islice(log.entries, start - log.evicted)}
+    earlier = {entry.key for entry in islice(log.entries, max(0, start - log.evicted))}
     keys: dict[tuple[str, str | None], str] = {}
     refused: dict[tuple[str, str | None], tuple[str, bytes]] = {}
     used: set[str] = set()
-    for entry in islice(log.entries, start - log.evicted, None):
+    for entry in islice(log.entries, max(0, start - log.evicted), None):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
                 keys.clear()  # after a look-up a new key is allowed
@@ -141,7 +141,7 @@ def of_pauses_between_jobs(box: Sandbox, runs: Sequence[int]) -> Iterator[Found]
     sent: dict[tuple[str | None, bytes], list[int]] = {}
     named: dict[tuple[str | None, bytes], RequestEntry] = {}
     for run, (start, end) in enumerate(pairwise(runs)):
-        for entry in islice(log.entries, start - log.evicted, end - log.evicted):
+        for entry in islice(log.entries, max(0, start - log.evicted), max(0, end - log.evicted)):
             if entry.method == "POST" and is_outage(entry.status):
                 same = entry.key, entry.body
                 sent.setdefault(same, []).append(run)
@@ -157,7 +157,7 @@ def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Ite
     """Yield deposits that were asked for, from a position of the journal on, after the customer had been told no."""
     declined = {order.id: order.declined_after for order in orders if order.declined_after is not None}
     log = box.journal.requests
-    for number, entry in enumerate(islice(log.entries, start - log.evicted, None) if declined else (), start):
+    for number, entry in enumerate(islice(log.entries, max(0, start - log.evicted), None) if declined else (), start):
         order = order_of(entry, orders) if entry.operation == "deposit-creation" else None
         if order in declined and number >= declined[order]:
             told = f"without a click, after it had told the customer no ({in_words(entry)})"
@@ -173,7 +173,7 @@ def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     log = box.journal.requests
     sent = [
         entry
-        for entry in islice(log.entries, start - log.evicted, None)
+        for entry in islice(log.entries, max(0, start - log.evicted), None)
         if entry.operation == "deposit-creation" and order.owns(entry.external_identifier)
     ]
     if not sent or sent[-1].verdict != "replay":
