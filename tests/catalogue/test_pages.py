@@ -65,7 +65,12 @@ def test_a_short_page_is_not_the_last_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["a page of deposits fails each time", "a page of refunds waits for the end of disputes"]
+    "reason",
+    [
+        "a page of deposits fails each time",
+        "a page of refunds fails each time",
+        "a page of refunds waits for the end of disputes",
+    ],
 )
 def test_what_cannot_be_done_does_not_keep_the_rest_waiting(reason: str) -> None:
     """A job that always takes the same first ones never comes to the next one."""

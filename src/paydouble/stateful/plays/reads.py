@@ -144,6 +144,8 @@ def pages() -> Iterator[CataloguePlay]:
         given_back = (ORDER, step("pay", last), step("cancel", last), SETTLE, *jobs)
         yield CataloguePlay((*sold, *waiting, ORDER, step("pay", last), SETTLE, refund, *jobs), why)
         yield CataloguePlay((*sold, *waiting, *given_back), why)
+    failing_refunds = (*sold, step("refund_for_all", "all", "stored 500"), ORDER, step("pay", last), SETTLE)
+    yield CataloguePlay((*failing_refunds, refund, *jobs), "a page of refunds fails each time")
     # Each of these is a step of its own, after which all orders are looked at.
     failing = tuple(each for number in range(1, 26) for each in (ORDER, step("pay", number, "stored 500")))
     click = step("pay", len(failing) // 2 + 1, "request lost", lasts=2)
