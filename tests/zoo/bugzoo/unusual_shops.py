@@ -28,9 +28,10 @@ class WorksLater(SmallShop):
         return 200
 
     def tick(self) -> None:
-        stored, self.stored = getattr(self, "stored", []), []
-        for event in stored:
+        for event in getattr(self, "stored", []):
             self.learn(event["data"]["object"])
+            # Only now, since the process may be killed before.
+            self.stored = [each for each in self.stored if each is not event]
         super().tick()
 
 
