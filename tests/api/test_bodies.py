@@ -147,6 +147,18 @@ def test_a_member_may_be_missing_where_the_settings_say_so(member: str) -> None:
     assert _message(business.post(DEPOSITS).body) == "amount: is missing."
 
 
+@pytest.mark.parametrize("optional", [["customer"], ["payment_method"]])
+def test_nothing_stands_in_for_a_method_of_an_empty_catalogue(optional: list[str]) -> None:
+    """The deposit is refused as any other one there, and the double does not fail."""
+    business = Business(optional_members=optional, catalogue={"shipped": False})
+    body = deposit_body()
+    del body[optional[0]]
+
+    answer = business.post(DEPOSITS, body)
+
+    assert (answer.status, _message(answer.body)) == (422, "currency: EUR is not supported.")
+
+
 @pytest.mark.parametrize(
     "extra", [{"colour": "red"}, {"customer": {**deposit_body()["customer"], "title": "Countess"}}]
 )

@@ -27,6 +27,7 @@ from paydouble.conformance.adapter import adapter_of, merchant_of
 from paydouble.conformance.calling import CallFailed, perform, run
 from paydouble.conformance.merchant_file import Call, MerchantFile, Start
 from paydouble.conformance.process import ShopProcess
+from paydouble.conformance.stage import staged
 from paydouble.core.errors import UsageError
 from paydouble.payments.resources import Refund
 from paydouble.sandbox.identity import Secrets
@@ -136,6 +137,20 @@ def test_a_shop_whose_clock_a_file_sets_lives_through_days(tmp_path: Path) -> No
             assert (play.status(), play.shipments()) == ("paid", 1)
     finally:
         adapter.process.kill()
+
+
+def test_a_file_says_what_the_deployment_does_otherwise(tmp_path: Path) -> None:
+    """Plays and clauses run with it; a setting that cannot be is refused at its place."""
+    own = {"created_status": 201, "webhooks": {"timeout": "3s"}}
+    file = MerchantFile.model_validate({**described_shop(tmp_path), "service": {"settings": own}})
+
+    assert adapter_of(file, tmp_path).settings == own
+    with staged(file, tmp_path, seed=0) as stage:
+        shown = stage.sandbox.read().settings
+        assert (shown["created_status"], shown["webhooks"]["timeout"]) == (201, "3s")
+        assert shown["webhooks"]["sign_with"] == "sandbox_clock"
+    with pytest.raises(ValidationError, match="created_status"):
+        MerchantFile.model_validate({**described_shop(tmp_path), "service": {"settings": {"created_status": 202}}})
 
 
 def test_a_file_names_the_policies_that_the_shop_promises(tmp_path: Path) -> None:

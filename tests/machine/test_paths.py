@@ -121,10 +121,14 @@ def test_a_shop_says_what_its_deployment_does_otherwise() -> None:
     assert _paid(Demanded) != "paid"
 
 
-def test_a_setting_that_cannot_be_is_named() -> None:
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"optional_members": ["amount"]}, r"settings\.optional_members\.0: "), ("optional_members", "settings: ")],
+)
+def test_a_setting_that_cannot_be_is_named(settings: object, told: str) -> None:
     """Before anything is played."""
-    wrong = type("Wrong", (SmallShop,), {"settings": {"optional_members": ["amount"]}})
-    with pytest.raises(UsageError, match=r"settings\.optional_members\.0: "):
+    wrong = type("Wrong", (SmallShop,), {"settings": settings})
+    with pytest.raises(UsageError, match=told):
         Play(wrong)
 
 

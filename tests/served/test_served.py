@@ -478,6 +478,21 @@ def test_a_shop_whose_clock_stands_still_is_not_asked_for_what_comes_after_a_wai
         assert play.status() == "paid"
 
 
+def test_the_report_says_that_the_clock_of_a_shop_stood_still() -> None:
+    """Where its jobs have asked for nothing, since the time for it has not come."""
+
+    class NeverInTime(over_sockets(ZooMerchant, follows_time=False)):  # type: ignore[misc] # made above
+        def __init__(self, service: Any) -> None:
+            super().__init__(RealTime(service))
+
+        def tick(self) -> None:
+            """Do nothing before an hour has passed on this computer."""
+
+    told = verdict(NeverInTime, step("webhooks", "drop all"), *PAID)
+
+    assert "; its clock did not move meanwhile, since it is not set (set_time)" in told
+
+
 # Interruptions
 
 

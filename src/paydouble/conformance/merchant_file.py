@@ -7,7 +7,8 @@ standard output may be JSON. What a file leaves out cannot be tested, and is rep
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -269,22 +270,14 @@ class WebhookTarget(FileModel):
     """The URL of the shop's receiver."""
 
 
-def _can_be(paths: dict[str, str]) -> dict[str, str]:
+def _taken_by(use: Callable[[Any], object], value: Any) -> Any:  # noqa: ANN401 - as the member's
+    """Return a value that a function takes; its `UsageError` names the place below the member."""
     try:
-        operations(paths)
+        use(value)
     except UsageError as error:
         place = str(error.member).split(".")[1:]
         raise PlacedErrors([PlacedError(tuple(place), error.message)]) from None
-    return paths
-
-
-def _can_be_set(settings: dict[str, Any]) -> dict[str, Any]:
-    try:
-        load_settings(settings)
-    except UsageError as error:
-        place = str(error.member).split(".")[1:]
-        raise PlacedErrors([PlacedError(tuple(place), error.message)]) from None
-    return settings
+    return value
 
 
 class Service(FileModel):
@@ -298,13 +291,13 @@ class Service(FileModel):
     """The password for HTTP Basic that the shop has."""
     webhook_secret: str = Field(Secrets().webhook_secret, min_length=1, max_length=200)
     """The secret with which the shop verifies webhooks."""
-    paths: Annotated[dict[str, str], AfterValidator(_can_be)] = Field(
+    paths: Annotated[dict[str, str], AfterValidator(partial(_taken_by, operations))] = Field(
         default_factory=dict,
         examples=[{"refund-creation": "/refunds"}],
         json_schema_extra={"propertyNames": {"enum": list(MOVABLE)}},
     )
     """Other paths of operations that the contract does not show, after `/api/v1`, by the operation's name."""
-    settings: Annotated[dict[str, Any], AfterValidator(_can_be_set)] = Field(
+    settings: Annotated[dict[str, Any], AfterValidator(partial(_taken_by, load_settings))] = Field(
         default_factory=dict, examples=[{"optional_members": ["customer"]}]
     )
     """Settings of the service, where the deployment that the shop knows differs from the default."""

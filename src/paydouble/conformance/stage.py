@@ -17,7 +17,7 @@ from paydouble.conformance.merchant_file import AnyCall, MerchantFile
 from paydouble.conformance.run_values import with_run_values
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.core.instants import write_instant
-from paydouble.stateful.merchant import Merchant, lives_in_play_time
+from paydouble.stateful.merchant import Merchant, knows_play_time
 from paydouble.testing import Paydouble
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Stage:
     @property
     def follows_time(self) -> bool:
         """Return whether the shop's clock is the sandbox's."""
-        return self._adapter is not None and lives_in_play_time(self._adapter)
+        return self._adapter is not None and knows_play_time(self._adapter)
 
     def order_named(self, external_identifier: str) -> str:
         """Return the id that the order of a deposit was placed with."""

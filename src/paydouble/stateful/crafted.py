@@ -9,6 +9,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from paydouble.api.schemas import STAND_IN_CUSTOMER
 from paydouble.webhooks.signing import DEFAULT_TOLERANCE_SECONDS, sign
 
 
@@ -135,7 +136,7 @@ _UNKNOWN_PAY_IN: Final = {
     "currency": "EUR",
     "status": "succeeded",
     "payment_method": {"type": "CREDIT_CARD", "code": "card", "name": "Credit card"},
-    "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+    "customer": dict(STAND_IN_CUSTOMER),
 }
 _UNKNOWN_REFUND: Final = {
     "id": "refund_elsewhere",

@@ -23,7 +23,7 @@ from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.interruptions import Act, InterruptionKind, Point
-from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, lives_in_play_time
+from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, knows_play_time
 from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
@@ -111,7 +111,7 @@ class Driver:
         """What the receiver had to do with the latest webhook."""
         follows_time, served = getattr(make, "follows_time", False), getattr(make, "served", False)
         # Whether the merchant knows the time of this computer only.
-        is_apart = not lives_in_play_time(make) and bool(served or getattr(make, "receiver_url", None))
+        is_apart = not knows_play_time(make) and bool(served or getattr(make, "receiver_url", None))
         wall = _wall if is_apart else None
         self.double = InProcess(
             settings,
@@ -404,7 +404,7 @@ class Driver:
     @property
     def lives_through_days(self) -> bool:
         """Whether the merchant knows it when hours or a day pass."""
-        return self.shop is None or lives_in_play_time(type(self._made))
+        return self.shop is None or knows_play_time(type(self._made))
 
     @property
     def can_be_killed(self) -> bool:

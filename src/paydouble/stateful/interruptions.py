@@ -54,13 +54,14 @@ class Act(Enum):
     """An earlier webhook comes again."""
 
 
-Point = int | Literal["request", "sending"]
+NamedPoint = Literal["request", "sending"]
+Point = int | NamedPoint
 """The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST` or `BEFORE_REQUEST`."""
 AFTER_REQUEST: Final = "request"
 """The first point after a POST of the merchant has been carried out."""
 BEFORE_REQUEST: Final = "sending"
 """The point at which a POST of the merchant is on its way; a killed merchant's is not carried out."""
-_WORDS: Final = MappingProxyType(
+_WORDS: Final[Mapping[NamedPoint, str]] = MappingProxyType(
     {AFTER_REQUEST: "once its request has been carried out", BEFORE_REQUEST: "while its request is on its way"}
 )
 _Named = tuple[str, str]
@@ -266,8 +267,10 @@ OF_CUSTOMERS: Final = frozenset(name for name, kind in KINDS.items() if kind.by_
 
 def told_at(words: str, at: Point) -> str:
     """Return the description of an interruption, with the point where that one has a name."""
-    named = _WORDS.get(str(at))
-    return f"{words}, {named}" if words and named else words
+    # A name that is none is refused later, with those that there are.
+    if not words or isinstance(at, int) or at not in _WORDS:
+        return words
+    return f"{words}, {_WORDS[at]}"
 
 
 def checked_point(at: Point) -> Point:

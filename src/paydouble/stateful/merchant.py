@@ -307,7 +307,7 @@ class Merchant:
         """Release what the play held: connections, files, threads."""
 
 
-def lives_in_play_time(make: object) -> bool:
+def knows_play_time(make: object) -> bool:
     """Return whether the code of a merchant knows the play's time: it follows, or is told.
 
     `make` is its class, or another callable that makes it.

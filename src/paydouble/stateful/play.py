@@ -7,7 +7,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -17,7 +17,7 @@ from typing import Any, Final, Self, assert_never
 
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.operations import OPERATIONS
-from paydouble.api.schemas import DepositRequest, DisputeView, RefundView
+from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest, DisputeView, RefundView
 from paydouble.config import LARGEST_PAGE, Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
@@ -155,7 +155,7 @@ class Play:
         `UsageError` for an unknown dialect, or a setting that cannot be. `AdapterMisfit` for an adapter that cannot be
         used.
         """
-        own = json.dumps(dict(getattr(merchant, "settings", {})), default=str)
+        own = json.dumps(getattr(merchant, "settings", {}), default=_plain)
         settings = _settings_of(dialect, own)
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
@@ -1418,7 +1418,7 @@ def _payment_elsewhere(number: int) -> DepositRequest:
             "currency": "EUR",
             "external_identifier": f"{ELSEWHERE}{number + 1}",
             "payment_method": {"type": "CREDIT_CARD"},
-            "customer": {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.test"},
+            "customer": dict(STAND_IN_CUSTOMER),
         }
     )
 
@@ -1467,6 +1467,10 @@ def _options(**given: object) -> str:
         "then": "none",
     }
     return "".join(f", {name}={value!r}" for name, value in given.items() if value != plain[name])
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 @cache

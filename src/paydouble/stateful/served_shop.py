@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 from paydouble.inprocess import InProcess
 from paydouble.stateful.adapter_threads import AdapterThreads
 from paydouble.stateful.findings import Rule
-from paydouble.stateful.merchant import Merchant, ServiceLike, lives_in_play_time
+from paydouble.stateful.merchant import Merchant, ServiceLike, knows_play_time
 from paydouble.stateful.play_server import PlayServer, ServedPlay, shared_server
 from paydouble.stateful.service import Response, Service
 
@@ -34,7 +34,7 @@ class ServedShop:
         self.threads = AdapterThreads(seconds)
         self.service = Service(double, add_finding, self._server.url)
         self.service.counts_real_pauses = not getattr(make, "follows_time", False)
-        self.service.has_two_clocks = self.service.counts_real_pauses and lives_in_play_time(make)
+        self.service.has_two_clocks = self.service.counts_real_pauses and knows_play_time(make)
         self.has_restart = getattr(make, "restart", None) is not Merchant.restart
         self._closed = False
         self._server.serve(ServedPlay(double, self.service, self.threads))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -22,7 +22,7 @@ from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, clien
 from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
-from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_REQUEST
+from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_REQUEST, NamedPoint
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.web.addresses import CONTROL_PREFIX
 
@@ -81,7 +81,7 @@ class Interruption:
     """Whether it acts at checkpoints only, not at requests."""
     enters: bool = False
     """Whether it enters the merchant's code once more, which must not happen inside a transaction."""
-    waits_for: Literal["request", "sending"] | None = None
+    waits_for: NamedPoint | None = None
     """The named point that it waits for; then it acts at the next point at which it can."""
 
 

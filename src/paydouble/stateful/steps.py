@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.interruptions import KINDS
-from paydouble.stateful.merchant import Merchant, lives_in_play_time
+from paydouble.stateful.merchant import Merchant, knows_play_time
 from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
 from paydouble.stateful.troubles import OF_ROTATION
@@ -37,7 +37,7 @@ class Step(NamedTuple):
         if is_killed and merchant.served and merchant.restart is Merchant.restart:
             return "no restart"
         lacks = {
-            "follows_time": merchant.served and not lives_in_play_time(merchant) and self._takes_a_day(),
+            "follows_time": merchant.served and not knows_play_time(merchant) and self._takes_a_day(),
             "retries_by_itself": self.command == "own_refunds" and not merchant.retries_by_itself,
             "rotates_secrets": not (merchant.rotates_secrets or OF_ROTATION.isdisjoint(said)),
             **{
