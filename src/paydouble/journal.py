@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, Generic, Literal, TypeVar
 
 from paydouble.core import json_text
@@ -46,6 +46,19 @@ class Log(Generic[T]):
     def evicted(self) -> int:
         """Return how many entries were evicted."""
         return self.total - len(self.entries)
+
+    def since(self, start: int, end: int | None = None) -> Iterator[T]:
+        """Return the entries from one position on, up to another one, without those that were evicted.
+
+        The position of an entry is how many there have been before it.
+        """
+        return (entry for _, entry in self.numbered(start, end))
+
+    def numbered(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, T]]:
+        """Return the same with the position of each."""
+        first = max(start, self.evicted)
+        last = None if end is None else max(0, end - self.evicted)
+        return enumerate(islice(self.entries, first - self.evicted, last), first)
 
     def resize(self, limit: int) -> None:
         """Change the limit; the newest entries stay."""

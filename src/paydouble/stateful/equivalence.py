@@ -113,7 +113,7 @@ class PlaySeen:
         # Keys are random, so only whether one was used before counts.
         requests = [
             (each.method, each.target, self._keys.setdefault(each.key, len(self._keys)), each.body)
-            for each in list(log.entries)[max(0, self._requests - log.evicted) :]
+            for each in log.since(self._requests)
         ]
         answers = play.answers[self._answers :]
         passed = play.points.since(self._points)

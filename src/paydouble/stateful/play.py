@@ -1163,12 +1163,12 @@ class Play:
 
     def _asks_for_refund(self, start: int) -> bool:
         log = self._box.journal.requests
-        return any(entry.operation == "refund-creation" for entry in list(log.entries)[max(0, start - log.evicted) :])
+        return any(entry.operation == "refund-creation" for entry in log.since(start))
 
     def _has_sent(self, start: int) -> bool:
         """Return whether the merchant has sent a POST since a number of requests."""
         log = self._box.journal.requests
-        return any(entry.method == "POST" for entry in list(log.entries)[max(0, start - log.evicted) :])
+        return any(entry.method == "POST" for entry in log.since(start))
 
     def _run_the_job(self, interrupted: bool, limit: Limit | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.

@@ -67,7 +67,7 @@ class Trials:
     def note_requests(self, table: str, name: str, state: str, fault_ids: Sequence[str], start: int) -> None:
         """Note an entry that has acted on requests, if it has; they begin at a position of the journal."""
         log = self._box.journal.requests
-        sent = [entry for entry in list(log.entries)[max(0, start - log.evicted) :] if entry.method == "POST"]
+        sent = [entry for entry in log.since(start) if entry.method == "POST"]
         met = [entry for entry in sent if set(fault_ids) & set(entry.faults)] if fault_ids else sent
         fired = not fault_ids or self.has_fired(fault_ids)
         if fired and sent and (fault_ids or name == "none"):

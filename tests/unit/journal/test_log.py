@@ -32,6 +32,19 @@ def test_a_log_keeps_the_newest_and_counts_the_rest(limit: int, script: list[int
         assert log.evicted == added - len(kept)
 
 
+@given(limit=limits, count=st.integers(0, 12), start=st.integers(0, 14), end=st.none() | st.integers(0, 14))
+def test_a_log_gives_what_is_left_between_two_positions(limit: int, count: int, start: int, end: int | None) -> None:
+    """Positions count all entries that there have been; what was evicted is left out."""
+    log: Log[str] = Log(limit)
+    for position in range(count):
+        log.add(f"entry {position}")
+
+    expected = [(n, f"entry {n}") for n in range(count)[start:end] if n >= log.evicted]
+
+    assert list(log.numbered(start, end)) == expected
+    assert list(log.since(start, end)) == [entry for _, entry in expected]
+
+
 def test_a_cleared_log_counts_from_nothing() -> None:
     """`clear` returns how many there were, and keeps the limit."""
     log: Log[int] = Log(2)

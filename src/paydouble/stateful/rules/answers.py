@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
@@ -44,13 +43,13 @@ def refused_for_no_reason(box: Sandbox, orders: Sequence[Order], start: int) -> 
     log = box.journal.requests
     refused = {
         entry.id
-        for entry in islice(log.entries, max(0, start - log.evicted), None)
+        for entry in log.since(start)
         if entry.faults and (has_unknown_status(entry) or is_refused_without_a_reason(entry))
     }
     for entry, _, order in refunds_asked_for(box, orders, start) if refused else ():
         if entry.id in refused:
             yield order
-    for entry in islice(log.entries, max(0, start - log.evicted), None):
+    for entry in log.since(start):
         if entry.id in refused and entry.operation == "deposit-creation":
             named = order_of(entry, orders)
             yield from (each for each in orders if each.id == named)
@@ -61,8 +60,7 @@ def is_asked_for(box: Sandbox, order: Order, orders: Sequence[Order], start: int
     log = box.journal.requests
     others = {each.id for each in orders if each is not order}
     return any(
-        entry.operation == "deposit-creation" and order_of(entry, orders) not in others
-        for entry in islice(log.entries, max(0, start - log.evicted), None)
+        entry.operation == "deposit-creation" and order_of(entry, orders) not in others for entry in log.since(start)
     )
 
 
@@ -71,7 +69,7 @@ def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
     log = box.journal.requests
     sent = [
         entry
-        for entry in islice(log.entries, max(0, start - log.evicted), None)
+        for entry in log.since(start)
         if entry.operation == "deposit-creation" and order.owns(identifier_of(entry))
     ]
     return bool(sent) and all(is_final(entry.status) for entry in sent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from paydouble.core.money import write_amount
@@ -21,7 +20,7 @@ from paydouble.stateful.service import is_final
 def refunds_asked_for(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[tuple[RequestEntry, PayIn, Order]]:
     """Yield the requests for refunds from a position of the journal on, with the payment that they name."""
     log = box.journal.requests
-    for entry in islice(log.entries, max(0, start - log.evicted), None):
+    for entry in log.since(start):
         named = text_in_body(entry, "payin_id") if entry.operation == "refund-creation" else None
         target = box.ledger.find(named) if named else None
         if isinstance(target, PayIn):
@@ -104,9 +103,8 @@ def of_disputed_refunds(box: Sandbox, disputed: Sequence[Disputed], start: int) 
     A request that was sent before may be repeated, since only its reply tells what became of it; one to which the
     service answered 429 was not carried out.
     """
-    entries = list(box.journal.requests.entries)
     known = {each.order.id: each for each in disputed}
-    sent = {entry.key for entry in entries[: max(0, start - box.journal.requests.evicted)] if entry.status != TOO_MANY}
+    sent = {entry.key for entry in box.journal.requests.since(0, start) if entry.status != TOO_MANY}
     for entry, _, order in refunds_asked_for(box, [each.order for each in disputed], start):
         amount, (_, rest, held) = amount_in_body(entry, order.currency), known[order.id]
         if amount is not None and entry.key not in sent and rest >= amount > rest - held:

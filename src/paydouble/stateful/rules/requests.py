@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
@@ -34,7 +34,7 @@ _ENDED = frozenset({f"pay-in.{status}" for status in UNSUCCESSFUL})
 def of_requests(box: Sandbox, start: int) -> Iterator[Found]:
     """Yield what is wrong with the requests from a position of the journal on."""
     log = box.journal.requests
-    for entry in islice(log.entries, max(0, start - log.evicted), None):
+    for entry in log.since(start):
         if entry.faults:
             continue
         if entry.verdict == "conflict":
@@ -59,11 +59,11 @@ def of_keys(box: Sandbox, orders: Sequence[Order], start: int, *, clicked: bool)
     `clicked` is whether the customer has clicked before or meanwhile, so that a refused request may be made again.
     """
     log = box.journal.requests
-    earlier = {entry.key for entry in islice(log.entries, max(0, start - log.evicted))}
+    earlier = {entry.key for entry in log.since(0, start)}
     keys: dict[tuple[str, str | None], str] = {}
     refused: dict[tuple[str, str | None], tuple[str, bytes]] = {}
     used: set[str] = set()
-    for entry in islice(log.entries, max(0, start - log.evicted), None):
+    for entry in log.since(start):
         if entry.method != "POST" or entry.key is None or entry.operation != "deposit-creation":
             if entry.method == "GET":
                 keys.clear()  # after a look-up a new key is allowed
@@ -96,7 +96,7 @@ def of_repeated_refusals(box: Sandbox, orders: Sequence[Order], start: int) -> I
     # A merchant that was killed may not know of the refusal, and after hours its key may be too old.
     waiting = {order.id for order in orders if not (order.was_clicked_again or order.given_up)}
     refused: dict[str, RequestEntry] = {}
-    for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
+    for number, entry in box.journal.requests.numbered():
         order = order_of(entry, orders) if entry.operation == "deposit-creation" else None
         if order is None or order not in waiting:
             continue
@@ -118,7 +118,7 @@ def of_endless_refusals(box: Sandbox, orders: Sequence[Order], lost: AbstractSet
     """
     asked = {order.id: order.clicks + order.refund_calls for order in orders}
     refused: Counter[tuple[str | None, bytes]] = Counter()
-    for number, entry in enumerate(box.journal.requests.entries, box.journal.requests.evicted):
+    for number, entry in box.journal.requests.numbered():
         if entry.method != "POST" or entry.status not in {400, 422} or number in lost:
             continue
         same = entry.key, entry.body
@@ -141,7 +141,7 @@ def of_pauses_between_jobs(box: Sandbox, runs: Sequence[int]) -> Iterator[Found]
     sent: dict[tuple[str | None, bytes], list[int]] = {}
     named: dict[tuple[str | None, bytes], RequestEntry] = {}
     for run, (start, end) in enumerate(pairwise(runs)):
-        for entry in islice(log.entries, max(0, start - log.evicted), max(0, end - log.evicted)):
+        for entry in log.since(start, end):
             if entry.method == "POST" and is_outage(entry.status):
                 same = entry.key, entry.body
                 sent.setdefault(same, []).append(run)
@@ -157,7 +157,7 @@ def of_declined_orders(box: Sandbox, orders: Sequence[Order], start: int) -> Ite
     """Yield deposits that were asked for, from a position of the journal on, after the customer had been told no."""
     declined = {order.id: order.declined_after for order in orders if order.declined_after is not None}
     log = box.journal.requests
-    for number, entry in enumerate(islice(log.entries, max(0, start - log.evicted), None) if declined else (), start):
+    for number, entry in log.numbered(start) if declined else ():
         order = order_of(entry, orders) if entry.operation == "deposit-creation" else None
         if order in declined and number >= declined[order]:
             told = f"without a click, after it had told the customer no ({in_words(entry)})"
@@ -173,7 +173,7 @@ def of_new_wish(box: Sandbox, order: Order, start: int) -> Iterator[Found]:
     log = box.journal.requests
     sent = [
         entry
-        for entry in islice(log.entries, max(0, start - log.evicted), None)
+        for entry in log.since(start)
         if entry.operation == "deposit-creation" and order.owns(entry.external_identifier)
     ]
     if not sent or sent[-1].verdict != "replay":
