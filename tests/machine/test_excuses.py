@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from paydouble.core.durations import UNITS_MS
+from paydouble.inprocess import InProcess
 from paydouble.payments.lifecycle import PAID, REFUNDED
 from paydouble.stateful import expected, rules
+from paydouble.stateful.debts import Debts, Ways
+from paydouble.stateful.disturbance import Disturbance
 from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.troubles import POST_TROUBLES, documents_of, parsed_faults
 
 PRICE = 4990
 DAY = UNITS_MS["d"]
@@ -215,3 +219,23 @@ def test_what_a_merchant_shows_says_whether_it_has_closed_an_order(
         expected.look(bare, status, ExpectedState(payments, [], []), minutes * MINUTE)
 
     assert (bare.is_closed_unpaid, bare.waits_for_a_person) == (is_closed, waits)
+
+
+@pytest.mark.parametrize("notices_time", [True, False])
+def test_a_wait_asks_for_something_only_where_jobs_notice_it(*, notices_time: bool) -> None:
+    """What jobs do after a limit or another trouble is over is unknown for a merchant whose clock stands still."""
+    box, late = InProcess().sandbox, order(is_cancelled=False)
+    left: list[Order] = []
+    jobs: Any = SimpleNamespace(add=lambda _box, each, _met: left.append(each), discard=lambda _: None)
+    debts = Debts(
+        box, [late], jobs, Ways(retries_by_itself=True, deposits_are_alike=False, waits_in_play_time=notices_time)
+    )
+
+    debts.end_click(debts.begin_click(late, Disturbance("request lost", lasts=6), is_usual=True))
+    (limit,) = parsed_faults(documents_of(POST_TROUBLES["429"]))
+    debts.disturb_own_refunds([box.faults.add(limit, box.now)], POST_TROUBLES["429"], 6)
+    late.refunds_requested["half"] = PRICE // 2
+    debts.owe_refund(late, "half", Disturbance())
+
+    assert left == [late] * notices_time
+    assert ("half" in late.refunds_limited) == notices_time
