@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from paydouble.inprocess import Unreachable, Webhook
 from paydouble.stateful.accepted import Accepted
-from paydouble.stateful.merchant import STATUSES, Answer, Merchant, Refused, ServiceLike
+from paydouble.stateful.merchant import STATUSES, Merchant, Refused, ServiceLike
 from paydouble.stateful.play import Play
 from paydouble.stateful.verdicts import AdapterMisfit, DatabaseDown, MerchantBug
+from paydouble.testing.play_service import Answer
 
 if TYPE_CHECKING:
     from paydouble.stateful.machine import MerchantMachine, explore

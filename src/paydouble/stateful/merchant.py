@@ -14,6 +14,7 @@ from typing import ClassVar, Final, Protocol
 from paydouble.inprocess import Webhook
 from paydouble.sandbox.identity import Secrets
 from paydouble.stateful.accepted import Accepted
+from paydouble.testing.play_service import Answer
 
 STATUSES: Final = (
     "unpaid",
@@ -42,22 +43,6 @@ _NO_EFFECTS: Final[Mapping[str, int]] = MappingProxyType({})
 
 class Refused(Exception):
     """Raised by a merchant that declines a request, such as the refund of an order that is not paid."""
-
-
-class Answer(Protocol):
-    """An HTTP answer, as a merchant's client gets it."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers; names in any case."""
-
-    @property
-    def body(self) -> bytes:
-        """The body's bytes; not always JSON, and not always all that the service meant to send."""
 
 
 class ServiceLike(Protocol):

@@ -17,8 +17,9 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
 from paydouble.api.values import Request
-from paydouble.stateful.merchant import Answer, ServiceLike
+from paydouble.stateful.merchant import ServiceLike
 from paydouble.stateful.service import Response
+from paydouble.testing.play_service import Answer
 from paydouble.testing.socketless import Sandbox
 
 __all__ = ["RequestsAdapter"]

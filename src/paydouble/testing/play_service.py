@@ -9,7 +9,7 @@ __all__ = ["Answer", "PlayService"]
 
 
 class Answer(Protocol):
-    """An answer of a service of the machine."""
+    """An HTTP answer, as a merchant's client gets it."""
 
     @property
     def status(self) -> int:
@@ -17,11 +17,11 @@ class Answer(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers."""
+        """The headers; names in any case."""
 
     @property
     def body(self) -> bytes:
-        """The body."""
+        """The body's bytes; not always JSON, and not always all that the service meant to send."""
 
 
 class PlayService(Protocol):
