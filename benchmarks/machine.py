@@ -1,4 +1,4 @@
-"""What the operating system is asked for: cores, memory, processor time, free ports."""
+"""What the operating system is asked for: cores, memory, processor time, a free port."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
-from ports import free_port, free_ports
+from ports import free_port
 
-__all__ = ["free_port", "free_ports"]  # they are chosen there
+__all__ = ["free_port"]  # it is chosen there
 
 # The first core serves, the last one makes the load; on one core, or without the call, the system decides.
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []

@@ -1,6 +1,6 @@
-"""Receivers of webhooks that give every POST the same answer at once: `python -m benchmarks.receiver STATUS PORT…`.
+"""Receivers of webhooks that give every POST the same answer at once: `python -m benchmarks.receiver STATUS COUNT`.
 
-All ports belong to one process. A GET is answered with the number of POSTs so far.
+All belong to one process, which writes their ports in a line. A GET is answered with the number of POSTs so far.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import http.client
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from benchmarks.machine import free_ports
 from benchmarks.servers import PATIENCE_SECONDS, ROOT
 
 _LENGTH = b"content-length: "
@@ -86,12 +84,13 @@ class _Connection(asyncio.Protocol):
         self._transport.write(self._counter.answer)
 
 
-async def _serve(status: int, ports: list[int]) -> None:
+async def _serve(status: int, count: int) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     counter = _Counter(status)
-    servers = [await loop.create_server(lambda: _Connection(counter), "127.0.0.1", port) for port in ports]
+    servers = [await loop.create_server(lambda: _Connection(counter), "127.0.0.1", 0) for _ in range(count)]
+    print(*(server.sockets[0].getsockname()[1] for server in servers), flush=True)
     await stopped.wait()
     for server in servers:
         server.close()
@@ -100,28 +99,17 @@ async def _serve(status: int, ports: list[int]) -> None:
 @contextlib.contextmanager
 def receiving(count: int = 1, status: int = 500) -> Iterator[Receiver]:
     """Start receivers, in one process on this process's core."""
-    ports = free_ports(count)
-    program = [sys.executable, "-m", "benchmarks.receiver", str(status), *map(str, ports)]
-    process = subprocess.Popen(program, cwd=ROOT)
-    try:
-        deadline = time.perf_counter() + PATIENCE_SECONDS
-        while not all(map(_listens, ports)):
-            if process.poll() is not None or time.perf_counter() > deadline:
+    program = [sys.executable, "-m", "benchmarks.receiver", str(status), str(count)]
+    with subprocess.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            ports = [int(port) for port in process.stdout.readline().split()]
+            if len(ports) != count:
                 raise SystemExit("benchmarks: the receiver did not start")
-            time.sleep(0.01)
-        yield Receiver(ports)
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_SECONDS)
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS).close()
-    except ConnectionRefusedError:
-        return False
-    return True
+            yield Receiver(ports)
+        finally:
+            process.terminate()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), [int(port) for port in sys.argv[2:]]))
+    asyncio.run(_serve(int(sys.argv[1]), int(sys.argv[2])))

@@ -189,6 +189,26 @@ def test_an_alarm_during_an_alarm_is_only_counted(monkeypatch: pytest.MonkeyPatc
     assert len(ended) == len(begun) == 2
 
 
+def test_a_call_that_is_ended_can_clean_up() -> None:
+    """The next alarm does not end that as well; one that goes on all the same is ended again."""
+    done = []
+
+    def ring(times: int) -> None:
+        for _ in range(times):
+            signal.raise_signal(signal.SIGALRM)
+
+    with Watchdog(60).watch():
+        for _ in range(2):
+            with pytest.raises(Hanging):
+                try:
+                    ring(10)
+                finally:
+                    ring(9)
+                    done.append("clean-up")
+
+    assert done == ["clean-up"] * 2
+
+
 def test_sleeping_backwards_is_refused() -> None:
     """As `time.sleep` refuses it."""
     service = Service(InProcess(), lambda _rule, _text: None)

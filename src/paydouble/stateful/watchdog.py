@@ -53,7 +53,7 @@ class Watchdog:
             yield
             return
         before: Callable[[int, FrameType | None], object] | int | None = signal.signal(_ALARM, self._count)
-        self._slices, self._processor_start = 0, time.process_time()
+        self._begin()
         self._watching = True
         left, interval = signal.setitimer(signal.ITIMER_REAL, *[self.seconds / _SLICES] * 2)
         try:
@@ -65,6 +65,9 @@ class Watchdog:
             signal.signal(_ALARM, before)
             if left:
                 signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+    def _begin(self) -> None:
+        self._slices, self._processor_start = 0, time.process_time()
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._slices += 1
@@ -81,6 +84,8 @@ class Watchdog:
         finally:
             self._counting = False
         if hangs:
+            # What the call does while it ends, such as to give a lock back, has a limit of its own.
+            self._begin()
             raise Hanging
 
 
