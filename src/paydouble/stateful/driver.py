@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import replace
 from decimal import Decimal
 from http import HTTPStatus
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, starmap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paydouble.config import Settings
@@ -24,7 +24,7 @@ from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.interruptions import Act, InterruptionKind, Point
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, knows_play_time
-from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, REJECT
+from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, DOUBT, REJECT
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
 from paydouble.stateful.told_clock import ToldClock
@@ -53,7 +53,8 @@ _FOLLOW: Final = (
     "service.now()"
 )
 _ASK: Final = "let it ask for the time at service.clock_url, or leave follows_time out"
-_View = list[tuple[str, Decimal | None, int | None, dict[str, int]]]
+_Seen = tuple[str, Decimal | None, int | None, dict[str, int]]
+_View = list[_Seen]
 
 
 class PlannedInterruption(NamedTuple):
@@ -337,7 +338,7 @@ class Driver:
             self._judge(status, expectation, words, excused=excused)
         is_alone = expectation != ACCEPT and activity == self._activity
         if is_alone and _differ(before, after := self._view()) and not self._has_caught_up(before, after, behind):
-            self.add_finding(Rule.FORGED, f"changes its state because of {words}")
+            self._judge_change(expectation, words, before, after)
         self.on_received(webhook, status if expectation == ACCEPT else 0, not self.service.calls_running)
         if interruption is Act.LOSE_ANSWER:
             raise Unreachable("timeout", "the answer was lost")
@@ -595,6 +596,14 @@ class Driver:
         changed = [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
         return all(behind[number] and not self.is_behind(self.orders[number]) for number in changed)
 
+    def _judge_change(self, expectation: str, words: str, before: _View, after: _View) -> None:
+        changes = list(zip(before, after, strict=True))
+        if expectation != DOUBT or not all(starmap(_is_left_to_a_person, changes)):
+            self.add_finding(Rule.FORGED, f"changes its state because of {words}")
+            return
+        for order, (old, new) in zip(self.orders, changes, strict=False):
+            order.was_wronged |= old != new
+
     def _excused(self, error: BaseException, failures: int) -> bool:
         if self.shop is not None and self.failures > failures:
             return True  # what a shop elsewhere makes of a lost answer, or of its database, cannot be traced back to it
@@ -646,6 +655,11 @@ class Driver:
 def _differ(before: _View, after: _View) -> bool:
     # One that is shorter is of a merchant that could not be asked for the rest while another call was running.
     return len(before) == len(after) and before != after
+
+
+def _is_left_to_a_person(before: _Seen, after: _Seen) -> bool:
+    # Its status has changed to `review`, and nothing else; its balance may wait for that person.
+    return before == after or (after[0] == "review" and after[1] in {None, before[1]} and after[2:] == before[2:])
 
 
 def _name_of(make: MakeMerchant) -> str:

@@ -71,8 +71,9 @@ class Order:
     own pages, or the provider has acted as `BEYOND_THE_CONTRACT` says."""
     refund_was_refused: bool = False
     """Whether the service has refused a refund that was requested of the merchant, with good reason."""
-    was_refused_by_a_fault: bool = False
-    """Whether the service has refused a deposit or a refund of it against the contract."""
+    was_wronged: bool = False
+    """Whether the service has broken the contract about it: it has refused a deposit or a refund without a reason, or
+    has sent an event of the other environment, for which the merchant shows it in review."""
     limited: str | None = None
     """The 429 that the last click met, when nothing else disturbed it."""
     limited_until: int = 0
@@ -312,7 +313,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
             allowed |= {"cancelled"}  # its refund may have been refused for good
     if any(each.status == "failed" for each in state.refunds):
         allowed |= {"review"}  # a person has to find another way to give the money back
-    if order.refund_was_refused or order.was_refused_by_a_fault:
+    if order.refund_was_refused or order.was_wronged:
         allowed |= {"review"}  # a person has to find out why, and tell those who asked for it
     if order.was_beyond_the_contract or has_unknown_outcome(state):
         allowed |= {"review"}  # a person may want to see it

@@ -773,7 +773,7 @@ class Play:
         `not_told` says that the merchant has asked for nothing.
         """
         # Where the service itself breaks the contract, a person may have to find out all that is to be known.
-        if order.is_unreadable or (order.was_refused_by_a_fault and status == "review"):
+        if order.is_unreadable or (order.was_wronged and status == "review"):
             return False
         merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
         alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
@@ -971,7 +971,7 @@ class Play:
         for order in rules.answers.with_refused_refunds(self._box, self.orders, self._seen):
             order.refund_was_refused = True
         for order in rules.answers.refused_for_no_reason(self._box, self.orders, self._seen):
-            order.was_refused_by_a_fault = True
+            order.was_wronged = True
         self._seen = self._box.journal.requests.total
         self._check_view()
         self._report()

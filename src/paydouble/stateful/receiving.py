@@ -1,7 +1,9 @@
 """What a receiver must do with a webhook, decided from its bytes and the ledger.
 
 A webhook without a valid signature must be rejected and change nothing. One with a valid signature that does not
-concern this business must change nothing. Every other one must be accepted, and none may be answered with a 5xx.
+concern this business must change nothing. One that contradicts what is known, such as one of the other environment
+about a payment of this one, must change nothing either, or leave the order to a person. Every other one must be
+accepted, and none may be answered with a 5xx.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ _MISTAKES: Final[Mapping[type | None, str]] = MappingProxyType(
         signing.SignatureMismatch: "v1 is not the digest of this body",
     }
 )
-REJECT, IGNORE, UNREADABLE, ACKNOWLEDGE, ACCEPT = "reject", "ignore", "unreadable", "acknowledge", "accept"
-"""What to do with a webhook: answer 4xx; change nothing; answer no 5xx; answer 2xx and change nothing; answer 2xx.
+REJECT, DOUBT, UNREADABLE, ACKNOWLEDGE, ACCEPT = "reject", "doubt", "unreadable", "acknowledge", "accept"
+"""What to do with a webhook: answer 4xx; change nothing, or leave the order to a person; answer no 5xx; answer 2xx and
+change nothing; answer 2xx.
 
 An event that means nothing here has to be acknowledged: a 4xx makes the service send it again for three days (contract
 section 6, delivery rule 6).
@@ -48,13 +51,13 @@ def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # no
     except (ValueError, LookupError, TypeError):
         return UNREADABLE, "a signed body that is no event"
     if event.get("livemode", False) != box.settings.livemode:
-        return IGNORE, f"a {kind} of the other environment"
+        return DOUBT, f"a {kind} of the other environment"
     if kind not in EVENT_TYPES:
         return ACKNOWLEDGE, f"an event of the unknown type {kind}"
     if box.ledger.find(object_id) is None:
         return ACKNOWLEDGE, f"a {kind} about an object that is not this shop's"
     if webhook.body != webhook.delivery.event.body and webhook.number > 1 and _changed(event, webhook):
-        return IGNORE, f"a {kind} with the id of an earlier one and another body"
+        return DOUBT, f"a {kind} with the id of an earlier one and another body"
     return ACCEPT, f"a {kind}"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar, Final
 
 from small_shop import SmallOrder, SmallShop, Wish
 
-from paydouble.stateful import Merchant, Refused, ServiceLike
+from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
@@ -172,6 +173,28 @@ class SellsOneSeat(SmallShop):
         self.holders.add(order_id)
 
 
+class DoubtsTheOtherEnvironment(SmallShop):
+    """Leaves an order to a person when an event of the other environment says that it is paid."""
+
+    @property
+    def doubted(self) -> set[str]:
+        """The orders that a person has to look at."""
+        found: set[str] = self.__dict__.setdefault("_doubted", set())
+        return found
+
+    def receive(self, webhook: Webhook) -> int:
+        status = super().receive(webhook)
+        if status == 200 and b'"livemode":true' in webhook.body and b'"pay-in.succeeded"' in webhook.body:
+            self.doubted.add(json.loads(webhook.body)["data"]["object"]["external_identifier"])
+        return status
+
+    def order_status(self, order_id: str) -> str:
+        return "review" if order_id in self.doubted else super().order_status(order_id)
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return order.id not in self.doubted
+
+
 UNUSUAL_SHOPS: Final = (
     NeverAsks,
     ClosesAfterARefusal,
@@ -186,6 +209,7 @@ UNUSUAL_SHOPS: Final = (
     AnswersFirst,
     LeavesTheUnknown,
     SellsOneSeat,
+    DoubtsTheOtherEnvironment,
 )
 
 
