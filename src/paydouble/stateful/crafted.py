@@ -148,6 +148,24 @@ _UNKNOWN_REFUND: Final = {
     "currency": "EUR",
     "status": "succeeded",
 }
+
+
+def _other_environment(body: bytes, secret: str, now: int) -> tuple[str, bytes]:
+    # Of an order with the same number there: its payment has other ids.
+    earlier: dict[str, Any] = json.loads(body)
+    resource = earlier["data"]["object"]
+    same = resource if resource["object"] == "payin" else {}
+    other = {**_UNKNOWN_PAY_IN, **same, "id": _UNKNOWN_PAY_IN["id"], "reference": _UNKNOWN_PAY_IN["reference"]}
+    at = earlier["created_at"]
+    earlier |= {"id": "evt_elsewhere", "type": "pay-in.succeeded", "livemode": not earlier["livemode"]}
+    earlier["data"] = {
+        "object": {**other, "status": "succeeded", "created_at": at, "updated_at": at},
+        "previous_attributes": {"status": "processing"},
+    }
+    written = json.dumps(earlier, separators=(",", ":")).encode()
+    return sign(written, secret, now), written
+
+
 CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
     {
         "half the digest": Crafted("a success is forged with a v1 that is right in its first half alone", _half_right),
@@ -185,6 +203,9 @@ CRAFTED: Final[Mapping[str, Crafted]] = MappingProxyType(
         "unknown refund": Crafted(
             "an event comes for the refund of a payment that this shop does not have",
             _other("refund.succeeded", _UNKNOWN_REFUND),
+        ),
+        "other environment": Crafted(
+            "a payment succeeds in the other environment, for an order there with the same number", _other_environment
         ),
     }
 )

@@ -24,7 +24,7 @@ from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.interruptions import Act, InterruptionKind, Point
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, knows_play_time
-from paydouble.stateful.receiving import ACCEPT, ACKNOWLEDGE, DOUBT, REJECT
+from paydouble.stateful.receiving import Due
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
 from paydouble.stateful.told_clock import ToldClock
@@ -108,7 +108,7 @@ class Driver:
         """How many points the merchant's code passed in the webhook that was to be interrupted last."""
         self.acts: list[tuple[int, Row]] = []
         """The calls after which the merchant may send requests, each with the sequence number after which it came."""
-        self.expectation = ""
+        self.due = Due.ACCEPT
         """What the receiver had to do with the latest webhook."""
         follows_time, served = getattr(make, "follows_time", False), getattr(make, "served", False)
         # Whether the merchant knows the time of this computer only.
@@ -305,15 +305,15 @@ class Driver:
         """Hand a webhook to the merchant and check its answer; `Unreachable` when there is none."""
         if self.down:
             raise Unreachable
-        expectation, words = receiving.classify(webhook, self.double.sandbox, self.now() // 1000)
-        if self.ahead is not None and expectation == ACCEPT and not self.service.calls_running:
+        due, words = receiving.classify(webhook, self.double.sandbox, self.now() // 1000)
+        if self.ahead is not None and due == Due.ACCEPT and not self.service.calls_running:
             make, self.ahead = self.ahead, None
             with suppress(Unreachable):
                 self.receive(make(webhook))
-        self.expectation = expectation
-        before = self._view() if expectation != ACCEPT else []
-        behind = [self.is_behind(order) for order in self.orders] if expectation != ACCEPT else []
-        interruption = self._prepare(webhook) if expectation == ACCEPT and not self.service.calls_running else None
+        self.due = due
+        before = self._view() if due != Due.ACCEPT else []
+        behind = [self.is_behind(order) for order in self.orders] if due != Due.ACCEPT else []
+        interruption = self._prepare(webhook) if due == Due.ACCEPT and not self.service.calls_running else None
         failures, activity = self.failures, self._activity
         points, acts, limited = self.service.points, self.service.acts, self.service.limits_met
         try:
@@ -332,14 +332,14 @@ class Driver:
         if took > self.service.webhook_seconds and not excused and is_its_own:
             limit = f"the service waits {self.service.webhook_seconds:g} s"
             self.add_finding(Rule.ANSWER, f"takes {took:g} s to answer {words}; {limit}")
-        if expectation == ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
+        if due == Due.ACCEPT and self._verifies_by_the_wall_clock(webhook, status):
             self._crashed(_WALL_CLOCK + (_FOLLOW if self.shop is None else _ASK))
         else:
-            self._judge(status, expectation, words, excused=excused)
-        is_alone = expectation != ACCEPT and activity == self._activity
+            self._judge(status, due, words, excused=excused)
+        is_alone = due != Due.ACCEPT and activity == self._activity
         if is_alone and _differ(before, after := self._view()) and not self._has_caught_up(before, after, behind):
-            self._judge_change(expectation, words, before, after)
-        self.on_received(webhook, status if expectation == ACCEPT else 0, not self.service.calls_running)
+            self._judge_change(due, words, before, after)
+        self.on_received(webhook, status if due == Due.ACCEPT else 0, not self.service.calls_running)
         if interruption is Act.LOSE_ANSWER:
             raise Unreachable("timeout", "the answer was lost")
         return status
@@ -454,7 +454,7 @@ class Driver:
         """Hand a webhook over once more, while it is worked on."""
         status = self._answer(webhook).status
         if status is not None:
-            self._judge(status, ACCEPT, "a webhook that comes twice at the same time", excused=False)
+            self._judge(status, Due.ACCEPT, "a webhook that comes twice at the same time", excused=False)
 
     def deliver_another(self, webhook: Webhook) -> None:
         """Hand over an earlier webhook of the same object, while this one is worked on."""
@@ -488,7 +488,7 @@ class Driver:
     def _deliver_beside(self, webhook: Webhook, event: Event) -> int | None:
         status = self._answer(self._signed(webhook, event.body, self.now() // 1000)).status
         if status is not None:
-            self._judge(status, ACCEPT, f"a {event.type} that comes at the same time", excused=False)
+            self._judge(status, Due.ACCEPT, f"a {event.type} that comes at the same time", excused=False)
         return status
 
     def hand_over(self, delivery: Delivery, header: str, body: bytes) -> None:
@@ -554,16 +554,16 @@ class Driver:
             return f"The merchant's receiver gave no answer: {error}{self._busy_hint(error)}"
         return f"The merchant's receive raised {place_of(error)}{self._hint(error)}"
 
-    def _judge(self, status: int, expectation: str, words: str, *, excused: bool) -> None:
+    def _judge(self, status: int, due: Due, words: str, *, excused: bool) -> None:
         if status >= 500:  # noqa: PLR2004 - HTTP
             # While another call is running it may be busy with the same order; the service sends the webhook again.
             is_busy = self.service.calls_running > 0 and status == HTTPStatus.SERVICE_UNAVAILABLE
             if not (excused or is_busy):
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
-        elif expectation == REJECT:
+        elif due == Due.REJECT:
             if status < 400:  # noqa: PLR2004 - HTTP
                 self.add_finding(Rule.ANSWER, f"answers {status} to {words}")
-        elif status >= 300 and expectation in {ACCEPT, ACKNOWLEDGE}:  # noqa: PLR2004 - HTTP
+        elif status >= 300 and due in {Due.ACCEPT, Due.ACKNOWLEDGE}:  # noqa: PLR2004 - HTTP
             # While the order is being paid it may answer that it does not know the order yet.
             early = self.service.calls_running > 0 and status in {404, 409, 425, 429}
             if not (excused or early):
@@ -596,13 +596,13 @@ class Driver:
         changed = [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
         return all(behind[number] and not self.is_behind(self.orders[number]) for number in changed)
 
-    def _judge_change(self, expectation: str, words: str, before: _View, after: _View) -> None:
+    def _judge_change(self, due: Due, words: str, before: _View, after: _View) -> None:
         changes = list(zip(before, after, strict=True))
-        if expectation != DOUBT or not all(starmap(_is_left_to_a_person, changes)):
+        is_left = due in {Due.DOUBT, Due.IGNORE} and all(starmap(_is_left_to_a_person, changes))
+        if not (is_left or due == Due.DOUBT):
             self.add_finding(Rule.FORGED, f"changes its state because of {words}")
-            return
         for order, (old, new) in zip(self.orders, changes, strict=False):
-            order.was_wronged |= old != new
+            order.was_wronged |= is_left and old != new
 
     def _excused(self, error: BaseException, failures: int) -> bool:
         if self.shop is not None and self.failures > failures:

@@ -667,7 +667,7 @@ class Play:
                 self._box.redeliver(delivery)
                 self._double.deliver()
                 self._disarm(armed)
-            self.noted.note("injected webhook", how, state, self._driver.expectation)
+            self.noted.note("injected webhook", how, state, self._driver.due)
 
     def provider(self, what: str, order: int = 1) -> None:
         """The payment provider acts on its own: one of `PROVIDER_ACTS`."""

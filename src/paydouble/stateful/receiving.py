@@ -1,8 +1,9 @@
 """What a receiver must do with a webhook, decided from its bytes and the ledger.
 
 A webhook without a valid signature must be rejected and change nothing. One with a valid signature that does not
-concern this business must change nothing. One that contradicts what is known, such as one of the other environment
-about a payment of this one, must change nothing either, or leave the order to a person. Every other one must be
+concern this business must change nothing, and one that contradicts what is known may also leave the order to a person.
+An event about a payment of this business that says it is of the other environment is in doubt: a receiver that knows
+the payment by its id has no reason to look at `livemode`, and one that looks may drop it. Every other one must be
 accepted, and none may be answered with a 5xx.
 """
 
@@ -12,6 +13,7 @@ import http.client
 import json
 import re
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
@@ -30,16 +32,27 @@ _MISTAKES: Final[Mapping[type | None, str]] = MappingProxyType(
         signing.SignatureMismatch: "v1 is not the digest of this body",
     }
 )
-REJECT, DOUBT, UNREADABLE, ACKNOWLEDGE, ACCEPT = "reject", "doubt", "unreadable", "acknowledge", "accept"
-"""What to do with a webhook: answer 4xx; change nothing, or leave the order to a person; answer no 5xx; answer 2xx and
-change nothing; answer 2xx.
-
-An event that means nothing here has to be acknowledged: a 4xx makes the service send it again for three days (contract
-section 6, delivery rule 6).
-"""
 
 
-def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # noqa: PLR0911 - one for each kind
+class Due(StrEnum):
+    """What a receiver has to do with a webhook."""
+
+    REJECT = "reject"
+    """Answer 4xx and change nothing."""
+    IGNORE = "ignore"
+    """Answer no 5xx, and change nothing or leave the order to a person."""
+    DOUBT = "doubt"
+    """Answer no 5xx."""
+    UNREADABLE = "unreadable"
+    """Answer no 5xx and change nothing."""
+    ACKNOWLEDGE = "acknowledge"
+    """Answer 2xx and change nothing: a 4xx to an event that means nothing here makes the service send it again for
+    three days (contract section 6, delivery rule 6)."""
+    ACCEPT = "accept"
+    """Answer 2xx, and work on it."""
+
+
+def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[Due, str]:  # noqa: PLR0911 - one for each kind
     """Return what a receiver must do with a webhook, and a description of it. `now` is in Unix seconds."""
     problem = _signature_problem(webhook, box, now)
     if problem is not None:
@@ -49,16 +62,17 @@ def classify(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str]:  # no
         kind, resource = event["type"], event["data"]["object"]
         object_id = resource["id"]
     except (ValueError, LookupError, TypeError):
-        return UNREADABLE, "a signed body that is no event"
+        return Due.UNREADABLE, "a signed body that is no event"
     if event.get("livemode", False) != box.settings.livemode:
-        return DOUBT, f"a {kind} of the other environment"
+        is_known = box.ledger.find(object_id) is not None
+        return Due.DOUBT if is_known else Due.IGNORE, f"a {kind} of the other environment"
     if kind not in EVENT_TYPES:
-        return ACKNOWLEDGE, f"an event of the unknown type {kind}"
+        return Due.ACKNOWLEDGE, f"an event of the unknown type {kind}"
     if box.ledger.find(object_id) is None:
-        return ACKNOWLEDGE, f"a {kind} about an object that is not this shop's"
+        return Due.ACKNOWLEDGE, f"a {kind} about an object that is not this shop's"
     if webhook.body != webhook.delivery.event.body and webhook.number > 1 and _changed(event, webhook):
-        return DOUBT, f"a {kind} with the id of an earlier one and another body"
-    return ACCEPT, f"a {kind}"
+        return Due.IGNORE, f"a {kind} with the id of an earlier one and another body"
+    return Due.ACCEPT, f"a {kind}"
 
 
 def _changed(event: dict[str, object], webhook: Webhook) -> bool:
@@ -69,7 +83,7 @@ def _changed(event: dict[str, object], webhook: Webhook) -> bool:
     return event["id"] == first["id"] and bool(data["object"]["amount"] != other["object"]["amount"])
 
 
-def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, str] | None:
+def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[Due, str] | None:
     name = box.settings.webhooks.signature_header
     header = next((value for key, value in webhook.headers if key == name), None)
     error: signing.SignatureError | None = None
@@ -82,7 +96,7 @@ def _signature_problem(webhook: Webhook, box: Sandbox, now: int) -> tuple[str, s
             return None
     # The contract's procedure (section 5) decides.
     shown = f"{name} is {_short(header)!r}" if header else f"there is no {name}"
-    return REJECT, f"a webhook whose signature does not hold: {shown} ({_MISTAKES[type(error)]})"
+    return Due.REJECT, f"a webhook whose signature does not hold: {shown} ({_MISTAKES[type(error)]})"
 
 
 def _short(header: str) -> str:
