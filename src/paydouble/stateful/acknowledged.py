@@ -162,6 +162,10 @@ class Acknowledged:
         """
         return self._are_newest(resources, self._taken_over)
 
+    def has_named(self, object_id: str) -> bool:
+        """Return whether an event that the merchant acknowledged, or a reply, has told it the id of an object."""
+        return any(each == object_id for each, _, _ in self._taken_over) or self._is_told(object_id)
+
     def heard_of(self, state: ExpectedState) -> frozenset[tuple[str, int]]:
         """Return the objects of an order and their latest changes; none unless the newest event of each is known."""
         heard = self.has_heard_of(state.resources)

@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Any, Final, Self, assert_never
 
 from paydouble.api.handlers.pay_ins import play_scenario
-from paydouble.api.operations import OPERATIONS
 from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest, DisputeView, RefundView
 from paydouble.config import LARGEST_PAGE, Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
@@ -129,8 +128,8 @@ _CLOCK_STOOD_STILL: Final = (
     "; its clock did not move meanwhile, since it is not set (set_time) and does not ask for the time at clock_url"
 )
 _ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
-_REFUND_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is RefundView}
-_DISPUTE_READS: Final = {each.name for each in OPERATIONS if each.method == "GET" and each.answer is DisputeView}
+_REFUND_READS: Final = rules.reads.Reads.of(RefundView)
+_DISPUTE_READS: Final = rules.reads.Reads.of(DisputeView)
 _MOST_JOBS: Final = 1000
 
 
@@ -823,14 +822,16 @@ class Play:
         broken = " or ".join(order.id for order in self.orders if order.is_unreadable)
         return _ONLY_OTHERS.format(orders=broken) if broken else ""
 
-    def _can_know(self, resources: Collection[Refund | Dispute], reads: Collection[str]) -> bool:
+    def _can_know(self, resources: Collection[Refund | Dispute], reads: rules.reads.Reads) -> bool:
         """Return whether the merchant has acknowledged the newest event of each of these, or reads such objects.
 
         The contract promises events and shows no way to read refunds and disputes, so a merchant that never does need
-        not know of what no event has told it.
+        not know of what no event has told it. Nor need one that reads an object only when an event of it has come.
         """
-        asks = any(entry.operation in reads for entry in self._box.journal.requests.entries)
-        return asks or self._acknowledged.has_taken_over(resources)
+        if self._acknowledged.has_taken_over(resources) or rules.reads.has_lists(self._box, reads):
+            return True
+        knows_ids = all(self._acknowledged.has_named(each.id) for each in resources)
+        return knows_ids and rules.reads.has_unasked(self._box, reads)
 
     # Inside
 

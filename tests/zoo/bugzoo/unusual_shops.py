@@ -195,6 +195,37 @@ class DoubtsTheOtherEnvironment(SmallShop):
         return order.id not in self.doubted
 
 
+class ReadsDisputesByTheirEvents(SmallShop):
+    """Reads a dispute only by the id in its event, and lists none."""
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.startswith("/dispute") else super().list(path)
+
+    def receive(self, webhook: Webhook) -> int:
+        # It may not have been told of the payment yet.
+        is_early = b'"object":"dispute"' in webhook.body and not any(
+            map(webhook.body.count, map(str.encode, self.versions))
+        )
+        wanted = [each.id for each in self.orders.values() if each.wish is not None]
+        if is_early and not all(map(self.ask, wanted)):
+            return 503
+        return super().receive(webhook)
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        resource = event["data"]["object"]
+        if resource["object"] != "dispute":
+            return super().handle(order_id, event)
+        try:
+            answer = self.service.call("GET", f"/api/v1/dispute/{resource['id']}", self.headers)
+        except OSError:
+            return 503
+        found = self.data(answer.body) if answer.status == 200 else None
+        if found is None:
+            return 503
+        self.learn(found)
+        return 200
+
+
 UNUSUAL_SHOPS: Final = (
     NeverAsks,
     ClosesAfterARefusal,
@@ -210,6 +241,7 @@ UNUSUAL_SHOPS: Final = (
     LeavesTheUnknown,
     SellsOneSeat,
     DoubtsTheOtherEnvironment,
+    ReadsDisputesByTheirEvents,
 )
 
 
