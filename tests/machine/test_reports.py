@@ -356,3 +356,31 @@ def test_a_report_of_a_shop_that_has_sent_nothing_has_no_such_list() -> None:
     with pytest.raises(MerchantBug) as caught, Play(Odd) as play:
         play.order()
     assert "What was sent" not in str(caught.value)
+
+
+class TellsOfNoDispute(SmallShop):
+    """Drops the events of disputes, and never asks about one."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        """Learn of everything else."""
+        if resource["object"] != "dispute":
+            super().learn(resource)
+
+
+def test_a_report_about_one_order_of_many_shows_that_one() -> None:
+    """Lines about others are left out first, and what is told of each of them is told once."""
+    with pytest.raises(MerchantBug) as caught, Play(TellsOfNoDispute) as play:
+        play.crowd(25)
+        play.wait("10s")
+        for order in range(1, 26):
+            play.provider("dispute", order)
+            play.provider("dispute lost", order)
+        play.wait("10s")
+    verdict, _, rest = str(caught.value).partition("\n\nAlso:\n")
+    also, _, rest = rest.partition("\n\nWhat happened:\n")
+    sent = rest.partition("\n\nWhat was sent:\n")[2].partition("\n\n")[0]
+    (order,) = set(re.findall(r"order-\d+", verdict))
+    assert len(also.splitlines()) < 6
+    assert re.search(r"; so it is with \d+ more orders\.", also)
+    assert {*re.findall(r"order-\d+", sent)} == {order}
+    assert "dispute.closed" in sent

@@ -74,7 +74,7 @@ from paydouble.stateful.provider import (
 )
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Points
-from paydouble.stateful.story import Story, what_was_sent
+from paydouble.stateful.story import Story, names_in, what_was_sent
 from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
     CANCELLATION_TROUBLES,
@@ -1021,7 +1021,7 @@ class Play:
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:
-            sent = what_was_sent(self._box, self._driver.acts)
+            sent = what_was_sent(self._box, self._driver.acts, self._others_than_told())
             self._collect_consequences()
             first, *others = by_cause(self._driver.findings)
             self.story.shows = self._shows if first.rule == Rule.LOST else ""
@@ -1030,6 +1030,18 @@ class Play:
             bug.others = tuple(others)
             bug.taped = self.taped(first)
             raise bug
+
+    def _others_than_told(self) -> frozenset[str]:
+        """Return the names of the orders that the first finding is not about, and of their objects."""
+        names = names_in(by_cause(self._driver.findings)[0].text)
+        told = [order for order in self.orders if order.id in names]
+        if not told:
+            return frozenset()
+        ids = {each.id for kind in (PayIn, Refund, Dispute) for each in self._box.ledger.newest_first(kind)}
+        numbers = {each.external_identifier for each in self._box.ledger.newest_first(PayIn)}
+        own = {each.id for order in told for each in expected.expected_state(self._box, order).resources}
+        own |= {number for number in numbers if any(order.owns(number) for order in told)}
+        return frozenset({*ids, *numbers, *(order.id for order in self.orders)} - own - {order.id for order in told})
 
     def taped(self, finding: Finding | None = None) -> Taped | None:
         """Return the recording of the play so far, with a finding as its verdict; None when it is too long to keep."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile, zip_longest
 from textwrap import indent
@@ -29,6 +30,8 @@ _WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
 WHAT_HAPPENED: Final = "What happened:\n"
 """The title of the steps in a report."""
 _FEW: Final = 2
+_ORDER: Final = re.compile(r"\border-\d+\b")
+_NAMES: Final = re.compile(r"[\w-]+")
 _FIRST_ROWS: Final = 8
 _LAST_ROWS: Final = 16
 # Of those between that tell something.
@@ -68,7 +71,7 @@ class Story:
         """
         parts = [
             f"{verdict}.",
-            *(["Also:\n" + "\n".join(f"  - {text}." for text in others)] if others else ()),
+            *(["Also:\n" + "\n".join(f"  - {text}." for text in _alike(others))] if others else ()),
             WHAT_HAPPENED + "\n".join(f"{n:>3}. {text}." for n, text in enumerate(self._told(), 1)),
             *(
                 beyond.note
@@ -127,11 +130,14 @@ class Story:
         return "\n".join(lines)
 
 
-def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[str]:
+def what_was_sent(
+    box: Sandbox, acts: Sequence[tuple[int, Row]] = (), others: frozenset[str] = frozenset()
+) -> list[str]:
     """Return the requests of the merchant and the webhooks to it, a line or two each, with the answers.
 
     `acts` are the calls of the merchant, each with the sequence number after which it came. Of many lines those at the
-    beginning and at the end, and between them what is no plain read.
+    beginning and at the end, and between them what is no plain read, without those that name one of the `others`:
+    orders, and ids of objects.
     """
     journal = box.journal
     seen = Happened(
@@ -147,7 +153,7 @@ def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[st
         return []
     idle = [*takewhile(_is_of_jobs, reversed(sent))][::-1]
     renderer = Renderer(Plain(), began=rows[0].at)
-    shown = told_rows(rows)
+    shown = told_rows(rows, others)
     written: list[str] = []
     for is_shown, group in groupby(enumerate(rows), lambda each: each[0] in shown):
         alike = [row for _, row in group]
@@ -156,16 +162,34 @@ def what_was_sent(box: Sandbox, acts: Sequence[tuple[int, Row]] = ()) -> list[st
     return written + [line for row in _together(idle) for line in renderer.lines(row)]
 
 
-def told_rows(rows: Sequence[Row]) -> set[int]:
+def names_in(text: str) -> set[str]:
+    """Return the words of a text that can be an order or an id."""
+    return set(_NAMES.findall(text))
+
+
+def told_rows(rows: Sequence[Row], others: frozenset[str] = frozenset()) -> set[int]:
     """Return the numbers of the rows that a report shows, counted from 0."""
-    between = range(_FIRST_ROWS, len(rows) - _LAST_ROWS)
+    numbers = [*range(len(rows))]
+    if len(rows) > _FIRST_ROWS + _TELLING_ROWS + _LAST_ROWS:
+        numbers = [number for number in numbers if others.isdisjoint(names_in(rows[number].what))]
+    between = numbers[_FIRST_ROWS : max(_FIRST_ROWS, len(numbers) - _LAST_ROWS)]
     telling = [number for number in between if _tells(rows[number])]
     # Of a request that is repeated for a day the first and the last.
     half = _TELLING_ROWS // 2
-    folded = {*between}.difference(telling[:half], telling[-half:])
+    told = {*numbers}.difference(between) | {*telling[:half], *telling[-half:]}
+    folded = {*range(len(rows))} - told
     # A line that says that one is left out is as long as that one.
     folded -= {each for each in folded if not {each - 1, each + 1} & folded}
     return {*range(len(rows))} - folded
+
+
+def _alike(texts: Iterable[str]) -> Iterator[str]:
+    """Yield sentences; of three or more that differ in their orders alone the first one."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        found.setdefault(_ORDER.sub("", text), []).append(text)
+    for first, *rest in found.values():
+        yield from [f"{first}; so it is with {len(rest)} more orders"] if len(rest) >= _FEW else [first, *rest]
 
 
 def _together(idle: Sequence[Row]) -> list[Row]:
