@@ -90,6 +90,7 @@ def _clock(fails_at: int) -> Iterator[tuple[str, list[str]]]:
             if self.path == "/clock/advance":
                 told.append(asked["by"])
             else:
+                assert asked["concurrent"] is True
                 told.append("in it" if asked["in_transaction"] else "beside it")
             self._answer(503 if len(told) == fails_at else 200, "{}")
 

@@ -235,6 +235,7 @@ def test_an_adapter_over_sockets_knows_a_call_within_another_one() -> None:
         ("/advance", {"by": "-1s"}, 400, "by"),
         ("/nothing", {}, 404, "There is no control call"),
         ("/checkpoint", {"in_transaction": "yes"}, 400, 'A checkpoint has the body {"in_transaction": true}'),
+        ("/checkpoint", {"in_transaction": True, "concurrent": 1}, 400, 'beside that, "concurrent" is true'),
         ("/checkpoint", [], 400, "A checkpoint has the body"),
     ],
 )
@@ -275,6 +276,28 @@ def test_a_point_of_the_code_is_marked_over_http() -> None:
             play.order()
             play.pay(meanwhile=meanwhile[0], at=meanwhile[1])
             assert answers == seen
+
+
+@pytest.mark.parametrize("concurrent", [True, False])
+def test_a_click_comes_into_a_transaction_where_the_database_takes_another(*, concurrent: bool) -> None:
+    """Elsewhere it comes at the next point, which is outside of the transaction."""
+    seen: list[str] = []
+
+    class Marks(Served):  # type: ignore[misc, valid-type] # made above
+        def pay(self, order_id: str) -> None:
+            if self.service.is_nested:
+                seen.append("second click")
+            else:
+                body = {"in_transaction": True, "concurrent": concurrent}
+                SENDER.post(f"{self.service.clock_url}/checkpoint", json=body)
+                seen.append("commit")
+            super().pay(order_id)
+
+    with Play(Marks) as play:
+        play.order()
+        play.pay(meanwhile="second click", at=0)
+
+    assert seen == (["second click", "commit"] if concurrent else ["commit", "second click"])
 
 
 def test_a_shop_in_another_process_is_killed_between_two_commits() -> None:

@@ -318,14 +318,18 @@ def _pass(play: ServedPlay, body: bytes) -> Document:
     """Pass a checkpoint of the shop's code; `ControlError` when its database has to fail there."""
     try:
         asked = json.loads(body or b"{}")
-        in_transaction = asked.get("in_transaction", False)
+        said = {name: asked.get(name, False) for name in ("in_transaction", "concurrent")}
     except (ValueError, AttributeError, RecursionError):
-        in_transaction = None
-    if not isinstance(in_transaction, bool):
-        message = 'A checkpoint has the body {"in_transaction": true}, {"in_transaction": false}, or none.'
-        raise ControlError(400, "invalid", message, "in_transaction")
+        said = {"in_transaction": None}
+    wrong = next((name for name, value in said.items() if not isinstance(value, bool)), None)
+    if wrong is not None:
+        message = (
+            'A checkpoint has the body {"in_transaction": true}, {"in_transaction": false}, or none; '
+            'beside that, "concurrent" is true where the database takes another transaction meanwhile.'
+        )
+        raise ControlError(400, "invalid", message, wrong)
     try:
-        play.service.checkpoint(in_transaction=in_transaction)
+        play.service.checkpoint(**said)
     except DatabaseDown:
         message = "The database fails at this point: let the shop behave as if its own database had."
         raise ControlError(503, "database_down", message) from None

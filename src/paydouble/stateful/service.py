@@ -80,7 +80,7 @@ class Interruption:
     in_database: bool = False
     """Whether it acts at checkpoints only, not at requests."""
     enters: bool = False
-    """Whether it enters the merchant's code once more, which must not happen inside a transaction."""
+    """Whether it enters the merchant's code once more: inside a transaction only where another one can go on."""
     waits_for: NamedPoint | None = None
     """The named point that it waits for; then it acts at the next point at which it can."""
 
@@ -161,6 +161,8 @@ class Service:
         self.limits_met = 0
         """How many requests were refused with 429; a webhook that needs their answer may be asked for again."""
         self.database_failures = 0
+        self.transactions_entered = 0
+        """How often another call has come in inside a transaction, which the database may refuse to commit then."""
         """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
         """Whether the merchant waits in real time, and its pauses are measured so."""
@@ -223,9 +225,13 @@ class Service:
         """Whether the call that is running has come within another one."""
         return self.calls_running > 1
 
-    def checkpoint(self, *, in_transaction: bool = False) -> None:
-        """Mark a point at which an interruption can act; in a transaction only a kill or a failure of the database."""
-        self._interruption_point(in_database=True, in_transaction=in_transaction)
+    def checkpoint(self, *, in_transaction: bool = False, concurrent: bool = False) -> None:
+        """Mark a point at which an interruption can act.
+
+        In a transaction that is a kill or a failure of the database alone, unless the database is `concurrent`: unless
+        it takes another transaction meanwhile.
+        """
+        self._interruption_point(in_database=True, in_transaction=in_transaction, concurrent=concurrent)
 
     def call(
         self,
@@ -299,6 +305,7 @@ class Service:
         *,
         in_database: bool = False,
         in_transaction: bool = False,
+        concurrent: bool = False,
         carried_out: bool = False,
         sent: bool = False,
     ) -> None:
@@ -314,13 +321,16 @@ class Service:
                 interruption.waits_for = None
             if interruption.waits_for is not None:
                 continue
-            if (interruption.in_database and not in_database) or (interruption.enters and in_transaction):
+            if interruption.in_database and not in_database:
+                continue
+            if interruption.enters and in_transaction and not concurrent:
                 continue
             if interruption.after > 0:
                 interruption.after -= 1
             elif interruption in self.interruptions:
                 self.interruptions.remove(interruption)
                 self.database_failures += interruption.in_database
+                self.transactions_entered += interruption.enters and in_transaction
                 self.acts += 1
                 interruption.act()
 
