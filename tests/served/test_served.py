@@ -12,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -298,6 +298,31 @@ def test_a_click_comes_into_a_transaction_where_the_database_takes_another(*, co
         play.pay(meanwhile="second click", at=0)
 
     assert seen == (["second click", "commit"] if concurrent else ["commit", "second click"])
+
+
+@pytest.mark.parametrize("what", ["again meanwhile", "another meanwhile", "events meanwhile"])
+def test_a_webhook_that_waits_for_the_one_before_it_comes_too_late(what: str) -> None:
+    """As where a row is locked: the first one goes on, and is no call that hangs."""
+    waited: list[bool] = []
+
+    class Locks(Served):  # type: ignore[misc, valid-type] # made above
+        lock: ClassVar = threading.Lock()
+
+        def receive(self, webhook: Webhook) -> int:
+            waited.append(self.lock.locked())
+            with self.lock:
+                body = {"in_transaction": True, "concurrent": True}
+                SENDER.post(f"{self.service.clock_url}/checkpoint", json=body)
+                return int(super().receive(webhook))
+
+    with Play(Locks) as play:
+        play.order()
+        play.pay()
+        play.pass_time("2s")
+        play.interrupt_webhook(what)
+        play.pass_time("10m")
+
+    assert any(waited)
 
 
 def test_a_shop_in_another_process_is_killed_between_two_commits() -> None:

@@ -453,7 +453,7 @@ class Driver:
 
     def deliver_again(self, webhook: Webhook) -> None:
         """Hand a webhook over once more, while it is worked on."""
-        status = self._answer(webhook).status
+        status = self._answer_beside(webhook)
         if status is not None:
             self._judge(status, Due.ACCEPT, "a webhook that comes twice at the same time", excused=False)
 
@@ -487,10 +487,20 @@ class Driver:
         return payment
 
     def _deliver_beside(self, webhook: Webhook, event: Event) -> int | None:
-        status = self._answer(self._signed(webhook, event.body, self.now() // 1000)).status
+        status = self._answer_beside(self._signed(webhook, event.body, self.now() // 1000))
         if status is not None:
             self._judge(status, Due.ACCEPT, f"a {event.type} that comes at the same time", excused=False)
         return status
+
+    def _answer_beside(self, webhook: Webhook) -> int | None:
+        """Return the answer to a webhook that comes while another one is worked on; None when there is none.
+
+        One that waits for the other one is worked on when that is over, and its answer comes too late.
+        """
+        try:
+            return self._answer(webhook).status
+        except Blocked:
+            return None
 
     def hand_over(self, delivery: Delivery, header: str, body: bytes) -> None:
         """Hand a webhook to the receiver that is like an earlier one, with another signature and body."""
