@@ -42,6 +42,10 @@ def machine(merchant: type[Merchant], **attributes: Any) -> Any:  # noqa: ANN401
     return type("ShopMachine", (MerchantMachine,), {"merchant": merchant, **attributes})
 
 
+def _playable(merchant: type[Merchant]) -> int:
+    return sum(play.missing(merchant) is None for play in catalogue.catalogue())
+
+
 @pytest.mark.parametrize("table", VOCABULARY)
 def test_every_entry_has_a_play_of_its_own(table: str) -> None:
     """One without another trouble beside it."""
@@ -368,7 +372,7 @@ def test_both_phases_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> N
         machine(MERCHANTS["NewKeyWhenTheReplyIsLost"]).run(QUICK)
     machine(ZooMerchant, catalogue_seconds=0.0).run(QUICK)
 
-    assert notes[0] == f"0 of {len(catalogue.catalogue()):,} plays of the catalogue"
+    assert notes[0] == f"0 of {_playable(ZooMerchant):,} plays of the catalogue"
     told = [
         each for each in notes if each.startswith("tried 1 plays to shorten what was found: The merchant took a new")
     ]
@@ -382,7 +386,7 @@ def test_a_catalogue_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Progress, "__call__", lambda _, done: notes.append(done))
     coverage = machine(ZooMerchant, phases=("catalogue",), catalogue_seconds=0.0).run(QUICK)
 
-    assert (coverage.plays, coverage.left_out) == (1, len(catalogue.catalogue()) - 1)
+    assert (coverage.plays, coverage.left_out) == (1, _playable(ZooMerchant) - 1)
     assert notes[-1].startswith("1 of ")
     assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
     assert {each.reason for each in coverage.untried()} == {"there was no time for all of its plays"}
@@ -435,7 +439,7 @@ def test_each_kind_of_play_comes_early() -> None:
     assert not any(play.reason for play in early[:100])
     # As the guides say.
     assert {entry for play in plays for entry in play.entries()} == {
-        entry for play in plays[:700] for entry in play.entries()
+        entry for play in plays[:750] for entry in play.entries()
     }
 
 

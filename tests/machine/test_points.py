@@ -68,6 +68,18 @@ def test_a_database_fails_at_the_commit_after_the_request() -> None:
         assert play.sandbox.ledger.count(Refund) == 1
 
 
+def test_only_another_call_of_a_served_shop_comes_just_before_a_commit() -> None:
+    """In the shop's own thread it would wait for ever."""
+    plays = [play for play in catalogue() if any("commit" in dict(each.options).values() for each in play.steps)]
+    served = type("Served", (SmallShop,), {"served": True, "restart": SmallShop.cancel, "follows_time": True})
+    whats = {dict(each.options)["meanwhile"] for play in plays for each in play.steps if "at" in dict(each.options)}
+
+    assert {"second click", "another customer"} <= whats
+    assert "dies" not in whats
+    assert {play.missing(SmallShop) for play in plays} <= {"served is false", "no cancel", "no customer_returns"}
+    assert None in {play.missing(served) for play in plays}
+
+
 def test_a_key_that_is_noted_with_the_answer_is_found_there() -> None:
     """The report names the point."""
     with pytest.raises(MerchantBug) as found, Play(ForgetsWhatItSends) as play:

@@ -296,8 +296,14 @@ def test_a_click_comes_into_a_transaction_where_the_database_takes_another(*, co
     with Play(Marks) as play:
         play.order()
         play.pay(meanwhile="second click", at=0)
+    at_a_number, seen = seen, []
+    with Play(Marks) as play:
+        play.order()
+        play.pay(meanwhile="second click", at="commit")
+        assert [each.name for each in play.trials if each.table == "meanwhile"] == ["second click"] * concurrent
 
-    assert seen == (["second click", "commit"] if concurrent else ["commit", "second click"])
+    assert at_a_number == (["second click", "commit"] if concurrent else ["commit", "second click"])
+    assert seen == (at_a_number if concurrent else ["commit"])
 
 
 @pytest.mark.parametrize("what", ["again meanwhile", "another meanwhile", "events meanwhile"])

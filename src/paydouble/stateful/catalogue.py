@@ -23,7 +23,7 @@ from itertools import count
 from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
-from paydouble.stateful.interruptions import BEFORE_REQUEST
+from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST
 from paydouble.stateful.plays import SECTIONS
 from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -85,9 +85,9 @@ def _shape(play: CataloguePlay) -> Hashable:
 def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
     if _is_long(play):
         return 3
-    # What is new by its point alone comes after all that is new by an entry.
-    is_point = any(isinstance(content, Step) for _, content in new) and len(new) == 1
-    return 2 if play.reason else int(is_point)
+    # What is new by the number of its point alone comes after all that is new by an entry, or by a point with a name.
+    numbered = any(isinstance(content, Step) and not isinstance(content.arguments[1], str) for _, content in new)
+    return 2 if play.reason else int(numbered and len(new) == 1)
 
 
 def _is_long(play: CataloguePlay) -> bool:
@@ -99,29 +99,36 @@ def _is_long(play: CataloguePlay) -> bool:
 
 
 def _contents(play: CataloguePlay) -> set[_Content]:
+    tried = [*_points(play)]
+    points: set[_Content] = {(None, point) for point in tried}
+    if any(point.arguments[1] == BEFORE_COMMIT for point in tried):
+        return points  # few merchants have such a point, so it stands for nothing else
     # Alone, an entry matters at each place of a payment's life: a forgery before the money as well as after it.
     place = None if play.reason else (_shape(play), play.dialect)
     prices = [each.arguments for each in play.steps if each.command == "order"]
     # In a combination nothing is new that was played alone.
     places = {place, None}
     of_entries = {(each, content) for each in places for content in (*play.entries(), *prices)}
-    return of_entries | {(None, point) for point in _points(play)}
+    return of_entries | points
 
 
 def _points(play: CataloguePlay) -> Iterator[Step]:
     """Yield the interruptions of a play, each with its point of the merchant's code.
 
-    A race shows at one point, and nobody knows at which. What a kill in a click or a refund has done shows in what
-    comes after it, so each such play counts by all of its commands; and so does a kill of a job at its request, and one
-    in the work on a webhook, where no read heals what it has done before somebody looks.
+    A race shows at one point, and nobody knows at which, so a click counts by each point with a name. What a kill in a
+    click or a refund has done shows in what comes after it, so each such play counts by all of its commands; and so
+    does a kill of a job at its request, and one in the work on a webhook, where no read heals what it has done before
+    somebody looks.
     """
     commands = tuple(each.command for each in play.steps)
     for each in play.steps:
         meanwhile, at = (dict(each.options).get(name, 0) for name in ("meanwhile", "at"))
-        if each.command in _INTERRUPTIONS and each.arguments[-1] in {BEFORE_REQUEST, *POINTS}:
+        if each.command in _INTERRUPTIONS and each.arguments[-1] in {BEFORE_COMMIT, BEFORE_REQUEST, *POINTS}:
             yield each
             is_named = isinstance(each.arguments[-1], str)
             if each.arguments[0] == "dies" and (is_named or WORK_OFF in play.steps):
                 yield Step(each.command, (*each.arguments, commands))
         elif meanwhile == "dies" and not play.reason:
             yield Step(each.command, (meanwhile, at, commands))
+        elif isinstance(at, str):
+            yield Step(each.command, (meanwhile, at))

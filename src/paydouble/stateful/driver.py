@@ -346,12 +346,14 @@ class Driver:
 
     @property
     def failures(self) -> int:
-        """Return how often an answer to the merchant did not arrive whole, or its database failed, or may have.
+        """Return how often the merchant got no whole answer, or none to a read, or its database failed, or may have.
 
         What it does then is excused. A webhook may come while another call is running, and meet what was to fail there.
         A database that keeps transactions apart may refuse one when another one has come in between.
         """
-        return len(self.service.lost) + self.service.database_failures + self.service.transactions_entered
+        service = self.service
+        of_database = service.database_failures + service.transactions_entered
+        return len(service.lost) + service.reads_refused + of_database
 
     def _make(self, make: MakeMerchant) -> Merchant:
         lacking = [

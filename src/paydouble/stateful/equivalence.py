@@ -21,7 +21,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import VOCABULARY
-from paydouble.stateful.interruptions import AFTER_REQUEST, AT_POINTS, BEFORE_REQUEST, KINDS
+from paydouble.stateful.interruptions import AFTER_REQUEST, AT_POINTS, BEFORE_COMMIT, BEFORE_REQUEST, KINDS
 from paydouble.stateful.play import Play
 from paydouble.stateful.service import Points
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -348,6 +348,8 @@ def _is_unreached(step: Step, reached: Points | None) -> bool:
         return not reached.carried_out
     if at == BEFORE_REQUEST:
         return not reached.sent
+    if at == BEFORE_COMMIT:
+        return not reached.open
     passed: int = reached.checkpoints if KINDS[what].in_database else reached.all
     return bool(at >= passed)
 

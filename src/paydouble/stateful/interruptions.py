@@ -1,10 +1,11 @@
 """What can interrupt the merchant's work: one table, with a name and a description for each kind of work.
 
 An interruption acts at a point of the merchant's code: at a request, a pause or a checkpoint. Points are counted, and
-two have names, since most is lost there, and their numbers differ from shop to shop: the first one after a POST has
-been carried out, before the merchant has noted that, and the one at which a POST is on its way, when the merchant may
-have noted that it has sent it. Some interruptions act at its answer to a webhook instead, or before its
-request is answered. `Play` and its driver carry them out. Simplest first, since shrinking prefers earlier entries.
+three have names, since most is lost there, and their numbers differ from shop to shop: the first one after a POST has
+been carried out, before the merchant has noted that; the one at which a POST is on its way, when the merchant may have
+noted that it has sent it; and the first one just before a commit at which another transaction can go on. Some
+interruptions act at its answer to a webhook instead, or before its request is answered. `Play` and its driver carry
+them out. Simplest first, since shrinking prefers earlier entries.
 """
 
 from __future__ import annotations
@@ -54,15 +55,21 @@ class Act(Enum):
     """An earlier webhook comes again."""
 
 
-NamedPoint = Literal["request", "sending"]
+NamedPoint = Literal["request", "sending", "commit"]
 Point = int | NamedPoint
-"""The number of a point of the merchant's code, from 0 on, or `AFTER_REQUEST` or `BEFORE_REQUEST`."""
+"""The number of a point of the merchant's code, from 0 on, `AFTER_REQUEST`, `BEFORE_REQUEST` or `BEFORE_COMMIT`."""
 AFTER_REQUEST: Final = "request"
 """The first point after a POST of the merchant has been carried out."""
 BEFORE_REQUEST: Final = "sending"
 """The point at which a POST of the merchant is on its way; a killed merchant's is not carried out."""
+BEFORE_COMMIT: Final = "commit"
+"""The first point just before a commit at which the database takes another transaction."""
 _WORDS: Final[Mapping[NamedPoint, str]] = MappingProxyType(
-    {AFTER_REQUEST: "once its request has been carried out", BEFORE_REQUEST: "while its request is on its way"}
+    {
+        AFTER_REQUEST: "once its request has been carried out",
+        BEFORE_REQUEST: "while its request is on its way",
+        BEFORE_COMMIT: "just before it commits a transaction",
+    }
 )
 _Named = tuple[str, str]
 

@@ -308,8 +308,8 @@ class Play:
     ) -> None:
         """The customer presses the button. `meanwhile` happens `at` a point of the merchant's code.
 
-        Points are counted from 0; `request` is the one at which its request has been carried out, and `sending` the one
-        at which it is on its way.
+        Points are counted from 0; `request` is the one at which its request has been carried out, `sending` the one at
+        which it is on its way, and `commit` the first one just before a commit at which another transaction can go on.
         A trouble `lasts` for so many replies within this call, or to the `end` of the play; for 0 it has its own
         number. The request after the first one meets `then`, one of `AFTERWARDS`.
         """

@@ -22,7 +22,7 @@ from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, clien
 from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
-from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_REQUEST, NamedPoint
+from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_COMMIT, BEFORE_REQUEST, NamedPoint
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.web.addresses import CONTROL_PREFIX
 
@@ -95,6 +95,8 @@ class Points(NamedTuple):
     """Those at which a POST had just been carried out."""
     sent: int = 0
     """Those at which a POST was on its way."""
+    open: int = 0
+    """Those in a transaction at which the database takes another one."""
 
     def since(self, earlier: Points) -> Points:
         """Return how many were passed after an earlier count."""
@@ -160,6 +162,8 @@ class Service:
         """Numbers of the journal's requests whose answer did not arrive whole; an error that follows is excused."""
         self.limits_met = 0
         """How many requests were refused with 429; a webhook that needs their answer may be asked for again."""
+        self.reads_refused = 0
+        """How often a fault has refused a read, as with the page of a proxy."""
         self.database_failures = 0
         self.transactions_entered = 0
         """How often another call has come in inside a transaction, which the database may refuse to commit then."""
@@ -285,6 +289,9 @@ class Service:
         has_failed = not isinstance(outcome, Received) or is_outage(reply.status)
         if has_failed or (isinstance(outcome, Received) and len(outcome.body) < len(reply.body)):
             self.lost.add(number)
+        log = self._double.sandbox.journal.requests
+        is_refused = method == "GET" and is_final(reply.status)
+        self.reads_refused += is_refused and any(entry.faults for entry in log.since(number, number + 1))
         if method == "POST":
             self._usage.failed_at = self._moment() if has_failed else None
             if not has_failed and is_final(reply.status):
@@ -292,7 +299,7 @@ class Service:
         if isinstance(outcome, Received):
             if reply.status == 429:  # noqa: PLR2004 - HTTP
                 self.limits_met += 1
-                log, limit = self._double.sandbox.journal.requests, self._usage.limit
+                limit = self._usage.limit
                 if limit is not None and log.entries[number - log.evicted].operation == limit.operation:
                     reset = next((value for name, value in reply.headers if name == _RESET), None)
                     self._usage.limited = self._moment(), (method, request.target, key), reset
@@ -313,9 +320,15 @@ class Service:
             raise ProcessKilled
         passed = self.points
         self.points = Points(
-            passed.all + 1, passed.checkpoints + in_database, passed.carried_out + carried_out, passed.sent + sent
+            passed.all + 1,
+            passed.checkpoints + in_database,
+            passed.carried_out + carried_out,
+            passed.sent + sent,
+            passed.open + (in_transaction and concurrent),
         )
-        reached = AFTER_REQUEST if carried_out else BEFORE_REQUEST if sent else None
+        reached: NamedPoint | None = AFTER_REQUEST if carried_out else BEFORE_REQUEST if sent else None
+        if in_transaction and concurrent:
+            reached = BEFORE_COMMIT
         for interruption in tuple(self.interruptions):
             if interruption.waits_for == reached:
                 interruption.waits_for = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
-from paydouble.stateful.interruptions import KINDS
+from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS
 from paydouble.stateful.merchant import Merchant, knows_play_time
 from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
@@ -44,6 +44,7 @@ class Step(NamedTuple):
                 setting: what in said and not getattr(merchant, setting)
                 for what, (setting, _) in BEYOND_THE_CONTRACT.items()
             },
+            "served": BEFORE_COMMIT in said and not merchant.served,
             "interleaves": not merchant.interleaves and any(kind.enters for kind in kinds),
         }
         return next((f"{name} is false" for name, is_lacking in lacks.items() if is_lacking), None)

@@ -9,6 +9,7 @@ from paydouble.stateful.interruptions import (
     AFTER_REQUEST,
     ANOTHER_CUSTOMER,
     AT_POINTS,
+    BEFORE_COMMIT,
     BEFORE_REQUEST,
     KINDS,
     MEANWHILE,
@@ -50,10 +51,12 @@ WHOLE_OR_PART: Final = frozenset({"all", "half"})
 def points_of(what: str, points: Sequence[Point] = POINTS) -> Sequence[Point]:
     """Return the points at which an interruption is tried: one where it does not act at a point of the code.
 
-    A request that is on its way is lost with its process alone.
+    A request that is on its way is lost with its process alone, and only another call comes into a transaction.
     """
     if what not in AT_POINTS:
         return (0,)
+    if KINDS[what].enters and 0 in points:
+        return (BEFORE_COMMIT, *points)
     return (BEFORE_REQUEST, *points) if AFTER_REQUEST in points and KINDS[what].kills else points
 
 
