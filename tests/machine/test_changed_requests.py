@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from small_shop import SmallShop, Wish
 
-from paydouble.journal import RequestEntry, Verdict
+from paydouble.journal import Log, RequestEntry, Verdict
 from paydouble.stateful import MerchantBug, Play
 from paydouble.stateful.changed_requests import changes
 from paydouble.stateful.rules.requests import of_requests
@@ -61,12 +61,14 @@ def test_what_was_carried_out_is_compared() -> None:
     entries = [entry(f'{{"amount": {amount}}}') for amount in (1, 2, 3)]
     for each, verdict in zip(entries, VERDICTS, strict=True):
         each.key, each.verdict = "a", verdict
-    log = SimpleNamespace(entries=entries, evicted=0)
+    log: Log[RequestEntry] = Log(3)
+    for each in entries:
+        log.add(each)
     box: Any = SimpleNamespace(journal=SimpleNamespace(requests=log))
-    evicted: Any = SimpleNamespace(journal=SimpleNamespace(requests=SimpleNamespace(entries=entries[2:], evicted=2)))
 
     assert [text for _, text in of_requests(box, 0)] == [f"{REUSED}; amount was 2 and is 3)"]
-    assert [text for _, text in of_requests(evicted, 2)] == [f"{REUSED})"]
+    log.resize(1)
+    assert [text for _, text in of_requests(box, 2)] == [f"{REUSED})"]
 
 
 def test_a_report_says_what_has_changed() -> None:

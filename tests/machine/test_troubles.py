@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
+from bugzoo.receiver_bugs import AnyEnvironment
 from eventshop.adapter import EventAdapter
 from workershop.adapter import WorkerAdapter
 
@@ -405,6 +406,7 @@ BROKEN = {
     "unknown family": KnowsAllFamilies,
     "unknown order": KnowsAllOrders,
     "unknown refund": KnowsAllPayments,
+    "other environment": AnyEnvironment,
 }
 
 

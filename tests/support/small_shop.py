@@ -32,6 +32,10 @@ class Unknown(Exception):
     """Nobody knows what became of a request."""
 
 
+class Limited(Unknown):
+    """The service takes no requests for now."""
+
+
 class Declined(Exception):
     """The service has said no."""
 
@@ -212,6 +216,8 @@ class SmallShop(Merchant):
             made = self.post(path, wish)
         except Declined:
             wish.state = "refused"
+        except Limited:
+            pass  # the job tries again
         except Unknown:
             if self.service.now() - wish.since > PATIENCE_SECONDS and self.ask(wish.order_id) and wish.state == "open":
                 wish.state = "refused"
@@ -222,12 +228,14 @@ class SmallShop(Merchant):
     def post(self, path: str, wish: Wish) -> dict[str, Any]:
         """Send a request until an answer settles it."""
         headers = {**self.headers, "Idempotency-Key": wish.key, "Content-Type": "application/json"}
+        status = 0
         for pause in (*self.pauses, 0.0):
             try:
                 answer = self.service.call("POST", f"/api/v1{path}", headers, wish.body)
             except OSError:
                 self.service.sleep(pause)
                 continue
+            status = answer.status
             if answer.status in {400, 422}:
                 raise Declined
             if answer.status in {200, 201}:
@@ -237,7 +245,7 @@ class SmallShop(Merchant):
             if 400 <= answer.status < 429:
                 raise Unknown  # such as 401: the job tries again
             self.service.sleep(self.until_reset(answer.headers) if answer.status == 429 else pause)
-        raise Unknown
+        raise Limited if status == 429 else Unknown
 
     def until_reset(self, headers: Mapping[str, str]) -> float:
         """Return the seconds to wait after a 429, whose reset has one of three units."""
