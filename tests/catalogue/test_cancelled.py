@@ -12,6 +12,7 @@ from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
+from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.steps import CataloguePlay
 
@@ -168,6 +169,16 @@ LOST = "The merchant called order-1 paid and now calls it cancelled, though its 
 def test_money_of_a_cancelled_order_has_to_be_known(merchant: type[Merchant], verdict: str) -> None:
     """The order may not be just cancelled while its money, or a part of it, is there."""
     assert verdict in found_by(merchant)
+
+
+def test_money_for_a_payment_that_was_cancelled_as_well_comes_early() -> None:
+    """A shop that ends the payment with the order gets no other."""
+    early = {play for play in catalogue()[:750] if not play.reason}
+
+    def comes_late(play: CataloguePlay) -> bool:
+        return play in early and {"cancel", "provider"} <= {each.command for each in play.steps}
+
+    assert KEPT in verdicts_of(GivesNothingBack, comes_late)
 
 
 def interrupted(merchant: type[Merchant]) -> set[str]:

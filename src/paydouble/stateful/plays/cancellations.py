@@ -44,6 +44,8 @@ def cancellations() -> Iterator[CataloguePlay]:
     yield CataloguePlay((ORDER, PAY, cancel, cancel, SETTLE))
     yield CataloguePlay((ORDER, PAY, cancel, RESTART, SETTLE))
     yield CataloguePlay((ORDER, PAY, cancel, SETTLE, step("provider", "refund fails late"), SETTLE))
+    # Where the shop has ended the payment as well.
+    yield CataloguePlay((ORDER, PAY, cancel, SETTLE, step("provider", "late money"), SETTLE))
     # The first order shows that its money goes back when it comes all the same.
     given_back = (ORDER, PAY, step("pass_time", "5s"), cancel, SETTLE, SETTLE)
     for at in POINTS:
