@@ -69,7 +69,7 @@ def test_a_database_fails_at_the_commit_after_the_request() -> None:
 
 
 def test_only_another_call_of_a_served_shop_comes_just_before_a_commit() -> None:
-    """In the shop's own thread it would wait for ever."""
+    """In the shop's own thread it would wait without end."""
     plays = [play for play in catalogue() if any("commit" in dict(each.options).values() for each in play.steps)]
     served = type("Served", (SmallShop,), {"served": True, "restart": SmallShop.cancel, "follows_time": True})
     whats = {dict(each.options)["meanwhile"] for play in plays for each in play.steps if "at" in dict(each.options)}

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 import pytest
+from bugzoo.unusual_shops import ReadsDisputesByTheirEvents
 from cancelling_shop import TakesUpAgain
 from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
 
@@ -767,3 +768,30 @@ def test_a_policy_that_is_none_is_named() -> None:
 
 def _demanding(shop: type[Merchant], *policies: str) -> type[Merchant]:
     return type(f"Demanding{shop.__name__}", (shop,), {"demands": policies})
+
+
+class PollsInVain(ReadsDisputesByTheirEvents):
+    """Also reads in its job the disputes that it knows, and does nothing with the answers."""
+
+    def tick(self) -> None:
+        super().tick()
+        for each in [each for each in self.versions.values() if each["object"] == "dispute"]:
+            self.service.call("GET", f"/api/v1/dispute/{each['id']}", self.headers)
+
+
+def _its_decision_is_not_told(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.provider("dispute")
+    play.wait("10s")
+    play.webhooks("drop all")
+    play.provider("dispute lost")
+    play.wait("10s")
+
+
+def test_one_that_reads_disputes_by_itself_has_to_know_of_each() -> None:
+    """And one that reads a dispute only when its event comes need not."""
+    with Play(ReadsDisputesByTheirEvents) as play:
+        _its_decision_is_not_told(play)
+    with pytest.raises(MerchantBug, match="charged_back"), Play(PollsInVain) as play:
+        _its_decision_is_not_told(play)

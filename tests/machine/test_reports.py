@@ -381,6 +381,6 @@ def test_a_report_about_one_order_of_many_shows_that_one() -> None:
     sent = rest.partition("\n\nWhat was sent:\n")[2].partition("\n\n")[0]
     (order,) = set(re.findall(r"order-\d+", verdict))
     assert len(also.splitlines()) < 6
-    assert re.search(r"; so it is with \d+ more orders\.", also)
+    assert re.search(r"; the same for \d+ more orders\.", also)
     assert {*re.findall(r"order-\d+", sent)} == {order}
     assert "dispute.closed" in sent

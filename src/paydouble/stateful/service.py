@@ -165,9 +165,9 @@ class Service:
         self.reads_refused = 0
         """How often a fault has refused a read, as with the page of a proxy."""
         self.database_failures = 0
+        """How often the merchant's database has failed; what it answers then is excused."""
         self.transactions_entered = 0
         """How often another call has come in inside a transaction, which the database may refuse to commit then."""
-        """How often the merchant's database has failed; what it answers then is excused."""
         self.counts_real_pauses = False
         """Whether the merchant waits in real time, and its pauses are measured so."""
         self.has_two_clocks = False

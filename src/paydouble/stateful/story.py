@@ -189,7 +189,7 @@ def _alike(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         found.setdefault(_ORDER.sub("", text), []).append(text)
     for first, *rest in found.values():
-        yield from [f"{first}; so it is with {len(rest)} more orders"] if len(rest) >= _FEW else [first, *rest]
+        yield from [f"{first}; the same for {len(rest)} more orders"] if len(rest) >= _FEW else [first, *rest]
 
 
 def _together(idle: Sequence[Row]) -> list[Row]:
