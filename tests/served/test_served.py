@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import httpx
@@ -21,6 +22,7 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.client import Client
 from bugzoo.store import Store
 from bugzoo.table import VARIANTS
+from bugzoo.unusual_shops import AnswersFirst
 from elsewhere import NodeShop, PythonShop, ShopElsewhere
 from hypothesis import settings
 from threads import no_thread_left
@@ -34,6 +36,7 @@ from paydouble.stateful import (
     MerchantBug,
     MerchantMachine,
     Play,
+    ServiceLike,
     Unreachable,
     Webhook,
     explore,
@@ -329,6 +332,96 @@ def test_a_webhook_that_waits_for_the_one_before_it_comes_too_late(what: str) ->
         play.pass_time("10m")
 
     assert any(waited)
+
+
+class AnswersFirstElsewhere(AnswersFirst):
+    """Keeps what it has to do until it is drained."""
+
+    served = True
+    follows_time = True
+
+
+def test_work_after_an_answer_is_done_within_the_call_in_which_it_came() -> None:
+    """As a shop works off an event while a customer waits for a page."""
+    seen: list[tuple[str, bool]] = []
+
+    class Notes(AnswersFirstElsewhere):
+        def receive(self, webhook: Webhook) -> int:
+            seen.append(("receive", self.service.is_nested))
+            return super().receive(webhook)
+
+        def drain(self) -> None:
+            seen.append(("drain", self.service.is_nested))
+            super().drain()
+            assert not self.inbox
+
+    with Play(Notes) as play:
+        play.order()
+        seen.clear()
+        play.pay(meanwhile="webhook first")
+
+    assert seen[:3] == [("receive", True), ("drain", True), ("drain", False)]
+
+
+def test_work_after_two_answers_meets_inside_a_transaction() -> None:
+    """Both read a sum before one of them has written it: the other one is lost."""
+
+    class AddsUp(AnswersFirstElsewhere):
+        """Shows what it has added up, and not what the refunds say."""
+
+        def __init__(self, service: ServiceLike) -> None:
+            super().__init__(service)
+            self.given_back = Decimal(0)
+
+        def learn(self, resource: Any) -> None:
+            is_over = self.versions.get(resource["id"], {}).get("status") == "succeeded"
+            if resource["object"] == "refund" and resource["status"] == "succeeded" and not is_over:
+                before = self.given_back
+                body = {"in_transaction": True, "concurrent": True}
+                SENDER.post(f"{self.service.clock_url}/checkpoint", json=body)
+                self.given_back = before + Decimal(resource["amount"])
+            super().learn(resource)
+
+        def drain(self) -> None:
+            while self.inbox:
+                self.learn(self.inbox.pop(0)["data"]["object"])
+
+        def balance(self, order_id: str) -> Decimal:
+            return self.orders[order_id].amount - self.given_back
+
+    meets = step("interrupt_webhook", "events meanwhile", "commit")
+    thirds = (step("refund", 1, "third"), step("refund", 1, "third"))
+    ends = (*thirds, step("pass_time", "2s"), meets, step("pass_time", "10m"))
+    assert not take(AddsUp, *PAID, *thirds, step("pass_time", "10m")).failed
+    with pytest.raises(MerchantBug, match="balance"):
+        take(AddsUp, *PAID, *ends)
+    assert CataloguePlay((*PAID, *ends, step("work_off"))).steps in {each.steps for each in catalogue()}
+
+
+def test_a_drain_that_waits_for_the_call_around_it_comes_after_it() -> None:
+    """Nothing is under way any more when it returns, so it waits, and is no call that hangs."""
+    is_over = threading.Event()
+    waited: list[bool] = []
+
+    class WaitsForAll(AnswersFirstElsewhere):
+        def pay(self, order_id: str) -> None:
+            is_over.clear()
+            super().pay(order_id)
+            is_over.set()
+
+        def drain(self) -> None:
+            waited.append(not is_over.is_set())
+            assert is_over.wait(AT_MOST_SECONDS)
+            super().drain()
+
+    with Play(WaitsForAll) as play:
+        is_over.set()
+        play.order()
+        play.pay(meanwhile="webhook first")
+        play.wait("10s")
+        assert play.status() == "paid"
+
+    assert waited[:3] == [False, True, False]
 
 
 def test_a_shop_in_another_process_is_killed_between_two_commits() -> None:

@@ -245,7 +245,7 @@ class Driver(FileModel):
     empty list says that all hold. It is asked after each step and each webhook."""
     drain: Annotated[DriverCall, contains()] | None = None
     """Answer when nothing is under way any more. It is called after each webhook and each other call, for a shop that
-    goes on working after it has answered, and not inside another call."""
+    goes on working after it has answered."""
     reset: Annotated[DriverCall, contains()] | None = None
     """Empty the shop. When it is missing, the shop is started again for each play, with an empty
     `{temporary_folder}`."""

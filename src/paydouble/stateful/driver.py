@@ -247,9 +247,15 @@ class Driver:
         return result
 
     def _drain(self) -> None:
-        # What an inner call would wait for may itself wait for the end of that call.
-        if self.service.calls_running == 1 and not self.service.killed:
+        if self.service.killed:
+            return
+        if self.service.calls_running == 1:
             self.merchant.drain()
+        elif self.shop is not None:
+            # What it waits for may wait for the end of the outer call. A shop elsewhere goes on with this when that has
+            # ended; one in this thread would wait without end.
+            with suppress(Blocked):
+                self.merchant.drain()
 
     def _operation(self, limit: Limit | None = None) -> AbstractContextManager[None]:
         # A job may look at each order, and ask again for each refund.

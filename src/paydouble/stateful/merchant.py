@@ -269,8 +269,9 @@ class Merchant:
     def drain(self) -> None:
         """Wait until nothing is under way any more, for a merchant that goes on working after it has answered.
 
-        It is called after each outermost call and webhook, and not within another call: what it would wait for might
-        wait for the end of that call. Where it does not, `receive` calls it by itself when `service.is_nested`.
+        It is called after each outermost call and webhook. Within another call it is called with `served` alone, where
+        a drain that waits for the end of that call is postponed until then. In process it would wait without end; where
+        it does not wait for that call, `receive` calls it by itself when `service.is_nested`.
         """
 
     def set_time(self, now: float) -> None:

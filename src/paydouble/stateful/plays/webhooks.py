@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.interruptions import KINDS, WEBHOOK_INTERRUPTIONS, Act
+from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS, WEBHOOK_INTERRUPTIONS, Act
 from paydouble.stateful.plays.parts import (
     EVENTS,
     FIRST_ATTEMPTS,
@@ -100,12 +100,14 @@ def beside_each_other() -> Iterator[CataloguePlay]:
     later, thirds = step("pass_time", "10m"), (step("refund", 1, "third"), step("refund", 1, "third"))
     disputed = step("provider", "dispute half")
     for what in (name for name in WEBHOOK_INTERRUPTIONS if KINDS[name].act is Act.EVENTS):
-        for at in WEBHOOK_POINTS:
+        for at in points_of(what, WEBHOOK_POINTS):
+            # One that few shops have takes the place of no other.
+            where = ", and their transactions meet" if at == BEFORE_COMMIT else ""
             # A refund is over after three seconds.
             soon = (step("pass_time", "2s"), step("interrupt_webhook", what, at))
-            yield CataloguePlay((*PAID, *thirds, *soon, later, WORK_OFF), "two refunds end at once")
+            yield CataloguePlay((*PAID, *thirds, *soon, later, WORK_OFF), f"two refunds end at once{where}")
             ends = (disputed, thirds[0], *soon, step("provider", "dispute lost"), later, WORK_OFF)
-            yield CataloguePlay((*PAID, *ends), "a refund and a dispute end at once")
+            yield CataloguePlay((*PAID, *ends), f"a refund and a dispute end at once{where}")
 
 
 def late_events() -> Iterator[CataloguePlay]:
