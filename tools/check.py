@@ -18,6 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import environment
 from outcome import Outcome, Verdict
 from steps import STEPS, Step
 
@@ -34,11 +35,7 @@ def main(names: list[str]) -> int:
         print(f"check: no step named {', '.join(unknown)}; there are: {' '.join(known)}", file=sys.stderr)
         return 2
     os.chdir(ROOT)
-    # The tools of this virtual environment come before those of the caller's PATH.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    # Where the caller forbids bytecode, each of the many programs that the steps start would compile what it imports.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".cache" / "pycache")
+    environment.prepare()
     chosen = [known[name] for name in names] or list(STEPS)
     began = time.monotonic()
     outcomes = run_all(chosen)

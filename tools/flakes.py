@@ -27,6 +27,7 @@ from statistics import median
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
+import environment
 from kept import Kept, digest_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -55,6 +56,7 @@ def main() -> int:
     except (OSError, ValueError) as error:
         parser.error(f"--kept: {error}")
     os.chdir(ROOT)
+    environment.prepare()
     end = time.monotonic() + options.minutes * 60
     failed: defaultdict[str, list[int]] = defaultdict(list)
     took: dict[int, float] = {}

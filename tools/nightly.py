@@ -23,6 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import environment
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "long-runs.md"
 
@@ -129,6 +131,7 @@ def main() -> int:
         parser.error("--size takes a whole number from 1, and goes with one PART, whose unit it has")
     kept = options.kept and options.kept.resolve()  # what is relative is so to the caller's folder
     os.chdir(ROOT)
+    environment.prepare()
     failed = [part.name for part in PARTS if part.name in wanted and not _run(part, options, kept)]
     print(f"nightly: {'FAILED: ' + ' '.join(failed) if failed else 'all of ' + ' '.join(wanted) + ' passed'}")
     return int(bool(failed))
@@ -147,7 +150,6 @@ def _run(part: Part, options: argparse.Namespace, kept: Path | None) -> bool:
     began, last = time.monotonic(), ""
     with subprocess.Popen(
         [sys.executable, *command, *keeps],
-        env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -162,12 +164,6 @@ def _run(part: Part, options: argparse.Namespace, kept: Path | None) -> bool:
         took = "in parts" if keeps else f"{seconds:,.0f}"
         _write(part, size, command, took, f"{'passed' if passed else '**failed**'}: {last.partition(': ')[2]}")
     return passed
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of the parts: the tools of this virtual environment come first."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "PATH": path}
 
 
 def _write(part: Part, size: int, command: list[str], seconds: str, result: str) -> None:
