@@ -7,63 +7,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from cancelling_shop import TakesUpAgain
-from small_shop import Declined, SmallOrder, SmallShop, Unknown, Wish
+from cancelling_shop import GivesBack, StaysCancelled, TakesUpAgain
+from small_shop import SmallOrder, SmallShop
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
 from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.catalogue_run import Part
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.steps import CataloguePlay
-
-
-class GivesBack(TakesUpAgain):
-    """Asks the service to cancel the payment, and gives the money back when it comes all the same."""
-
-    most_failures: float = 5
-
-    def __init__(self, service: ServiceLike) -> None:
-        super().__init__(service)
-        self.asked: dict[str, Wish] = {}
-
-    def tick(self) -> None:
-        super().tick()
-        for order_id in sorted(self.cancelled):
-            for each in self.of(order_id, "payin", "created", "pending"):
-                self.ask_for(order_id, f"/pay-in/{each['id']}/cancellation", "{}")
-            for each in self.of(order_id, "payin", "succeeded"):
-                self.give_back(order_id, each)
-
-    def give_back(self, order_id: str, pay_in: dict[str, Any]) -> None:
-        """Ask for a refund of a payment, unless there is one or too many have failed."""
-        is_hopeless = len(self.of(order_id, "refund", "failed")) >= self.most_failures
-        if not (is_hopeless or self.of(order_id, "refund", "created", "processing", "succeeded")):
-            body = f'{{"payin_id": "{pay_in["id"]}", "amount": {self.part(pay_in["amount"])}}}'
-            self.ask_for(order_id, "/refund/refund-creation", body)
-
-    def part(self, amount: Decimal) -> Decimal:
-        """Return how much is given back."""
-        return amount
-
-    def ask_for(self, order_id: str, path: str, body: str) -> None:
-        """Send a request, the same one again while its outcome is unknown, and another one when a refund has failed."""
-        name = f"{path} {body} {len(self.of(order_id, 'refund', 'failed'))}"
-        wish = self.asked.setdefault(name, self.wish(order_id, body))
-        if wish.state == "open":
-            try:
-                self.learn(self.post(path, wish))
-                wish.state = "made"
-            except Declined:
-                wish.state = "refused"
-            except Unknown:
-                pass
-
-    def order_status(self, order_id: str) -> str:
-        status = super().order_status(order_id)
-        return "cancelled" if order_id in self.cancelled and status == "refunded" else status
-
-    def ships_now(self, order: SmallOrder) -> bool:
-        return order.id not in self.cancelled
 
 
 class GivesBackForEver(GivesBack):
@@ -81,13 +33,6 @@ class GivesBackAPart(GivesBack):
     def order_status(self, order_id: str) -> str:
         status = super().order_status(order_id)
         return "cancelled" if status == "partly_refunded" else status
-
-
-class StaysCancelled(GivesBack):
-    """Shows no more of an order that was cancelled than that, also while money waits for its refund."""
-
-    def order_status(self, order_id: str) -> str:
-        return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
 
 
 class CancelsWhatIsPaid(StaysCancelled):
@@ -147,15 +92,15 @@ class OverwritesPayment(TakesUpAgain):
         return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
 
 
-def found_by(merchant: type[Merchant]) -> Iterator[str]:
-    """Yield what the plays of the catalogue with a cancellation find."""
-    return verdicts_of(merchant, lambda play: any(step.command == "cancel" for step in play.steps))
+def found_by(merchant: type[Merchant], part: Part = Part()) -> Iterator[str]:
+    """Yield what the plays of the catalogue with a cancellation find, or a part of them."""
+    return verdicts_of(merchant, lambda play: any(step.command == "cancel" for step in play.steps), part)
 
 
-@pytest.mark.parametrize("merchant", [TakesUpAgain, GivesBack, StaysCancelled])
-def test_a_shop_may_take_up_the_order_again_or_give_the_money_back(merchant: type[Merchant]) -> None:
-    """Both are correct, whatever is disturbed."""
-    assert list(found_by(merchant)) == []
+@pytest.mark.parametrize(("merchant", "part"), [(TakesUpAgain, 1), (GivesBack, 2), (StaysCancelled, 3)])
+def test_a_shop_may_take_up_the_order_again_or_give_the_money_back(merchant: type[Merchant], part: int) -> None:
+    """Both are correct, whatever is disturbed; `python tests/zoo --correct 1` plays all with each."""
+    assert list(found_by(merchant, Part(part, 3))) == []
 
 
 KEPT = "The merchant calls order-1 cancelled in the end; the service's ledger says paid or review"
@@ -224,7 +169,7 @@ def test_an_order_stays_cancelled_when_a_dispute_takes_its_money(decision: str) 
 def test_a_refund_that_always_fails_is_given_up() -> None:
     """A few attempts are right, and one at each run of the job is not."""
     told = "The merchant asks for a refund of order-1 without end: 11 have failed, 11 of them within a day"
-    assert set(found_by(GivesBackForEver)) == {told}
+    assert set(found_by(GivesBackForEver, Part(2, 3))) == {told}
 
 
 def test_an_order_that_is_cancelled_has_no_button() -> None:
@@ -313,6 +258,6 @@ def test_a_click_to_pay_does_not_undo_a_cancellation() -> None:
 
 def test_the_hunt_disturbs_the_request_that_cancels_a_payment() -> None:
     """Also where a job sends it."""
-    tried = explore(GivesBack, seed=3, examples=200, phases=("hunt",)).counts()
+    tried = explore(GivesBack, seed=2, examples=60, phases=("hunt",)).counts()
 
     assert [name for table, name in tried if table == "cancellation"]

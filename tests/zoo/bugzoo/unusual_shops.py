@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any, ClassVar, Final
 
+from cancelling_shop import GivesBack, StaysCancelled, TakesUpAgain
 from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
@@ -250,6 +251,9 @@ UNUSUAL_SHOPS: Final = (
     SellsOneSeat,
     DoubtsTheOtherEnvironment,
     ReadsDisputesByTheirEvents,
+    TakesUpAgain,
+    GivesBack,
+    StaysCancelled,
 )
 
 
