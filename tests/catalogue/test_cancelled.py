@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cancelling_shop import GivesBack, StaysCancelled, TakesUpAgain
 from small_shop import SmallOrder, SmallShop
-from verdicts_of import verdicts_of
+from verdicts_of import WHOLE, verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike, explore
 from paydouble.stateful.catalogue import catalogue
@@ -92,7 +92,7 @@ class OverwritesPayment(TakesUpAgain):
         return "cancelled" if order_id in self.cancelled else super().order_status(order_id)
 
 
-def found_by(merchant: type[Merchant], part: Part = Part()) -> Iterator[str]:
+def found_by(merchant: type[Merchant], part: Part = WHOLE) -> Iterator[str]:
     """Yield what the plays of the catalogue with a cancellation find, or a part of them."""
     return verdicts_of(merchant, lambda play: any(step.command == "cancel" for step in play.steps), part)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.calibration import when_it_shows
@@ -11,10 +12,10 @@ from paydouble.stateful.catalogue_run import CatalogueRun, Part
 from paydouble.stateful.equivalence import Equivalence
 from paydouble.stateful.steps import CataloguePlay
 
+WHOLE: Final = Part()
 
-def verdicts_of(
-    merchant: type[Merchant], wanted: Callable[[CataloguePlay], bool], part: Part = Part()
-) -> Iterator[str]:
+
+def verdicts_of(merchant: type[Merchant], wanted: Callable[[CataloguePlay], bool], part: Part = WHOLE) -> Iterator[str]:
     """Run the plays that are wanted, that the adapter allows, and that can show something new, as the machine does.
 
     Of these plays a part is run. Yield the verdict of each that fails.
