@@ -423,7 +423,7 @@ def test_each_process_has_the_same_order() -> None:
             check=True,
             text=True,
         ).stdout
-        for seed in ("0", "1", "2", "3", "4")
+        for seed in ("0", "1")
     }
 
     (order,) = orders

@@ -175,8 +175,8 @@ def test_the_faults_of_a_report_can_be_armed() -> None:
 
 
 def test_a_machine_finds_the_same_again() -> None:
-    """Three runs with one seed tell the same story."""
-    assert len({report("KeyPerClick", seed=2) for _ in range(3)}) == 1
+    """Two runs with one seed tell the same story."""
+    assert report("KeyPerClick", seed=2) == report("KeyPerClick", seed=2)
 
 
 def test_public_names_are_there() -> None:

@@ -124,9 +124,9 @@ def test_a_story_catches_the_mistake_and_not_what_comes_with_it(variant: Variant
 
 
 def test_a_hunt_can_be_repeated() -> None:
-    """The same seed gives the same verdict after as many examples, three times over."""
+    """The same seed gives the same verdict after as many examples, twice."""
     variant = next(each for each in VARIANTS if each.name == "KeyPerClick")
-    hunts = [hunt(variant.merchant, 1, 200) for _ in range(3)]
+    hunts = [hunt(variant.merchant, 1, 200) for _ in range(2)]
 
     assert len({(each.verdict, each.examples) for each in hunts}) == 1
 
