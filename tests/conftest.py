@@ -7,6 +7,8 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+import environment
+
 # Where the machine plays merchants.
 _HUNTS: Final = (
     "tests/machine/",
@@ -15,6 +17,8 @@ _HUNTS: Final = (
     "tests/guides/test_machine_guides.py",
     "tests/cli/test_explore.py",
 )
+
+environment.prepare()
 
 # Workers share the cores, so a slow example says nothing about the code, nor do slow draws.
 settings.register_profile("paydouble", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

@@ -15,16 +15,7 @@ from children import Child, Run
 # What the child runs need of the many plugins here: the others cost each of them a second.
 _PLUGINS = ("xdist", "asyncio", "anyio", "aiohttp")
 _UNWANTED = ("schemathesis", "hypothesispytest", "pytest_cov", "timeout", "cacheprovider", "xdist.looponfail")
-_ROOT = Path(__file__).parents[2]
-# Wherever the environment forbids bytecode, a child run would mostly be the compiler.
-_ENVIRONMENT = {
-    **{
-        name: value
-        for name, value in os.environ.items()
-        if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith(("PYTEST_", "PAYDOUBLE_"))
-    },
-    "PYTHONPYCACHEPREFIX": str(_ROOT / ".cache" / "pycache"),
-}
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PAYDOUBLE_"))}
 _HEAD = """
 import json
 import urllib.request

@@ -16,14 +16,8 @@ GUIDES = ROOT / "guides"
 # What guides need of the many plugins here: the others cost each run a second.
 _PLUGINS = ("xdist", "asyncio", "anyio", "aiohttp", "hypothesispytest")
 _UNWANTED = ("schemathesis", "pytest_cov", "randomly", "timeout", "cacheprovider", "xdist.looponfail")
-# Wherever the environment forbids bytecode, a child run would mostly be the compiler.
 _ENVIRONMENT = {
-    **{
-        name: value
-        for name, value in os.environ.items()
-        if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith(("COVERAGE_", "PYTEST_", "PAYDOUBLE_"))
-    },
-    "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "pycache"),
+    name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTEST_", "PAYDOUBLE_"))
 }
 
 
