@@ -7,16 +7,15 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
-from itertools import chain
 from typing import Any, Final, Self, assert_never
 
 from paydouble.api.handlers.pay_ins import play_scenario
-from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest, DisputeView, RefundView
+from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest
 from paydouble.config import LARGEST_PAGE, Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
 from paydouble.core.errors import ApiError, IllegalTransition, UsageError
@@ -36,6 +35,7 @@ from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
+from paydouble.stateful.in_the_end import InTheEnd
 from paydouble.stateful.interruptions import (
     AT_POINTS,
     CANCEL_MEANWHILE,
@@ -53,16 +53,9 @@ from paydouble.stateful.interruptions import (
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
     ACCEPTED_REFUND,
-    ANOTHER_ATTEMPT,
-    CANCELLED_ORDER,
     DISPUTED_REFUND,
-    DOUBLE_PAYMENT,
     INDEPENDENT,
-    LATE_MONEY,
-    LOST_EVENTS,
     REFUND_LIMIT,
-    TAKEN_UP,
-    WON_DISPUTE,
 )
 from paydouble.stateful.prices import other_than, price_for
 from paydouble.stateful.provider import (
@@ -116,20 +109,6 @@ _MOST_PAY_INS: Final = 20
 _TIMERS_AT_ONCE: Final = 25
 # More orders than a play otherwise has.
 _CROWD: Final = 4
-_NEVER_ASKED: Final = (
-    "; it acknowledged no event of the latest change, and asked the service nothing (for a shop that never asks,"
-    " set reconciles to false)"
-)
-_DID_NOT_ASK: Final = (
-    "; in the end its jobs ran {times} times, up to an hour apart, and asked the service nothing (a shop that does it"
-    " less often needs a shorter interval in the test)"
-)
-_CLOCK_STOOD_STILL: Final = (
-    "; its clock did not move meanwhile, since it is not set (set_time) and does not ask for the time at clock_url"
-)
-_ONLY_OTHERS: Final = "; of the reads only those about {orders} are disturbed"
-_REFUND_READS: Final = rules.reads.Reads.of(RefundView)
-_DISPUTE_READS: Final = rules.reads.Reads.of(DisputeView)
 _MOST_JOBS: Final = 1000
 
 
@@ -188,8 +167,7 @@ class Play:
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
         self._lasting: list[dict[str, Any]] = []
         """The faults that are not removed in the end."""
-        self._policy_of_others: str | None = None
-        """The policy of what is missing in the end where nothing can be read about some orders."""
+        self._in_the_end = InTheEnd(self._driver, self._acknowledged, self.orders)
         self._orders_named: dict[str, str] = {}
         """By the external identifier of a deposit, the order's id, once it is known."""
 
@@ -549,7 +527,7 @@ class Play:
         with self._step(words, f"{call}{f', {number}' * (number > 1)})", documents, in_scenario=False):
             target.is_unreadable = True
             if found.tells_nothing:
-                self._policy_of_others = INDEPENDENT
+                self._in_the_end.policy_of_others = INDEPENDENT
             self._lasting += documents
             self.noted.note_armed("reads of one order", trouble, self._arm_documents(documents))
 
@@ -702,7 +680,7 @@ class Play:
         known: list[tuple[Order, str, ExpectedState]] = []
         for order, status in zip(self.orders, self._driver.statuses(), strict=False):
             found = expected.expected_state(self._box, order)
-            if self._judge_in_the_end(order, status, found, "" if asked else self._not_told(times)):
+            if self._in_the_end.judge(order, status, found, "" if asked else self._in_the_end.not_told(times)):
                 known.append((order, status, found))
         if self._driver.merchant.retries_by_itself:
             self._add_findings(rules.kept_money.of_kept_money(known))
@@ -765,73 +743,6 @@ class Play:
         with self._driver.looking():
             balances += [self._driver.shown.balance(order.id) for order in self.orders]
         return self._driver.statuses(), balances, self._box.journal.events.total
-
-    def _judge_in_the_end(self, order: Order, status: str, found: ExpectedState, not_told: str) -> bool:
-        """Check what holds in the end for an order; returns whether the merchant has to know all of it.
-
-        `not_told` says that the merchant has asked for nothing.
-        """
-        # Where the service itself breaks the contract, a person may have to find out all that is to be known.
-        if order.is_unreadable or (order.was_wronged and status == "review"):
-            return False
-        merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
-        alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
-        order.refund_is_untold = not self._acknowledged.has_taken_over(found.refunds)
-        with self._driver.looking():
-            shown = self._driver.shown
-            self._add_findings(rules.refusals.of_refusals(order, found))
-            is_excused = self._acknowledged.missed_a_refund(order, found)
-            if is_excused or not (merchant.reconciles or has_heard_all):
-                return False
-            was_told = self._acknowledged.has_taken_over(found.resources)
-            hint, policy = ("" if was_told else not_told) or self._unread(), self._policy_of_others
-            ended = chain(
-                rules.at_the_end.of_settled(shown, order, status, found),
-                rules.at_the_end.of_fulfilment(shown, order, status, found),
-                rules.at_the_end.of_needed_effects(shown, merchant.needed_effects, order, status, found),
-            )
-            if self._acknowledged.missed_late_money(found):
-                if policy is None:
-                    self._add_findings(_with(hint, ended), LATE_MONEY)
-                return False
-            owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
-            self._add_findings(_with(hint, owed), policy)
-            if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):
-                if policy is None:
-                    self._add_findings(_with(hint, ended), LOST_EVENTS)
-                return False
-            self._add_findings(_with(hint, ended), policy)
-            self._add_findings(_with(hint, rules.kept_money.of_won_dispute(shown, order, status, found)), WON_DISPUTE)
-            self._add_findings(rules.kept_money.of_order_taken_up(order, status, found), TAKEN_UP)
-            self._add_findings(rules.at_the_end.of_another_attempt(order, found), ANOTHER_ATTEMPT)
-            if alone:
-                self._add_findings(rules.kept_money.of_double_payment(order, status, found), DOUBLE_PAYMENT)
-                self._add_findings(
-                    rules.kept_money.of_cancelled_order(self._box, order, status, found), CANCELLED_ORDER
-                )
-        return True
-
-    def _not_told(self, times: int) -> str:
-        """Return that the merchant has asked the service nothing in the end, in words; its jobs ran so often."""
-        reads = any(entry.method == "GET" for entry in self._box.journal.requests.entries)
-        asked = _DID_NOT_ASK.format(times=times) if reads else _NEVER_ASKED
-        return asked if self._driver.lives_through_days else f"{asked}{_CLOCK_STOOD_STILL}"
-
-    def _unread(self) -> str:
-        """Return of which orders nothing can be read, in words; empty when there are none."""
-        broken = " or ".join(order.id for order in self.orders if order.is_unreadable)
-        return _ONLY_OTHERS.format(orders=broken) if broken else ""
-
-    def _can_know(self, resources: Collection[Refund | Dispute], reads: rules.reads.Reads) -> bool:
-        """Return whether the merchant has acknowledged the newest event of each of these, or reads such objects.
-
-        The contract promises events and shows no way to read refunds and disputes, so a merchant that never does need
-        not know of what no event has told it. Nor need one that reads an object only when an event of it has come.
-        """
-        if self._acknowledged.has_taken_over(resources) or rules.reads.has_lists(self._box, reads):
-            return True
-        knows_ids = all(self._acknowledged.has_named(each.id) for each in resources)
-        return knows_ids and rules.reads.has_unasked(self._box, reads)
 
     # Inside
 
@@ -1490,10 +1401,6 @@ def _plain(value: object) -> object:
 def _settings_of(dialect: str, own: str) -> Settings:
     """Return the settings of a dialect over those of the merchant's deployment, which are JSON."""
     return load_settings(named(DIALECTS, dialect, "dialect"), load_settings(json.loads(own)))
-
-
-def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, str]]:
-    return ((rule, text + hint) for rule, text in found)
 
 
 def _sentence(words: str) -> str:
