@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from drive import DAY, DEPOSITS, HOUR, SECOND, URL, Business, data, deposit_body, key, settled
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_runs import RandomRun
 from scripts import Script, draw
@@ -37,6 +37,8 @@ from paydouble.scenarios.reading import parse_scenario
 
 SPEC = ForkSpec()
 LENGTH = 24
+# Each example is a run of many commands, and a run of the tests draws new ones.
+long_runs = settings(max_examples=40)
 # What the copy of a sandbox has in common with it, besides objects that never change: the files of scenarios, which
 # all sandboxes of a process share.
 COMMON = (Library,)
@@ -190,6 +192,7 @@ def test_a_part_of_a_new_kind_has_to_be_considered() -> None:
         copied(box)
 
 
+@long_runs
 @given(st.integers(0, 2**32), st.integers(0, LENGTH))
 def test_the_same_commands_have_the_same_answers_in_both(seed: int, at: int) -> None:
     """Whatever happened before a fork, the same commands give the same bytes in the fork and in its original."""
@@ -208,6 +211,7 @@ def test_the_same_commands_have_the_same_answers_in_both(seed: int, at: int) -> 
     assert lines(fork.business) == lines(run.business)
 
 
+@long_runs
 @given(st.integers(0, 2**32), st.integers(0, LENGTH))
 def test_the_same_faults_fire_in_both(seed: int, at: int) -> None:
     """Counts, windows, copies and random values of faults on webhooks go on where they were."""
@@ -255,6 +259,7 @@ def test_a_checkpoint_stands_still(seed: int) -> None:
     assert shown(forks[1].sandbox) == base
 
 
+@long_runs
 @given(st.integers(0, 2**32), st.integers(1, LENGTH))
 def test_the_run_of_a_fork_is_repeated(seed: int, at: int) -> None:
     """A run file of a fork begins with its original and goes on with the fork; without personal data too."""
