@@ -201,7 +201,7 @@ def test_a_machine_collects_as_a_test() -> None:
 
 _BROKEN = """
 from bugzoo.table import VARIANTS
-from hypothesis import settings
+from hypothesis import Phase, settings
 from paydouble.stateful import MerchantMachine
 
 class Broken(MerchantMachine):
@@ -209,7 +209,9 @@ class Broken(MerchantMachine):
     phases = ("{phase}",)
 
 TestShop = Broken.TestCase
-TestShop.settings = settings(max_examples=30, stateful_step_count=8, deadline=None, derandomize=True, database=None)
+TestShop.settings = settings(
+    max_examples=30, stateful_step_count=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate]
+)
 """
 
 
