@@ -410,7 +410,7 @@ async def test_an_automatic_clock_is_moved_on_too(
         status, lines, _ = await triggered(box, capsys, path)
 
     assert status == 0
-    assert "+1h merchant → refund-creation the rest ✓ 200 created" in lines
+    assert "+1h merchant → refund-creation the rest ✓ 200 created" in lines, "\n".join(lines)
     assert lines[-1].endswith("with 7 events and 2 calls.")
 
 
