@@ -281,7 +281,7 @@ def test_a_signal_during_the_search_for_a_shorter_play_loses_nothing(
     assert run(["explore", path, "--examples", "0"]) == 130
     out = capsys.readouterr().out
 
-    assert " a webhook whose signature does not hold" in out
+    assert "The merchant answers 200 to a webhook whose signature does not hold" in out
     assert re.search(r"Play [\d,]+ of [\d,]+ found this", out)
     interrupted = r"Interrupted, maybe before the shortest play was found\.\nTo go on:\n"
     assert re.search(rf"\n{interrupted}    paydouble explore \S+merchant\.yaml --from \d+\n$", out)
@@ -312,7 +312,7 @@ def test_a_shop_that_fails_in_the_middle_loses_no_finding(
     assert run(["explore", path, "--examples", "0", "--findings", "2"]) == 3
     out = capsys.readouterr().out
 
-    assert " a webhook whose signature does not hold" in out
+    assert "The merchant answers 200 to a webhook whose signature does not hold" in out
     place = found[0].place
     assert place is not None
     failed = "GET /orders/order-1 had no answer\nThe shop cannot be tested. Try its calls with: paydouble conformance "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -159,6 +159,11 @@ class Driver:
     def add_finding(self, rule: Rule, text: str, policy: str | None = None) -> None:
         """Record a broken rule, which may be about a policy; `text` continues the sentence `The merchant …`."""
         self.findings.add(Finding(rule, f"The merchant {text}"), policy)
+
+    def add_findings(self, found: Iterable[tuple[Rule, str]], policy: str | None = None) -> None:
+        """Record broken rules, which may be about a policy; each text continues the sentence `The merchant …`."""
+        for rule, text in found:
+            self.add_finding(rule, text, policy)
 
     def _note_call(self, name: str, asked: str) -> None:
         box = self.double.sandbox

@@ -50,6 +50,7 @@ class InTheEnd:
     def __init__(self, driver: Driver, acknowledged: Acknowledged, orders: Sequence[Order]) -> None:
         """Take the merchant's driver, what the merchant has acknowledged, and the orders, which may still grow."""
         self._driver = driver
+        self._add = driver.add_findings
         self._box = driver.double.sandbox
         self._acknowledged = acknowledged
         self._orders = orders
@@ -120,10 +121,6 @@ class InTheEnd:
             return True
         knows_ids = all(self._acknowledged.has_named(each.id) for each in resources)
         return knows_ids and rules.reads.has_unasked(self._box, reads)
-
-    def _add(self, found: Iterable[tuple[Rule, str]], policy: str | None = None) -> None:
-        for rule, text in found:
-            self._driver.add_finding(rule, text, policy)
 
 
 def _with(hint: str, found: Iterable[tuple[Rule, str]]) -> Iterator[tuple[Rule, str]]:

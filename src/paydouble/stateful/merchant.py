@@ -269,9 +269,9 @@ class Merchant:
     def drain(self) -> None:
         """Wait until nothing is under way any more, for a merchant that goes on working after it has answered.
 
-        It is called after each outermost call and webhook. Within another call it is called with `served` alone, where
-        a drain that waits for the end of that call is postponed until then. In process it would wait without end; where
-        it does not wait for that call, `receive` calls it by itself when `service.is_nested`.
+        It is called after each outermost call and webhook. With `served = True` it is also called within another call,
+        and may wait for the end of that one, which goes on meanwhile. In process such a drain would wait without end,
+        so it is not called there; where it does not wait, `receive` calls it by itself when `service.is_nested`.
         """
 
     def set_time(self, now: float) -> None:

@@ -7,7 +7,7 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -144,6 +144,7 @@ class Play:
         self._driver.findings.steps = self.story.sentences
         self._driver.on_received = self._check_webhook
         self._driver.is_behind = self._is_behind
+        self._add_findings = self._driver.add_findings
         self._double = self._driver.double
         self._box = self._double.sandbox
         self._acknowledged = Acknowledged(self._box, shows)
@@ -925,10 +926,6 @@ class Play:
 
     def _readable(self) -> list[Order]:
         return [order for order in self.orders if not order.is_unreadable]
-
-    def _add_findings(self, found: Iterable[tuple[Rule, str]], policy: str | None = None) -> None:
-        for rule, text in found:
-            self._driver.add_finding(rule, text, policy)
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:

@@ -101,7 +101,7 @@ def beside_each_other() -> Iterator[CataloguePlay]:
     disputed = step("provider", "dispute half")
     for what in (name for name in WEBHOOK_INTERRUPTIONS if KINDS[name].act is Act.EVENTS):
         for at in points_of(what, WEBHOOK_POINTS):
-            # One that few shops have takes the place of no other.
+            # Few shops have this point. With a reason of its own, its play takes the place of no other in a turn.
             where = ", and their transactions meet" if at == BEFORE_COMMIT else ""
             # A refund is over after three seconds.
             soon = (step("pass_time", "2s"), step("interrupt_webhook", what, at))
