@@ -414,6 +414,26 @@ async def test_an_automatic_clock_is_moved_on_too(
     assert lines[-1].endswith("with 7 events and 2 calls.")
 
 
+async def test_what_an_automatic_clock_did_by_itself_delays_nothing(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause of the file begins where the merchant acted, however late the command looks at the clock."""
+    path = saved(tmp_path, merchant=[{"after": "1h", "refund": {}}], answers=[200, 200])
+    wait = LiveStage.wait
+
+    def late(played: LiveStage, milliseconds: int) -> None:
+        while not played._box.control("GET", "/clock")["idle"]:  # noqa: SLF001 - as late as can be
+            pass
+        wait(played, milliseconds)
+
+    monkeypatch.setattr(LiveStage, "wait", late)
+    async with business(client, clock="auto") as (box, _):
+        status, lines, _ = await triggered(box, capsys, path)
+
+    assert status == 0
+    assert "+1h merchant → refund-creation the rest ✓ 200 created" in lines, "\n".join(lines)
+
+
 async def test_an_interrupt_ends_it_with_one_line(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,8 +96,10 @@ class LiveStage:
 
     def wait(self, milliseconds: int) -> None:
         """Let the sandbox's time pass: move the clock, or wait for it."""
+        acted = self.now
         due = self._look()
-        target = self.now + milliseconds
+        # An automatic clock may have moved since the merchant acted: the file counts from there.
+        target = (self.now if self.mode == "real" else acted) + milliseconds
         if self.mode == "real":
             while self.now < target:
                 self._pause(target if due is None else min(due, target))
