@@ -308,3 +308,52 @@ def test_a_remote_server_is_named_in_the_ini_file_too(child: Child) -> None:
         run = child(source.replace("OWN", str(own)), "--paydouble-seed=5", ini=ini)
 
     assert run.counts == {"passed": 1}, run.text
+
+
+def test_the_parts_of_a_machine_run_at_the_same_time(child: Child) -> None:
+    """Each worker of xdist has a part of the catalogue, and what all of them have tried is told at the end."""
+    plays = """
+        from paydouble.stateful import catalogue_run
+        from paydouble.stateful.steps import CataloguePlay, step
+
+        catalogue_run.catalogue = lambda: tuple(
+            CataloguePlay((step("order", price, "EUR"), step("wait", "1s"))) for price in ("1.15", "10", "12", "49.90")
+        )
+    """
+    source = """
+        import os
+
+        from paydouble.stateful import Merchant, MerchantMachine
+
+        class Shop(Merchant):
+            def place_order(self, order_id, amount, currency):
+                self.is_cheap = amount < 2
+
+            def pay(self, order_id):
+                pass
+
+            def receive(self, headers, body):
+                return 200
+
+            def order_status(self, order_id):
+                return "unpaid"
+
+            def broken_rules(self):
+                return ["too cheap"] * self.is_cheap
+
+        class ShopMachine(MerchantMachine):
+            merchant = Shop
+            phases = ("catalogue",)
+            parts = 2
+
+        TestShop = ShopMachine.TestCase
+    """
+    run = child(source, "-n2", "-v", conftest=plays, plugins=("xdist",))
+
+    assert run.counts == {"failed": 1, "passed": 1}, run.text
+    workers = dict(re.findall(r"\[(gw\d)\].* (?:PASSED|FAILED) test_shop\.py::TestShop::test_part_(\d)", run.text))
+    assert sorted(workers) == ["gw0", "gw1"]
+    assert sorted(workers.values()) == ["1", "2"]
+    assert "breaks a rule of its own: too cheap" in run.text
+    told = re.findall(r"^ShopMachine.*\n(This was part \d of 2)", run.text, re.MULTILINE)
+    assert sorted(told) == ["This was part 1 of 2", "This was part 2 of 2"], run.text

@@ -189,6 +189,9 @@ class MerchantMachine(RuleBasedStateMachine):
     part: ClassVar[tuple[int, int]] = (1, 1)
     """Which part of the catalogue is run, and of how many, for several runners of a CI: `(2, 4)` is every fourth play,
     from the second on. The hunt belongs to the first part."""
+    parts: ClassVar[int] = 1
+    """In how many tests `TestCase` runs the catalogue, each with a part of it and with `seconds` of its own. Under
+    pytest-xdist, `pytest -n 4` runs four of them at the same time, each in a process of its own."""
     most_findings: ClassVar[int] = 1
     """After how many different findings the catalogue ends. The hunt follows only where it has found nothing."""
     found: ClassVar[list[MerchantBug]]
@@ -211,22 +214,35 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.coverage = Coverage()
         cls.preferences, cls.misfits, cls.found = Preferences(), [], []
         cls.hunting = Hunting(str, None, None)
+        _check_parts(cls)
+        test: Any = cls.TestCase
+        test.settings = settings(test.settings, phases=_PHASES)
+        if cls.parts == 1:
+            test.runTest = cls._test(cls)
+            return
+        for number in range(1, cls.parts + 1):
+            part = type(cls.__name__, (cls,), {"part": (number, cls.parts), "parts": 1})
+            setattr(test, f"test_part_{number}_of_{cls.parts}", cls._test(part))
+
+    @classmethod
+    def _test(cls, tested: type[MerchantMachine]) -> Callable[[Any], None]:
+        """Return the test that runs a machine: this one, or one of its parts."""
 
         def run_test(self: Any) -> None:  # noqa: ANN401 - a unittest.TestCase with Hypothesis's settings
             __tracebackhide__ = True
             try:
-                cls.run(self.settings)
+                tested.run(self.settings)
             except (MerchantBug, UsageError, AdapterMisfit) as error:
                 if isinstance(error, MerchantBug):
-                    summaries.append(f"{cls.__name__}, until its finding: {cls.coverage.summary()}")
+                    summaries.append(f"{tested.__name__}, until its finding: {tested.coverage.summary()}")
                 # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
                 raise error.with_traceback(None) from error.__cause__
+            finally:
+                cls.coverage, cls.found = tested.coverage, tested.found
 
-        test: Any = cls.TestCase
         run_test.is_hypothesis_test = True  # type: ignore[attr-defined]  # what Hypothesis's pytest plugin looks for
-        run_test._hypothesis_state_machine_class = cls  # type: ignore[attr-defined]  # noqa: SLF001 - as above
-        test.runTest = run_test
-        test.settings = settings(test.settings, phases=_PHASES)
+        run_test._hypothesis_state_machine_class = tested  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+        return run_test
 
     @classmethod
     def run(cls, hunt: settings) -> Coverage:
@@ -594,6 +610,13 @@ class MerchantMachine(RuleBasedStateMachine):
             self.hunting.end(play.reported)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
+
+
+def _check_parts(machine: Any) -> None:  # noqa: ANN401 - what a user has written into the class
+    if not isinstance(machine.parts, int) or machine.parts < 1:
+        raise UsageError(f"{machine.__name__}.parts is {machine.parts!r}; give a number from 1 on", member="parts")
+    if machine.parts > 1 and machine.part != (1, 1):
+        raise UsageError(f"{machine.__name__} has parts and is itself a part; leave one of them out", member="parts")
 
 
 def _serving(merchant: type[Merchant]) -> AbstractContextManager[None]:

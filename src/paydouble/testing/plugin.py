@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,9 @@ _MARKER = (
 )
 config: pytest.Config | None = None
 """That of the run which is going on."""
+_SUMMARIES = "paydouble_summaries"
+"""Under which a worker of pytest-xdist tells its controller what its machines have tried."""
+_OF_WORKERS = pytest.StashKey[list[str]]()
 _SOCKETLESS = "paydouble.testing.socketless"
 _MACHINE = "paydouble.stateful.verdicts"
 
@@ -54,11 +57,29 @@ def pytest_unconfigure() -> None:
     globals()["config"] = None
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the controller of pytest-xdist what the merchant machines of this worker have tried."""
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_SUMMARIES] = _summaries()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a WorkerController of pytest-xdist, which is optional
+    """Keep what a worker has told; one that has crashed told nothing."""
+    told = getattr(node, "workeroutput", {}).get(_SUMMARIES, [])
+    node.config.stash.setdefault(_OF_WORKERS, []).extend(told)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Write what each merchant machine of the run has tried, and what it has not."""
-    machine = sys.modules.get("paydouble.stateful.machine")
-    for text in machine.summaries if machine is not None else ():
+    for text in _summaries() + terminalreporter.config.stash.get(_OF_WORKERS, []):
         terminalreporter.write_line(text)
+
+
+def _summaries() -> list[str]:
+    machine = sys.modules.get("paydouble.stateful.machine")
+    return list(machine.summaries) if machine is not None else []
 
 
 @pytest.fixture(scope="session")
