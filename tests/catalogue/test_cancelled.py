@@ -126,7 +126,7 @@ class EndsThePaymentToo(GivesNothingBack):
 
 def test_money_for_a_payment_that_was_cancelled_as_well_comes_early() -> None:
     """A shop that ends the payment with the order gets no other."""
-    early = {play for play in catalogue()[:750] if not play.reason}
+    early = {play for play in catalogue()[:800] if not play.reason}
     plain = {"order", "pay", "cancel", "wait", "provider"}
 
     assert KEPT in verdicts_of(

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from small_shop import SmallShop, Unknown, Wish
+from small_shop import KEY_SECONDS, SmallShop, Unknown, Wish
 
 from paydouble.stateful import DatabaseDown, MerchantBug, Play, Refused, ServiceLike
 
@@ -124,6 +124,32 @@ class ForgetsWhatIsUnknown(LooksUpFirst):
     def ask(self, order_id: str) -> bool:
         """Look up what is unknown only."""
         return super().ask(order_id) if self.is_unknown(order_id) else True
+
+
+class ReviewsWhatIsUnknown(SmallShop):
+    """Leaves a deposit to a person that has no answer, and whose key has expired."""
+
+    def order_status(self, order_id: str) -> str:
+        """Return `review` for an order with one."""
+        wish = self.orders[order_id].wish
+        is_old = wish is not None and self.service.now() - wish.since > KEY_SECONDS
+        is_unknown = is_old and wish is not None and wish.state == "refused"
+        has_money = self.of(order_id, "payin", "succeeded")
+        return "review" if is_unknown and not has_money else super().order_status(order_id)
+
+
+@pytest.mark.parametrize("before", [(), ("card-declined",)])
+def test_a_person_may_look_at_a_deposit_of_which_nothing_is_known(before: tuple[str, ...]) -> None:
+    """Also where another attempt has ended before it."""
+    with Play(ReviewsWhatIsUnknown) as play:
+        play.order()
+        for scenario in before:
+            play.pay(1, scenario=scenario)
+            play.wait("10s")
+        play.pay(1, "request lost", lasts="end")
+        play.outage("80h")
+        play.wait("10s")
+        assert play.status() == "review"
 
 
 def test_events_may_wait_until_the_outcome_of_the_deposit_is_looked_up() -> None:

@@ -327,18 +327,19 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
 
 
 def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
+    # Under a key that may have expired, or that is answered with the same error each time, nothing can be asked for
+    # again, so a person may have to find out.
+    is_unknown = order.key_has_stored_error or (order.disturbed and order.given_up)
+    unpaid = _UNPAID | {"review"} if is_unknown else _UNPAID
     if not state.pay_ins:
-        # Under a key that may have expired, or that is answered with the same error each time, nothing can be asked for
-        # again, so a person may have to find out.
-        is_unknown = order.key_has_stored_error or (order.disturbed and order.given_up)
-        return _UNPAID | {"review"} if is_unknown else _UNPAID
+        return unpaid
     if not state.paid:
         if is_under_way(state):
             return frozenset({"pending"})
         # An attempt under a key with a stored error is open for the shop until the key is a day old. One that was
         # disturbed, and of which there is no payment, may wait for the next click, as an order's first may.
         is_open = order.key_has_stored_error or (order.disturbed and order.clicks > len(state.pay_ins))
-        return _UNPAID if is_open else _UNPAID - {"pending"}
+        return unpaid if is_open else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.
         others = _UNPAID | {"review", "partly_refunded", "refunded", "charged_back"}

@@ -20,6 +20,8 @@ from paydouble.stateful.troubles import (
 
 # More orders than most jobs take at a time.
 _PAGE: Final = 51
+# Jobs may ask only about what nothing has told them of for some minutes, or for most of an hour.
+_LATER_JOBS: Final = (step("wait", "10s"), step("wait", "9m"), step("wait", "59m"))
 
 
 def silence() -> Iterator[CataloguePlay]:
@@ -60,6 +62,10 @@ def reads() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, step("reads", trouble), PAY, step("returns"), SETTLE))
         declined = step("pay", 1, scenario="card-declined")
         yield CataloguePlay((ORDER, declined, step("pass_time", "10s"), step("reads", trouble), RETRY, SETTLE))
+        # Without events, since jobs may have no reason to ask where an event has told them.
+        silent, read = step("webhooks", "drop all"), (step("reads", trouble), *_LATER_JOBS, SETTLE)
+        yield CataloguePlay((ORDER, silent, PAY, *read))
+        yield CataloguePlay((*PAID, silent, step("refund", 1, "half"), *read))
         for lasts in filter(None, DURATIONS):
             long = step("reads", trouble, lasts=lasts)
             yield CataloguePlay((*PAID, long, step("returns"), SETTLE), "it lasts longer")
