@@ -177,8 +177,8 @@ class Merchant:
     paths: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Other paths of operations that the contract does not show, by operation name: `{"refund-creation": "/refunds"}`.
 
-    A path comes after `/api/v1` and keeps its `{id}`, where it has one. Where a shop has an id in another path, such as the
-    payment's in that of a new refund, let the adapter rewrite it where the shop sends its requests.
+    A path comes after `/api/v1` and keeps its `{id}`, where it has one. Where a shop has an id in another path, such as
+    the payment's in that of a new refund, let the adapter rewrite it where the shop sends its requests.
     """
     settings: ClassVar[Mapping[str, object]] = MappingProxyType({})
     """Settings of the service, where the deployment that the merchant knows differs from the default.
