@@ -13,6 +13,7 @@ from small_shop import SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, Play, Refused, ServiceLike
+from paydouble.stateful.catalogue import catalogue
 
 
 def verdict(merchant: type[Merchant], *words: str) -> str | None:
@@ -250,6 +251,14 @@ def test_what_happens_late_or_looks_alike(merchant: type[Merchant], words: list[
     """A read that an event overtakes, a dispute in another order, a second refund, goods after a refund."""
     assert found in str(verdict(merchant, *words))
     assert verdict(SmallShop, *words) is None
+
+
+def test_a_read_that_an_event_overtakes_comes_early() -> None:
+    """It does nothing where no event is under way. The guides say how many plays come first."""
+    early = [play for play in catalogue()[:800] if not play.reason]
+
+    overtaken = [play for play in early if "overtaken" in str(play.steps)]
+    assert any("now calls it pending" in each for each in verdicts_of(ReadsWin, lambda play: play in overtaken))
 
 
 @pytest.mark.parametrize("merchant", [HoldsDisputed, NeverRefundsDisputed])

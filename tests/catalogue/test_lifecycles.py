@@ -186,6 +186,49 @@ class TakesTooLittle(TakesWhatIsLeft):
         super().refund(order_id, refund_id, amount / 2)
 
 
+class WorksInItsJobs(SmallShop):
+    """Keeps events and refunds for its jobs; no refund is sent while a dispute is open, nor after one that was lost."""
+
+    demands = ("disputed refund",)
+    drops_what_was_lost = True
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.inbox: list[tuple[str, dict[str, Any]]] = []
+        self.queue: dict[str, tuple[str, Decimal]] = {}
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        self.inbox.append((order_id, event))
+        return 200
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        if self.of(order_id, "dispute", "needs_response", "under_review", *LOST):
+            raise Refused
+        self.queue.setdefault(refund_id, (order_id, amount))
+
+    def tick(self) -> None:
+        inbox, self.inbox = self.inbox, []
+        for order_id, event in inbox:
+            super().handle(order_id, event)
+        super().tick()
+        for refund_id, (order_id, amount) in list(self.queue.items()):
+            if self.of(order_id, "dispute", "needs_response", "under_review"):
+                continue
+            if self.drops_what_was_lost and self.of(order_id, "dispute", *LOST):
+                del self.queue[refund_id]
+            elif refund_id not in self.orders[order_id].refunds:
+                paid = self.of(order_id, "payin", "succeeded")[0]
+                body = f'{{"payin_id": "{paid["id"]}", "amount": {amount}, "external_identifier": "{refund_id}"}}'
+                wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
+                self.send(wish, REFUNDS_PATH)
+
+
+class ReleasesWhatWasLost(WorksInItsJobs):
+    """Sends a refund that had to wait for a dispute, whoever has won that."""
+
+    drops_what_was_lost = False
+
+
 def test_each_act_of_a_lifecycle_has_an_effect() -> None:
     """On a shop that gives the money of a cancelled order back, so that this refund can fail as well."""
     for acts in lifecycles(3):
@@ -221,6 +264,12 @@ def test_the_acts_can_be_on_another_order() -> None:
         (AsksOnce, GivesRestBack, "which fails once", "whose refund failed; it neither goes back in the end"),
         (LeavesMixturesToJobs, SmallShop, "events are all that tells of refunds", "answered 200 to the dispute.closed"),
         (IgnoresLateEvents, SmallShop, "no job runs before them", "answered 200 to the refund.succeeded"),
+        (
+            ReleasesWhatWasLost,
+            WorksInItsJobs,
+            "no job runs between two changes",
+            "of which 49.90 EUR is disputed or was",
+        ),
         (ReadsAPage, SmallShop, "disputes or refunds fill more than a page", "order-1 paid in the end"),
         (ReadsAPage, SmallShop, "is behind a page that is not the shop's", "order-1 paid in the end"),
     ],

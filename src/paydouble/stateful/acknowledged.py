@@ -182,12 +182,20 @@ class Acknowledged:
         return bool(order.worked_off) and self.heard_of(state) == order.worked_off
 
     def knows_disputes(self, state: ExpectedState) -> bool:
-        """Return whether a merchant has worked on the newest event of each payment and dispute of an order."""
-        objects: list[PayIn | Dispute] = [*state.pay_ins, *state.disputes]
-        if self._are_newest(objects, self._worked_off):
+        """Return whether a merchant has worked on the newest event of each payment, and knows of each dispute."""
+        is_paid_for = self._are_newest(state.pay_ins, self._worked_off)
+        if is_paid_for and all(self._knows_of_dispute(each.id) for each in state.disputes):
             return True
         at_once = not self._is_known_when or all(self._shows[each] == "at once" for each in ("payment", "dispute"))
         return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
+
+    def _knows_of_dispute(self, dispute_id: str) -> bool:
+        # Any event of it tells that it holds money, and so does its end by which that is lost. Only one that was closed
+        # and opened again may have held none in between.
+        told = [each for each in self._box.journal.events.entries if each.object_id == dispute_id]
+        if any(each.type == "dispute.closed" for each in told[:-1]):
+            told = told[-1:]
+        return any((each.object_id, each.type, each.created_at) in self._worked_off for each in told)
 
     def missed_a_refund(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change to a refund after an end of it which it knew.

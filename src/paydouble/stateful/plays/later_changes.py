@@ -99,6 +99,11 @@ def each_lifecycle() -> Iterator[CataloguePlay]:
         told = tuple(each for act in acts for each in (act, SETTLE))
         yield CataloguePlay((*PAID, *told), "refunds, a cancellation and a dispute meet")
         yield CataloguePlay((*PAID, silent, *told), "reads are all that tells of refunds and disputes")
+        # A merchant that works on events in its jobs does not know of the first change yet when it makes the second.
+        for which in range(len(acts) - 1):
+            if any(act.command != "provider" for act in acts[which : which + 2]):
+                at_once = tuple(_all_but_after(which, acts))
+                yield CataloguePlay((*PAID, *at_once), "no job runs between two changes")
     for acts in lifecycles(2):
         unread = tuple(each for act in acts for each in (act, later))
         yield CataloguePlay((*PAID, *unread, WORK_OFF), "events are all that tells of refunds and disputes")
@@ -131,6 +136,14 @@ def _from_the_second(points: Sequence[Point]) -> tuple[Point, ...]:
 def _settled(*acts: Step) -> Iterator[Step]:
     for act in acts:
         yield from (act, SETTLE)
+
+
+def _all_but_after(which: int, acts: Sequence[Step]) -> Iterator[Step]:
+    # Jobs run after each act but one.
+    for number, act in enumerate(acts):
+        yield act
+        if number != which:
+            yield SETTLE
 
 
 def _may_refund(act: Step) -> bool:

@@ -62,6 +62,9 @@ def reads() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, step("reads", trouble), PAY, step("returns"), SETTLE))
         declined = step("pay", 1, scenario="card-declined")
         yield CataloguePlay((ORDER, declined, step("pass_time", "10s"), step("reads", trouble), RETRY, SETTLE))
+        # Just before the event of its success, which may overtake the answer.
+        yield CataloguePlay((ORDER, PAY, step("pass_time", "5s"), step("reads", trouble), step("returns"), SETTLE))
+        yield CataloguePlay((ORDER, PAY, step("pass_time", "4s"), step("reads", trouble), step("wait", "1s"), SETTLE))
         # Without events, since jobs may have no reason to ask where an event has told them.
         silent, read = step("webhooks", "drop all"), (step("reads", trouble), *_LATER_JOBS, SETTLE)
         yield CataloguePlay((ORDER, silent, PAY, *read))
