@@ -109,6 +109,8 @@ def each_lifecycle() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*PAID, *unread, WORK_OFF), "events are all that tells of refunds and disputes")
         late = (step("webhooks", "late four"), *acts, step("pass_time", "2h"), WORK_OFF)
         yield CataloguePlay((*PAID, *late), "events come late, and no job runs before them")
+        turned = (step("webhooks", "reverse"), *unread, step("pass_time", "2h"), WORK_OFF)
+        yield CataloguePlay((*PAID, *turned), "two changes are told in reverse")
 
 
 @cache
