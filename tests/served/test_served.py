@@ -768,6 +768,33 @@ def test_a_shop_that_hangs_is_named(nothing_left: None) -> None:
     assert verdict(Hangs, patience_seconds=0.3) == "The merchant hangs: pay(order-1) has not come back after 0.3 s"
 
 
+def test_an_answer_that_an_event_overtakes_comes_to_a_client_that_waits_briefly() -> None:
+    """The four seconds of the play have gone by when it is sent; a client of production waits for longer."""
+    answers: list[int | str] = []
+
+    class Brief(Sockets):
+        def send(self, method: str, path: str, key: str | None = None, body: bytes = b"") -> Answer:
+            SENDER.timeout = httpx.Timeout(AT_MOST_SECONDS, read=3.5 if method == "GET" else AT_MOST_SECONDS)
+            try:
+                answer = super().send(method, path, key, body)
+            except TimeoutError:
+                answers.append("none")
+                raise
+            finally:
+                SENDER.timeout = httpx.Timeout(AT_MOST_SECONDS)
+            answers.append(answer.status)
+            return answer
+
+    with Play(over_sockets(ZooMerchant, client_part=Brief)) as play:
+        for each in (step("order"), step("pay"), step("pass_time", "5s"), step("reads", "overtaken")):
+            each.take(play)
+        answers.clear()
+        play.returns(1)
+
+        assert any(entry.faults for entry in play.sandbox.journal.requests.entries)
+    assert answers[:1] == [200]
+
+
 def test_a_shop_without_a_timeout_is_named() -> None:
     """Its wait for an answer that a fault holds back is no hang at first."""
 
