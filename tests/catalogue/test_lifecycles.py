@@ -232,7 +232,7 @@ class WorksInItsJobs(SmallShop):
 
 
 class ReleasesWhatWasLost(WorksInItsJobs):
-    """Sends a refund that had to wait for a dispute, whoever has won that."""
+    """Sends a refund that had to wait for a dispute, also after the dispute was lost."""
 
     drops_what_was_lost = False
 

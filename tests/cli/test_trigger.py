@@ -434,6 +434,25 @@ async def test_what_an_automatic_clock_did_by_itself_delays_nothing(
     assert "+1h merchant → refund-creation the rest ✓ 200 created" in lines, "\n".join(lines)
 
 
+async def test_a_clock_that_somebody_else_advances_stops_nothing(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a manual clock a pause of the file begins when the command looks at it."""
+    path = saved(tmp_path, merchant=[{"after": "1h", "refund": {}}], answers=[200, 200])
+    wait = LiveStage.wait
+
+    def advanced(played: LiveStage, milliseconds: int) -> None:
+        played._box.control("POST", "/clock/advance", {"by": "2h"})  # noqa: SLF001 - as another client does
+        wait(played, milliseconds)
+
+    monkeypatch.setattr(LiveStage, "wait", advanced)
+    async with business(client) as (box, _):
+        status, lines, complaint = await triggered(box, capsys, path)
+
+    assert (status, complaint) == (0, "")
+    assert "+3h merchant → refund-creation the rest ✓ 200 created" in lines, "\n".join(lines)
+
+
 async def test_an_interrupt_ends_it_with_one_line(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -321,8 +321,6 @@ def test_the_parts_of_a_machine_run_at_the_same_time(child: Child) -> None:
         )
     """
     source = """
-        import os
-
         from paydouble.stateful import Merchant, MerchantMachine
 
         class Shop(Merchant):
@@ -332,7 +330,7 @@ def test_the_parts_of_a_machine_run_at_the_same_time(child: Child) -> None:
             def pay(self, order_id):
                 pass
 
-            def receive(self, headers, body):
+            def receive(self, webhook):
                 return 200
 
             def order_status(self, order_id):

@@ -98,8 +98,8 @@ class LiveStage:
         """Let the sandbox's time pass: move the clock, or wait for it."""
         acted = self.now
         due = self._look()
-        # An automatic clock may have moved since the merchant acted: the file counts from there.
-        target = (self.now if self.mode == "real" else acted) + milliseconds
+        # An automatic clock may have moved by itself since the merchant acted: the file counts from there.
+        target = (acted if self.mode == "auto" else self.now) + milliseconds
         if self.mode == "real":
             while self.now < target:
                 self._pause(target if due is None else min(due, target))
