@@ -326,7 +326,8 @@ def test_an_interruption_loses_no_finding(phase: str, monkeypatch: pytest.Monkey
     running = machine(MERCHANTS["NewKeyWhenTheReplyIsLost"], phases=(phase,))
 
     with pytest.raises(KeyboardInterrupt):
-        running.run(settings(QUICK, max_examples=50, stateful_step_count=12))
+        # What Hypothesis draws depends on the modules that are there. One in a hundred hunts takes over 50 examples.
+        running.run(settings(QUICK, max_examples=1000, stateful_step_count=12))
 
     (bug,) = running.found
     assert "took a new Idempotency-Key for a retry" in bug.verdict
