@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 (3.11 or newer) and make:
 #   make demo    sets up and runs the main job
-#   make test    sets up and runs every check that CI runs
+#   make test    sets up and runs the checks that CI runs
 # Everything is written inside this folder: .venv/ and .cache/.
 
 PYTHON ?= python3
@@ -26,7 +26,7 @@ COMPILE := $(UV) --no-config pip compile --quiet --universal --python-version 3.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench zoo shops simulate nightly newest-aiohttp lock upgrade format clean
+.PHONY: help setup demo test long bench zoo shops simulate nightly newest-aiohttp lock upgrade format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -36,8 +36,11 @@ setup: $(SETUP) ## Make .venv from the lock (done first by the others)
 demo: $(SETUP) ## Show payments, refunds, a dispute and an outage
 	@$(BIN)/paydouble demo
 
-test: $(SETUP) ## Run all checks of CI; STEPS="ruff mypy" runs some
+test: $(SETUP) ## Run the checks of CI; STEPS="ruff mypy" runs some
 	@$(BIN)/python tools/check.py $(STEPS)
+
+long: $(SETUP) ## Run the tests that take too long for `make test`
+	@$(BIN)/python tools/check.py long
 
 bench: $(SETUP) ## Run the benchmarks and print their table
 	@$(BIN)/python -m benchmarks

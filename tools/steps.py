@@ -37,7 +37,8 @@ CORE = (
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
-PYTEST = ("pytest", "--dist", "worksteal", "-n")
+# What takes long has a shorter test beside it, and a step of its own.
+PYTEST = ("pytest", "--dist", "worksteal", "-m", "not long", "-n")
 # These run other programs, or make thousands of requests or plays. Tracing makes them two to three times as long, and
 # what they reach in the package is reached by its own tests as well.
 UNTRACED = (
@@ -68,12 +69,16 @@ UNTRACED = (
 
 @dataclass(frozen=True)
 class Step:
-    """A check and its name; `shows_itself` if it prints while it runs, and needs both cores."""
+    """A check and its name; `shows_itself` if it prints while it runs, and needs both cores.
+
+    One that is `only_named` is not run where no steps are named.
+    """
 
     name: str
     what: str
     run: Callable[[], Outcome]
     shows_itself: bool = False
+    only_named: bool = False
 
 
 def command(line: str) -> Callable[[], Outcome]:
@@ -105,6 +110,11 @@ def run_outer_tests() -> Outcome:
     Four at a time: many of them wait for a browser, a container or real time.
     """
     return run_command([*PYTEST, "4", *UNTRACED], captured=False)
+
+
+def run_long_tests() -> Outcome:
+    """Run what the two others leave out."""
+    return run_command(["pytest", "--dist", "worksteal", "-m", "long", "-n", "4", "tests"], captured=False)
 
 
 def check_coverage(percent: int, packages: tuple[str, ...] = ()) -> Outcome:
@@ -146,4 +156,5 @@ STEPS = (
     ),
     Step("coverage-core", "branches of the core", partial(check_coverage, CORE_PERCENT, CORE)),
     Step("coverage-whole", "branches of everything", partial(check_coverage, WHOLE_PERCENT)),
+    Step("long", "tests that take long", run_long_tests, shows_itself=True, only_named=True),
 )

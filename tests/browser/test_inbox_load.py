@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import chromium
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_the_inbox_holds_no_more_after_a_burst_than_before() -> None:
     """A burst of payments, and sandboxes that come and go, leave a page with its rows that answers a click."""
     environment = {**os.environ, "CHROMIUM": chromium.executable()}

@@ -289,7 +289,7 @@ async def test_the_login_leads_on(browser: Browser) -> None:
         await window.says("h1", "Log in")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_no_page_has_a_barrier(client: Client, browser: Browser, theme: Theme) -> None:
     """axe-core finds nothing on any page, in either theme, wide and narrow, with everything open."""
     box, pay_in = await traffic(client)

@@ -57,7 +57,7 @@ async def open_all(window: Window, url: str) -> None:
     await window.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_no_page_has_a_barrier(client: Client, browser: Browser, theme: Theme) -> None:
     """axe-core finds nothing, wide and narrow, with everything open; and no page is wider than its window."""
     async with receiving(raw(ANSWER), status(200)) as receiver:

@@ -60,7 +60,7 @@ async def filled(client: Client) -> tuple[Box, list[str]]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_no_page_has_a_barrier_or_scrolls_sideways(client: Client, browser: Browser, theme: Theme) -> None:
     """With everything open, wide and narrow."""
     _, pages = await filled(client)

@@ -65,7 +65,7 @@ async def pages(client: Client, values: dict[str, str]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("width", [320, 800, 1600, 3840])
+@pytest.mark.parametrize("width", [320, 1600, *(pytest.param(each, marks=pytest.mark.long) for each in (800, 3840))])
 async def test_no_page_scrolls_sideways(client: Client, browser: Browser, width: int) -> None:
     """Neither on a small telephone nor on a very large screen, with everything open."""
     async with traffic(client) as values, chromium.window(browser, width=width) as window:

@@ -370,7 +370,12 @@ class WonIsFinal(Receiver):
 @pytest.mark.parametrize(
     ("merchant", "plays", "found"),
     [
-        (shop(receiver_part=SwallowsRefunds), {"'refund'", "'database down'"}, "answered 200 to the refund."),
+        pytest.param(
+            shop(receiver_part=SwallowsRefunds),
+            {"'refund'", "'database down'"},
+            "answered 200 to the refund.",
+            marks=pytest.mark.long,
+        ),
         (ignoring("refund.failed"), {"'refund'"}, "answered 200 to the refund.failed"),
         (
             shop(receiver_part=WonIsFinal),

@@ -15,7 +15,10 @@ from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
 _PARTS = 9 * len(UNUSUAL_SHOPS)
 
 
-@pytest.mark.parametrize("merchant", UNUSUAL_SHOPS)
+@pytest.mark.parametrize(
+    "merchant",
+    [pytest.param(each, marks=[pytest.mark.long] if at % 3 else []) for at, each in enumerate(UNUSUAL_SHOPS)],
+)
 def test_a_correct_shop_passes(merchant: type[Merchant]) -> None:
     """Each runs another part of the catalogue, and some examples of the hunt."""
     play_a_part(merchant, _PARTS)

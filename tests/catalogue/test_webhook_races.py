@@ -107,7 +107,9 @@ def test_two_refunds_end_at_once() -> None:
 
 
 @pytest.mark.parametrize("merchant", [SmallShop, TakesUpAgain])
-@pytest.mark.parametrize("name", ["events meanwhile", "jobs meanwhile", "cancelled meanwhile"])
+@pytest.mark.parametrize(
+    "name", ["events meanwhile", "cancelled meanwhile", pytest.param("jobs meanwhile", marks=pytest.mark.long)]
+)
 def test_a_shop_that_compares_and_writes_at_once_is_correct(merchant: type[Merchant], name: str) -> None:
     """At whichever point of its code something happens."""
     if name != "cancelled meanwhile" or merchant is TakesUpAgain:

@@ -78,6 +78,7 @@ def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "1 plays of the catalogue and 0 examples of the hunt tried" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.usefixtures("few_plays")
 def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The report has the steps, how the test finds the shop, and which play to go on with."""
     path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
@@ -85,7 +86,7 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert run(["explore", path, "--examples", "0"]) == 1
     out = capsys.readouterr().out
 
-    assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
+    assert out.startswith("✗ The merchant answers 200 to a webhook whose signature does not hold")
     assert "What happened:\n  1. order-1 is placed: 49.90 EUR.\n" in out
     assert f"    PythonShop = merchant_of({path!r})\n\n" in out
     told = " ".join(out.split("merchant_of", 1)[1].split())
@@ -99,7 +100,7 @@ def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.Cap
     assert said[2] == path
     assert run(["explore", path, "--from", said[1], "--findings", "2", "--for", "1ms"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("✗ The merchant changes its state because of a webhook whose signature does not hold")
+    assert out.startswith("✗ The merchant answers 200 to a webhook whose signature does not hold")
     assert "\n1 finding, in 1 of 1 plays of the catalogue.\n1 plays of the catalogue and " in out
     assert "There was no time for " in out
     assert out.endswith(f"\nTo go on:\n    paydouble explore {path} --from {int(said[1]) + 1}\n")

@@ -45,6 +45,7 @@ async def populate(box: Box) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.timeout(480)  # some two thousand requests; beside the rest of the suite that takes its time
 async def test_schemathesis_finds_no_failure_of_ours_and_no_refusal_without_a_name(tmp_path: Path) -> None:
     """All checks of schemathesis and one of ours pass against the running server."""

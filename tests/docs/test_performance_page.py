@@ -61,6 +61,7 @@ def test_nobody_has_written_on_the_page(template: Path, written: Path) -> None:
     assert all(line.startswith("| ") for line in table.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(840)  # some fifty processes are started
 def test_a_quick_run_measures_every_row_and_judges_none() -> None:
     """`--quick` starts every server and yields every row, without a verdict."""

@@ -82,7 +82,9 @@ def test_a_story_is_short_and_plain() -> None:
 
 
 # Each with a seed from which the search is short.
-@pytest.mark.parametrize(("name", "seed"), [("NewKeyWhenTheReplyIsLost", 3), ("TimeAlone", 2)])
+@pytest.mark.parametrize(
+    ("name", "seed"), [("NewKeyWhenTheReplyIsLost", 3), pytest.param("TimeAlone", 2, marks=pytest.mark.long)]
+)
 def test_the_test_of_a_report_fails_for_the_same_reason(name: str, seed: int) -> None:
     """Pasted and run, it comes to the same verdict."""
     text = report(name, seed=seed)
@@ -174,6 +176,7 @@ def test_the_faults_of_a_report_can_be_armed() -> None:
         assert parse_fault(json.loads(line)).on == "api"
 
 
+@pytest.mark.long
 def test_a_machine_finds_the_same_again() -> None:
     """Two runs with one seed tell the same story."""
     assert report("KeyPerClick", seed=2) == report("KeyPerClick", seed=2)
@@ -215,7 +218,7 @@ TestShop.settings = settings(
 """
 
 
-@pytest.mark.parametrize("phase", ["catalogue", "hunt"])
+@pytest.mark.parametrize("phase", [pytest.param("catalogue", marks=pytest.mark.long), "hunt"])
 def test_pytest_shows_the_report_without_code_of_the_machine(tmp_path: Path, phase: str) -> None:
     """At pytest's own settings, a developer reads what the merchant did, and no line of paydouble."""
     (tmp_path / "test_shop.py").write_text(_BROKEN.format(name="WantsACookie", phase=phase))

@@ -1000,7 +1000,7 @@ def short_form(merchant: type[Merchant]) -> list[CataloguePlay]:
     return [play for play in catalogue()[::EVERY] if play.missing(merchant) is None]
 
 
-@pytest.mark.parametrize("shop", [PythonShop, pytest.param(NodeShop, marks=needs_node)])
+@pytest.mark.parametrize("shop", [PythonShop, pytest.param(NodeShop, marks=[needs_node, pytest.mark.long])])
 def test_a_correct_shop_passes_elsewhere(shop: type[ShopElsewhere]) -> None:
     """Driven by plays of the whole catalogue, with its own timeouts and a process that is killed."""
     plays = short_form(shop)
