@@ -97,7 +97,14 @@ def found_by(merchant: type[Merchant], part: Part = WHOLE) -> Iterator[str]:
     return verdicts_of(merchant, lambda play: any(step.command == "cancel" for step in play.steps), part)
 
 
-@pytest.mark.parametrize(("merchant", "part"), [(TakesUpAgain, 1), (GivesBack, 2), (StaysCancelled, 3)])
+@pytest.mark.parametrize(
+    ("merchant", "part"),
+    [
+        (TakesUpAgain, 1),
+        pytest.param(GivesBack, 2, marks=pytest.mark.long),
+        pytest.param(StaysCancelled, 3, marks=pytest.mark.long),
+    ],
+)
 def test_a_shop_may_take_up_the_order_again_or_give_the_money_back(merchant: type[Merchant], part: int) -> None:
     """Both are correct, whatever is disturbed; `python tests/zoo --correct 1` plays all with each."""
     assert list(found_by(merchant, Part(part, 3))) == []
@@ -169,7 +176,8 @@ def test_an_order_stays_cancelled_when_a_dispute_takes_its_money(decision: str) 
 def test_a_refund_that_always_fails_is_given_up() -> None:
     """A few attempts are right, and one at each run of the job is not."""
     told = "The merchant asks for a refund of order-1 without end: 11 have failed, 11 of them within a day"
-    assert set(found_by(GivesBackForEver, Part(2, 3))) == {told}
+    assert set(verdicts_of(GivesBackForEver, lambda play: "which always fails" in play.reason)) == {told}
+    assert set(found_by(GivesBackForEver, Part(2, 3))) <= {told}
 
 
 def test_an_order_that_is_cancelled_has_no_button() -> None:

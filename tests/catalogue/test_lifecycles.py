@@ -220,7 +220,7 @@ class WorksInItsJobs(SmallShop):
             super().handle(order_id, event)
         super().tick()
         for refund_id, (order_id, amount) in list(self.queue.items()):
-            if self.of(order_id, "dispute", "needs_response", "under_review"):
+            if self.waits(order_id):
                 continue
             if self.drops_what_was_lost and self.of(order_id, "dispute", *LOST):
                 del self.queue[refund_id]
@@ -229,6 +229,24 @@ class WorksInItsJobs(SmallShop):
                 body = f'{{"payin_id": "{paid["id"]}", "amount": {amount}, "external_identifier": "{refund_id}"}}'
                 wish = self.orders[order_id].refunds[refund_id] = self.wish(order_id, body)
                 self.send(wish, REFUNDS_PATH)
+
+    def waits(self, order_id: str) -> bool:
+        """Return whether no refund of an order is sent now."""
+        return bool(self.of(order_id, "dispute", "needs_response", "under_review"))
+
+
+class QueuesRefunds(WorksInItsJobs):
+    """Keeps refunds alone for its jobs."""
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        return SmallShop.handle(self, order_id, event)
+
+
+class LooksOnce(QueuesRefunds):
+    """Sends a refund although a dispute has come since it was asked for."""
+
+    def waits(self, order_id: str) -> bool:
+        return False
 
 
 class ReleasesWhatWasLost(WorksInItsJobs):
@@ -278,6 +296,7 @@ def test_the_acts_can_be_on_another_order() -> None:
             "no job runs between two changes",
             "of which 49.90 EUR is disputed or was",
         ),
+        (LooksOnce, QueuesRefunds, "no job has sent the refund yet", "of which 49.90 EUR is disputed"),
         (BelievesASuccess, SmallShop, "two changes are told in reverse", "calls it partly_refunded; the"),
         (ReadsAPage, SmallShop, "disputes or refunds fill more than a page", "order-1 paid in the end"),
         (ReadsAPage, SmallShop, "is behind a page that is not the shop's", "order-1 paid in the end"),

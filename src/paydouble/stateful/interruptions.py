@@ -40,6 +40,8 @@ class Act(Enum):
     """The customer pays."""
     PAYER = auto()
     """The payer, for whom the payment waits, pays, events come, and background jobs work on them."""
+    DISPUTE = auto()
+    """The payer disputes the payment, events come, and background jobs work on them."""
     CUSTOMER = auto()
     """Another customer pays."""
     REFUND = auto()
@@ -120,6 +122,10 @@ class InterruptionKind(NamedTuple):
 
 ANOTHER_CUSTOMER: Final = "another customer"
 ANOTHER_CUSTOMER_MEANWHILE: Final = f"{ANOTHER_CUSTOMER} meanwhile"
+_DISPUTED: Final = (
+    "disputed",
+    "the payer disputes the payment meanwhile, 10 s pass, and the events are worked on",
+)
 _KINDS: Final = (
     InterruptionKind(
         Act.CLICK,
@@ -225,6 +231,15 @@ _KINDS: Final = (
     InterruptionKind(
         Act.PAYER,
         jobs=("payer pays meanwhile", "the payer pays, 10 s pass, and their events are worked on"),
+        by_customer=True,
+    ),
+    # What was checked before a refund is sent does not hold any more.
+    InterruptionKind(
+        Act.DISPUTE,
+        refund=_DISPUTED,
+        cancel=_DISPUTED,
+        jobs=("disputed meanwhile", "the payer disputes the payment, 10 s pass, and the events are worked on"),
+        sends=True,
         by_customer=True,
     ),
     # Two who want the last one, or whose facts are kept in one place.

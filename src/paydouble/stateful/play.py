@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Self, assert_never
 
 from paydouble.api.handlers.pay_ins import play_scenario
@@ -64,6 +64,7 @@ from paydouble.stateful.provider import (
     OF_REFUNDS,
     PAYER_ACTS,
     PROVIDER_ACTS,
+    ProviderAct,
 )
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Points
@@ -166,6 +167,8 @@ class Play:
         """When background jobs last met a failure; None as long as they have not."""
         self._left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
+        self._jobs_wait = False
+        """Whether no job runs just because a request was left to it."""
         self._lasting: list[dict[str, Any]] = []
         """The faults that are not removed in the end."""
         self._in_the_end = InTheEnd(self._driver, self._acknowledged, self.orders)
@@ -431,6 +434,14 @@ class Play:
         with self._step(f"{time} pass, and no background job runs", f"play.pass_time({time!r})"):
             self._debts.neglect(parse_duration(time))
             self._double.advance(by=parse_duration(time))
+
+    def jobs_wait(self) -> None:
+        """What the merchant leaves to its background jobs waits until a later step runs them.
+
+        Otherwise a refund or a click that has sent no request is followed by the jobs at once.
+        """
+        with self._step("What the merchant leaves to its jobs waits for a while", "play.jobs_wait()"):
+            self._jobs_wait = True
 
     def work_off(self, times: int = 1) -> None:
         """The merchant's background jobs run, and get no answer to any read: what was acknowledged has to suffice.
@@ -769,7 +780,7 @@ class Play:
     def _act(
         self,
         table: str,
-        act: Callable[[Sandbox, Order, ExpectedState], str | None],
+        act: ProviderAct,
         what: str,
         call: str,
         orders: Sequence[Order],
@@ -788,7 +799,7 @@ class Play:
                     if self._acted(act, each) is not None:
                         self._let_act_be_told(what, each)
 
-    def _acted(self, act: Callable[[Sandbox, Order, ExpectedState], str | None], target: Order) -> str | None:
+    def _acted(self, act: ProviderAct, target: Order) -> str | None:
         try:
             return act(self._box, target, expected.expected_state(self._box, target))
         except (ApiError, IllegalTransition, UsageError):
@@ -1093,6 +1104,8 @@ class Play:
 
     def _run_the_job(self, interrupted: bool, limit: Limit | None) -> None:  # noqa: FBT001 - one fact
         # A merchant that leaves its request to a background job would otherwise send it when the trouble is over.
+        if self._jobs_wait:
+            return
         if not interrupted or self._driver.service.interruptions:
             self._run_jobs(limit)
 
@@ -1110,6 +1123,7 @@ class Play:
                 order.late_money_is_news = False
 
     def _tick(self, limit: Limit | None = None) -> None:
+        self._jobs_wait = False
         failures, acts = self._driver.failures, self._driver.service.acts
 
         def were_cut_short() -> bool:
@@ -1253,7 +1267,9 @@ class Play:
             case Act.PAY:
                 return self._pay_it
             case Act.PAYER:
-                return self._payer_pays
+                return partial(self._payer_does, PAYER_ACTS["pays"])
+            case Act.DISPUTE:
+                return partial(self._payer_does, PROVIDER_ACTS["dispute"])
             case Act.CUSTOMER:
                 return self._another_customer()
             case Act.RETURN:
@@ -1279,8 +1295,8 @@ class Play:
             how, order.was_clicked = "retry" if order.was_clicked else "pay", True
             self._driver.call(how, order.id)
 
-    def _payer_pays(self, order: Order | None) -> None:
-        if order is not None and self._acted(PAYER_ACTS["pays"], order) is not None:
+    def _payer_does(self, act: ProviderAct, order: Order | None) -> None:
+        if order is not None and self._acted(act, order) is not None:
             self._double.advance(by=_UNTIL_PAID_MS)
             self._driver.call("tick")
 

@@ -16,6 +16,9 @@ from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
 from paydouble.stateful.expected import ExpectedState, Order, refundable
 
+ProviderAct = Callable[[Sandbox, Order, ExpectedState], str | None]
+"""Acts on an order; returns a description, or None when the order has nothing to act on."""
+
 
 def _fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     for pay_in in state.pay_ins:
@@ -33,7 +36,7 @@ def _succeeds(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
     return None
 
 
-def _refund(part: int, words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+def _refund(part: int, words: str) -> ProviderAct:
     def act(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
         amount = min(state.paid[0].amount // part, refundable(state)) if state.paid else 0
         if amount <= 0 or order.refunded_elsewhere:
@@ -104,7 +107,7 @@ def _late_money(box: Sandbox, order: Order, state: ExpectedState) -> str | None:
     return None
 
 
-def _refund_fails(states: Collection[str], words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+def _refund_fails(states: Collection[str], words: str) -> ProviderAct:
     def act(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
         for refund in state.refunds:
             if refund.status in states:
@@ -115,7 +118,7 @@ def _refund_fails(states: Collection[str], words: str) -> Callable[[Sandbox, Ord
     return act
 
 
-def _payer(done: PayerAction, words: str) -> Callable[[Sandbox, Order, ExpectedState], str | None]:
+def _payer(done: PayerAction, words: str) -> ProviderAct:
     def act(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
         for pay_in in state.pay_ins:
             if box.scripts.awaited(pay_in) is not None:
@@ -126,7 +129,7 @@ def _payer(done: PayerAction, words: str) -> Callable[[Sandbox, Order, ExpectedS
     return act
 
 
-PAYER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | None]]] = MappingProxyType(
+PAYER_ACTS: Final[Mapping[str, ProviderAct]] = MappingProxyType(
     {
         "pays": _payer(PayerAction(action="pay"), "the payer pays"),
         "is declined": _payer(PayerAction(action="decline"), "the payer's bank declines"),
@@ -134,7 +137,7 @@ PAYER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | N
     }
 )
 """Each acts on an order whose payment waits for its payer and returns a description, or None when none waits."""
-PROVIDER_ACTS: Final[Mapping[str, Callable[[Sandbox, Order, ExpectedState], str | None]]] = MappingProxyType(
+PROVIDER_ACTS: Final[Mapping[str, ProviderAct]] = MappingProxyType(
     {
         "fails": _fails,
         "succeeds": _succeeds,

@@ -63,6 +63,7 @@ _NEEDS: Final = {
     "cancel": "cancel",
     "returns": "customer_returns",
     "interrupt_jobs": "tick",
+    "jobs_wait": "tick",
 }
 """Command → the method of the adapter without which it does nothing."""
 _ACTS_BY: Final = dict.fromkeys(OF_REFUNDS, "refund")

@@ -54,8 +54,9 @@ def cancellations() -> Iterator[CataloguePlay]:
     times = [() if before is None else (step("pass_time", before),) for before in EVENTS]
     for first in (*((ORDER, PAY, *time) for time in times), PAID):
         yield CataloguePlay((*first, cancel, SETTLE))
-        for what in CANCEL_MEANWHILE:
-            for at in points_of(what) if what != "none" else ():
+        for what in (each for each in CANCEL_MEANWHILE if each in KINDS):
+            # Only what is paid can be disputed.
+            for at in points_of(what) if KINDS[what].act is not Act.DISPUTE or first is PAID else ():
                 yield CataloguePlay((*first, step("cancel", 1, meanwhile=what, at=at), SETTLE))
     for trouble in POST_TROUBLES:
         begun = (step("pay", 1, trouble), cancel, SETTLE)

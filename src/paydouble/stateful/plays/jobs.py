@@ -14,6 +14,8 @@ from paydouble.stateful.plays.parts import (
     PAID,
     PAY,
     POINTS,
+    RESTART,
+    RETRY,
     SETTLE,
     WORK_OFF_LATER,
     points_of,
@@ -26,6 +28,8 @@ _HEARD_LATE = (ORDER, step("webhooks", "late four"), PAY, step("pass_time", "59m
 _PAID_LATE = (ORDER, step("pay", 1, scenario="payer-decides"), step("pass_time", "2h"))
 _ENDS_HOLDS: Final[Mapping[Act, tuple[Step, ...]]] = MappingProxyType({Act.WORK: _HEARD_LATE, Act.PAYER: _PAID_LATE})
 """What interrupts a job that releases what is held → how the order has come there."""
+_ACTS_OF_PAYERS: Final = frozenset({Act.PAYER, Act.DISPUTE})
+"""What does nothing where no payment waits for its payer, or where none has the money."""
 
 
 def jobs() -> Iterator[CataloguePlay]:
@@ -40,7 +44,7 @@ def jobs() -> Iterator[CataloguePlay]:
         ((*PAID, step("refund", 1, "half", "reply lost", lasts=6), step("pass_time", "10m")), "a refund has no reply"),
     )
     for first, reason in waiting:
-        for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is not Act.PAYER):
+        for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act not in _ACTS_OF_PAYERS):
             points = POINTS if KINDS[what].enters else JOB_POINTS
             for at in points_of(what, FEW_POINTS if reason else points):
                 yield CataloguePlay((*first, step("interrupt_jobs", what, at), SETTLE), reason)
@@ -55,6 +59,15 @@ def jobs() -> Iterator[CataloguePlay]:
     for at in JOB_POINTS:
         another = (ORDER, step("pay", 2), step("interrupt_jobs", "events meanwhile", at), SETTLE)
         yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), *another), "events of another order come meanwhile")
+
+
+def left_for_later() -> Iterator[CataloguePlay]:
+    """Yield deposits that a job has not sent yet when something else happens."""
+    clicked = (ORDER, step("jobs_wait"), PAY)
+    for then in (step("cancel"), RETRY, step("returns"), RESTART, step("pass_time", "1h")):
+        yield CataloguePlay((*clicked, then, SETTLE, SETTLE), "no job has sent the request yet")
+    another = (ORDER, step("pay", 2), SETTLE, SETTLE)
+    yield CataloguePlay((*clicked, *another), "no job has sent the request yet")
 
 
 def schedules() -> Iterator[CataloguePlay]:

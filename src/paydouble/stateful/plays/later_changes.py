@@ -235,10 +235,13 @@ def while_refunds_wait() -> Iterator[CataloguePlay]:
     A check that was made when the refund was asked for does not hold any more when a job goes on with it.
     """
     for then in (*lifecycles(1), *((step("provider", what),) for what in sorted(OF_REFUNDS)), *lifecycles(2)):
-        for trouble in _KEEPS_WAITING:
-            for share in sorted(WHOLE_OR_PART, reverse=True):
+        for share in sorted(WHOLE_OR_PART, reverse=True):
+            unsent = (step("jobs_wait"), step("refund", 1, share))
+            yield CataloguePlay((*PAID, *unsent, *then, *_THEN_JOBS), "no job has sent the refund yet")
+            for trouble in _KEEPS_WAITING:
                 waits = step("refund", 1, share, trouble, lasts=LONGER_THAN_A_CLICK)
                 yield CataloguePlay((*PAID, waits, *then, *_THEN_JOBS), "a refund waits")
+        for trouble in _KEEPS_WAITING:
             given_back = (step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK), step("cancel"), *then)
             yield CataloguePlay((*PAID, *given_back, *_THEN_JOBS), "the money of a cancelled order waits to go back")
 

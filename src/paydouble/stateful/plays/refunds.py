@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
 from paydouble.stateful.plays.parts import (
     EXPIRED,
     JOB_POINTS,
@@ -124,6 +124,23 @@ def similar_refunds() -> Iterator[CataloguePlay]:
             for at in points_of(what, JOB_POINTS[::2]):
                 begun = (ORDER, PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))
                 yield CataloguePlay((*begun, step("refund", 1, share), SETTLE), "the job has done a part of its work")
+
+
+def disputed_refunds() -> Iterator[CataloguePlay]:
+    """Yield refunds that wait for a job, with a dispute that comes when the job has begun to send them.
+
+    What was checked before may not hold any more.
+    """
+    half, later = ("refund", 1, "half"), step("pass_time", "10m")
+    waiting = (
+        ((step("jobs_wait"), step(*half)), ""),
+        *(((step(*half, why, lasts=LONGER_THAN_A_CLICK), later), "a refund waits") for why in ("request lost", "429")),
+    )
+    for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is Act.DISPUTE):
+        for waits, reason in waiting:
+            for at in points_of(what):
+                disputed = (*waits, step("interrupt_jobs", what, at), SETTLE, SETTLE)
+                yield CataloguePlay((*PAID, *disputed), reason)
 
 
 def refunds_after_trouble() -> Iterator[CataloguePlay]:
