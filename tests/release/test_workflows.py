@@ -74,7 +74,7 @@ def test_our_workflows_run_what_is_there(path: Path) -> None:
 
 
 def test_ci_runs_every_supported_python() -> None:
-    """The oldest Python of the matrix is the oldest that the package allows. Each runs .ci/run; one runs what is long."""
+    """The oldest Python of the matrix is the oldest that the package allows; one more job runs what is long."""
     jobs = read(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     check = jobs["check"]
 
