@@ -61,9 +61,16 @@ UNTRACED = (
     "tests/machine/test_reports.py",
     "tests/unit/complexity",
     "tests/server/test_deleted_sandboxes.py",
-    "tests/stateful/test_simulation.py",
+    "tests/stateful",
     "tests/api/test_schemathesis.py",
     "tests/control/test_schemathesis_control.py",
+    "tests/control/test_large_bodies.py",
+    "tests/control/test_stateful_control.py",
+    "tests/conformance_shops",
+    "tests/machine/test_adapters.py",
+    "tests/faults/api/test_one_wire.py",
+    "tests/server/test_life.py",
+    "tests/scenarios/test_generated.py",
 )
 
 

@@ -186,6 +186,7 @@ def test_its_suite_passes(client: Path, server: Paydouble) -> None:
     _run(client, *VITEST, PAYDOUBLE_URL=server.url)
 
 
+@pytest.mark.long
 def test_its_suite_passes_at_a_mapped_port(client: Path, server: Paydouble) -> None:
     """The addresses in answers are those by which the client has reached the server."""
     with _mapped(server.url) as url:
