@@ -100,13 +100,14 @@ $books = new PointsPdo('sqlite::memory:');
 $books->exec('CREATE TABLE kept (number INTEGER)');
 foreach ([1, 2, 3] as $number) {
     try {
-        $books->beginTransaction();
+        {begin};
         $books->exec("INSERT INTO kept VALUES ($number)");
-        $books->commit();
+        {commit};
     } catch (PDOException $failed) {
         echo $failed->getMessage(), PHP_EOL;
     }
 }
+$books->prepare('INSERT INTO kept VALUES (?)')->execute([4]);
 echo implode(' ', $books->query('SELECT number FROM kept')->fetchAll(PDO::FETCH_COLUMN)), PHP_EOL;
 """
 
@@ -177,14 +178,58 @@ def _has_pdo_for_sqlite() -> bool:
 
 
 @pytest.mark.skipif(not _has_pdo_for_sqlite(), reason="there is no PHP with SQLite here")
-def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
-    """Before each one, before its commit and after it; a commit that fails is rolled back."""
+@pytest.mark.parametrize(
+    ("begin", "commit"),
+    [
+        ("$books->beginTransaction()", "$books->commit()"),
+        ("$books->exec('BEGIN IMMEDIATE')", "$books->exec('COMMIT')"),
+    ],
+)
+def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path, begin: str, commit: str) -> None:
+    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one."""
     checkpoint = "function checkpoint(bool $inTransaction = false): void"
     code = f"<?php\n{checkpoint}\n{_code('php', checkpoint)}\n{_code('php', '// points.php')}"
     (tmp_path / "points.php").write_text(code, "utf-8")
-    (tmp_path / "shop.php").write_text(PHP_SHOP, "utf-8")
+    (tmp_path / "shop.php").write_text(PHP_SHOP.replace("{begin}", begin).replace("{commit}", commit), "utf-8")
 
     printed, said = _run(["php", "shop.php"], tmp_path, fails_at=5)
 
-    assert printed == ["the database is down", "1 3"]
-    assert said == [False, True, False, False, True, False, True, False]
+    assert printed == ["the database is down", "1 3 4"]
+    assert said == [False, True, False, False, True, False, True, False, False, False]
+
+
+PHP_STUBS = """<?php
+function now(): float { return 1767225600.5; }
+function nap(float $seconds): void { echo "nap $seconds", PHP_EOL; }
+"""
+PHP_PAGES = {
+    "public/index.php": """<?php
+namespace Shop\\Payment;
+echo time(), PHP_EOL;
+usleep(2500);
+$curl = curl_init('http://127.0.0.1:1/');
+echo json_encode(curl_setopt_array($curl, [CURLOPT_TIMEOUT_MS => 30000, CURLOPT_RETURNTRANSFER => true])), PHP_EOL;
+new \\Shop\\Database();
+""",
+    "bin/cron.php": "<?php echo 'jobs', PHP_EOL;",
+    "tests/Database.php": "<?php namespace Shop; class Database { function __construct() { echo 'copy', PHP_EOL; } }",
+    "points.php": PHP_STUBS,
+}
+
+
+@pytest.mark.skipif(shutil.which("php") is None, reason="there is no PHP here")
+@pytest.mark.parametrize(
+    ("path", "shown"), [("/", ["1767225600", "nap 0.0025", "true", "copy"]), ("/test/jobs", ["jobs"])]
+)
+def test_a_router_script_of_php_stands_before_the_shop(tmp_path: Path, path: str, shown: list[str]) -> None:
+    """Its functions take the place of PHP's in the shop's namespace, and its copy that of the shop's file."""
+    for name, code in PHP_PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code, "utf-8")
+    router = "<?php // router.php"
+    (tmp_path / "router.php").write_text(f"{router}\n{_code('php', router)}", "utf-8")
+    ask = f"$_SERVER['REQUEST_URI'] = '{path}'; require 'router.php';"
+
+    printed, _ = _run(["php", "-r", ask], tmp_path, fails_at=0, TEST_FOLDER=str(tmp_path / "tests"))
+
+    assert printed == shown
