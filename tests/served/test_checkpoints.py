@@ -233,3 +233,71 @@ def test_a_router_script_of_php_stands_before_the_shop(tmp_path: Path, path: str
     printed, _ = _run(["php", "-r", ask], tmp_path, fails_at=0, TEST_FOLDER=str(tmp_path / "tests"))
 
     assert printed == shown
+
+
+# A database that says what it does, and a shop of three transactions, a read, and two writes by themselves.
+JAVA_SHOP = """
+import java.io.IOException;
+import java.lang.reflect.*;
+import java.net.URI;
+import java.net.http.*;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.sql.*;
+import javax.sql.DataSource;
+
+public class Shop {
+    static boolean alone = true;
+
+    {code}
+
+    static <T> T tells(Class<T> type) {
+        ClassLoader loader = Shop.class.getClassLoader();
+        return type.cast(Proxy.newProxyInstance(loader, new Class<?>[] {type}, (self, method, values) -> {
+            switch (method.getName()) {
+                case "getConnection": return tells(Connection.class);
+                case "createStatement": return tells(Statement.class);
+                case "prepareStatement": return tells(PreparedStatement.class);
+                case "getAutoCommit": return alone;
+                case "setAutoCommit": alone = (Boolean) values[0]; return null;
+                case "executeUpdate": System.out.println("write"); return 1;
+                case "execute": System.out.println("do"); return false;
+                default: System.out.println(method.getName()); return null;
+            }
+        }));
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Connection books = marked(tells(DataSource.class)).getConnection();
+        for (int number = 1; number <= 3; number++) {
+            books.setAutoCommit(false);
+            try {
+                books.createStatement().executeUpdate("INSERT");
+                books.commit();
+            } catch (SQLException failed) {
+                System.out.println(failed.getMessage());
+            }
+            books.setAutoCommit(true);
+        }
+        books.prepareStatement(" select 1").execute();
+        books.prepareStatement("INSERT").execute();
+        books.createStatement().executeUpdate("INSERT");
+    }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no JDK here")
+def test_a_data_source_of_java_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
+    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one."""
+    checkpoint = (
+        "static void checkpoint(boolean inTransaction) throws IOException, InterruptedException, SQLException {"
+    )
+    code = f"{checkpoint}\n{_code('java', checkpoint)}\n{_code('java', '// Points of a DataSource')}"
+    (tmp_path / "Shop.java").write_text(JAVA_SHOP.replace("{code}", code), "utf-8")
+
+    printed, said = _run(["java", "Shop.java"], tmp_path, fails_at=5)
+
+    whole = ["write", "commit"]
+    assert printed == [*whole, "write", "rollback", "the database is down", *whole, "do", "do", "write"]
+    assert said == [False, True, False, False, True, False, True, False, *[False] * 4]

@@ -45,6 +45,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     later_changes.changes_in_another_order,
     later_changes.changes_of_an_older_payment,
     later_changes.while_refunds_wait,
+    later_changes.refused_for_a_dispute,
     later_changes.while_payments_wait,
     customers.paid_twice,
     webhooks.beside_each_other,

@@ -9,10 +9,13 @@ from typing import Final, NamedTuple
 from paydouble.stateful.interruptions import (
     AFTER_REQUEST,
     BEFORE_REQUEST,
+    CANCEL_MEANWHILE,
     JOB_INTERRUPTIONS,
+    KINDS,
     LOSES_NOTES,
     OF_CUSTOMERS,
     WEBHOOK_INTERRUPTIONS,
+    Act,
     Point,
 )
 from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
@@ -244,6 +247,29 @@ def while_refunds_wait() -> Iterator[CataloguePlay]:
         for trouble in _KEEPS_WAITING:
             given_back = (step("own_refunds", trouble, lasts=LONGER_THAN_A_CLICK), step("cancel"), *then)
             yield CataloguePlay((*PAID, *given_back, *_THEN_JOBS), "the money of a cancelled order waits to go back")
+
+
+def refused_for_a_dispute() -> Iterator[CataloguePlay]:
+    """Yield refunds that the service refuses because of a dispute of which the merchant has not heard.
+
+    When the dispute is won the money is there again, and the service repeats its answer to the same key.
+    """
+    why = "a dispute that the merchant has not heard of"
+    unheard = (step("webhooks", "late"), step("provider", "dispute"))
+    meanwhile = [name for name in CANCEL_MEANWHILE if name in KINDS and KINDS[name].act is Act.DISPUTE]
+    for ends in ("dispute won", "dispute lost"):
+        ended = (SETTLE, step("provider", ends), *_THEN_JOBS)
+        for asks in (step("cancel"), step("refund", 1, "half"), step("refund", 1, "all")):
+            yield CataloguePlay((*PAID, *unheard, asks, *ended), why)
+            for what in meanwhile:
+                for at in points_of(what):
+                    in_between = asks._replace(options=(("meanwhile", what), ("at", at)))
+                    yield CataloguePlay((*PAID, in_between, *ended), why)
+            # A job asks about disputes, and then sends what is due.
+            for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is Act.DISPUTE):
+                for at in points_of(what):
+                    left = (step("webhooks", "late"), step("jobs_wait"), asks, step("interrupt_jobs", what, at))
+                    yield CataloguePlay((*PAID, *left, *ended), why)
 
 
 def while_payments_wait() -> Iterator[CataloguePlay]:
