@@ -267,6 +267,30 @@ def _declined_and_paid(play: Play) -> None:
     play.wait("10s")
 
 
+class StaysClosed(SmallShop):
+    """Sends nothing for an hour after a 429, except what has met it."""
+
+    closed_until = 0.0
+
+    def until_reset(self, headers: Mapping[str, str]) -> float:
+        self.closed_until = self.service.now() + 3600
+        return super().until_reset(headers)
+
+    def send(self, wish: Wish, path: str) -> None:
+        if self.service.now() >= self.closed_until:
+            super().send(wish, path)
+
+
+def _limited_before(play: Play) -> None:
+    play.pay(1, "429 in milliseconds")
+    play.pass_time("1m")
+    play.order()
+    play.pay(2)
+    play.wait("10s")
+    play.wait("32m")
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -324,6 +348,11 @@ _CASES = {
         _declined_and_paid,
         "never made another deposit for order-1, though its payment has ended as failed, and the customer",
     ),
+    "after a limit": (
+        StaysClosed,
+        _limited_before,
+        "has asked for no deposit for order-2 32 minutes after the click of its customer; the reset of a 429",
+    ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
 """The dialect in which a policy shows; `plain` for all others."""
@@ -372,6 +401,20 @@ def test_an_order_may_be_closed_after_some_minutes_or_for_another_one() -> None:
     with Play(_demanding(SmallShop, "another attempt")) as play:
         _declined_and_paid(play)
         assert play.status() == "paid"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "pause"), [("429 without headers", "32m"), ("429 with a reset in the past", "32m"), ("429", "25m")]
+)
+def test_a_limit_without_an_end_is_as_long_as_a_shop_makes_it(trouble: str, pause: str) -> None:
+    """And half an hour is no finding."""
+    with Play(_demanding(StaysClosed, "after a limit")) as play:
+        play.pay(1, trouble)
+        play.pass_time("1m")
+        play.order()
+        play.pay(2)
+        for time in ("10s", pause, "10s"):
+            play.wait(time)
 
 
 class ChecksTheLimitInside(SmallShop):

@@ -24,7 +24,7 @@ from paydouble.core.money import to_minor
 from paydouble.faults.plans import Answer, Limited, Plan
 from paydouble.guards.credentials import CHALLENGE
 from paydouble.guards.idempotency import Claim
-from paydouble.guards.rate_limit import Wall, retry_after
+from paydouble.guards.rate_limit import RESET, Wall, retry_after
 from paydouble.guards.rate_limit import headers as limit_headers
 from paydouble.payments.resources import AnyResource, Currency, Dispute, Document, PayIn, Payout, Refund, Resource
 from paydouble.sandbox.scenario_selector import SCENARIO_DOMAIN
@@ -271,7 +271,7 @@ def _limit_headers(call: Execution, limited: Limited, wall: Wall) -> tuple[tuple
     if limited.headers == "missing":
         return ()
     if limited.headers == "malformed":
-        return (("X-RateLimit-Limit", "many"), ("X-RateLimit-Remaining", "-1"), ("X-RateLimit-Reset", "soon"))
+        return (("X-RateLimit-Limit", "many"), ("X-RateLimit-Remaining", "-1"), (RESET, "soon"))
     settings = call.sandbox.settings
     rule = settings.rate_limit or RateLimit(limit=limited.limit)
     now = call.sandbox.now

@@ -7,9 +7,12 @@ and then stand on both sides of a boundary.
 
 from __future__ import annotations
 
+from typing import Final
+
 from paydouble.config import RateLimit
 
 Headers = tuple[tuple[str, str], ...]
+RESET: Final = "X-RateLimit-Reset"
 Wall = int | None
 """The machine's time in milliseconds; None where the sandbox's clock is the only one."""
 
@@ -62,7 +65,7 @@ def headers(rule: RateLimit, *, remaining: int, reset_at: int, now: int, wall: W
     return (
         ("X-RateLimit-Limit", str(rule.limit)),
         ("X-RateLimit-Remaining", str(remaining)),
-        ("X-RateLimit-Reset", str(reset)),
+        (RESET, str(reset)),
     )
 
 

@@ -16,16 +16,19 @@ belongs to it, and is not held to what it cannot know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.faults.armed import Armed
+from paydouble.guards.rate_limit import RESET
+from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, rules
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.expected import Order
+from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.troubles import TO_THE_END, Trouble
@@ -33,6 +36,9 @@ from paydouble.stateful.troubles import TO_THE_END, Trouble
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
 _TOO_MANY: Final = 429
+_LONG_AFTER_A_LIMIT: Final = UNITS_MS["m"] * 30
+# One that jobs have to notice first is sent in their next run.
+_RUNS_AFTER_A_LIMIT: Final = 2
 # What a merchant shows for an order of which it knows that its attempts have ended.
 _MAY_BE_PAID_AGAIN: Final = frozenset({"unpaid", *UNSUCCESSFUL})
 
@@ -136,6 +142,7 @@ class Debts:
         the play has another order, which may have what was left in stock, and where a hold may be over.
         """
         order, disturbance = click.order, click.disturbance
+        order.clicked_at, order.waits_after_a_limit = self._box.now, 0
         met = disturbance.met
         if disturbance.lasts_to_the_end:
             self._disturb_deposits_to_the_end(order)
@@ -174,6 +181,25 @@ class Debts:
     @staticmethod
     def _disturb_to_the_end(order: Order) -> None:
         order.disturbed = order.disturbed_to_the_end = True
+
+    def after_a_limit(self) -> Iterator[Found]:
+        """Yield what is wrong after a run of the jobs with deposits that a 429 to another request has kept waiting.
+
+        A limit is over at its reset. A merchant that misreads the reset may ask for nothing for an hour or for years.
+        """
+        limited = [entry for entry in self._box.journal.requests.entries if entry.status == _TOO_MANY]
+        # What asked for no time to wait leaves that to the merchant.
+        if not limited or not all(map(_announces_its_end, limited)):
+            return
+        for order in self._orders:
+            waits = order.deposit_due and not (order.disturbed or expected.expected_state(self._box, order).pay_ins)
+            if not waits or self._box.now - max(limited[-1].at, order.clicked_at) < _LONG_AFTER_A_LIMIT:
+                continue
+            order.waits_after_a_limit += 1
+            if order.waits_after_a_limit == _RUNS_AFTER_A_LIMIT:
+                minutes = (self._box.now - order.clicked_at) // UNITS_MS["m"]
+                late = f"has asked for no deposit for {order.id} {minutes} minutes after the click of its customer"
+                yield Rule.OWED, f"{late}; the reset of a 429 to another request is long over"
 
     # Refunds
 
@@ -255,6 +281,19 @@ class Debts:
             if order.given_up:
                 order.deposit_due = None
                 self._owe_no_refund(order)
+
+
+def _announces_its_end(refused: RequestEntry) -> bool:
+    """Return whether a 429 has a reset that can be read, and that was to come."""
+    value = next((value for name, value in refused.answer_headers if name == RESET), "")
+    if not value.isdecimal():
+        return False
+    reset = int(value)
+    # In milliseconds, in seconds, or counted from now.
+    ends_at = (
+        reset if reset > refused.at // 2 else reset * 1000 if reset * 2000 > refused.at else refused.at + reset * 1000
+    )
+    return ends_at > refused.at
 
 
 def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:

@@ -53,6 +53,10 @@ class Order:
     """Whether no background job has run since money came for a pay-in that had ended."""
     deposit_due: str | None = None
     """Why a deposit must exist in the end; None when none has to."""
+    clicked_at: int = 0
+    """When the customer clicked last, in milliseconds."""
+    waits_after_a_limit: int = 0
+    """After how many runs of the jobs it still had no deposit, long after the end of a 429 to another request."""
     given_up: bool = False
     """Whether no job ran for so long after a trouble that a merchant may have given up its attempt."""
     declined_after: int | None = None

@@ -53,6 +53,7 @@ from paydouble.stateful.interruptions import (
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.policies import (
     ACCEPTED_REFUND,
+    AFTER_A_LIMIT,
     DISPUTED_REFUND,
     INDEPENDENT,
     REFUND_LIMIT,
@@ -421,6 +422,7 @@ class Play:
             for passed in range(0, whole, pause):
                 self._double.advance(by=min(pause, whole - passed))
                 self._run_jobs()
+                self._add_findings(self._debts.after_a_limit(), AFTER_A_LIMIT)
                 runs.append(self._box.journal.requests.total)
             self._add_findings(rules.requests.of_pauses_between_jobs(self._box, runs))
             for order, known in zip(self.orders, heard, strict=True):

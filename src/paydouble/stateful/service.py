@@ -19,6 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from paydouble.api.operations import PREFIX
 from paydouble.api.values import Reply, Request
 from paydouble.faults.wire import Loss, Lost, Outcome, Received, TimedOut, client_outcome
+from paydouble.guards.rate_limit import RESET
 from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
@@ -42,7 +43,6 @@ _EQUAL_PAUSES: Final = 3
 _LEAST_PAUSE: Final = 0.05
 # Pauses in real time are shortened in tests. Less is what a shop takes to send its next request.
 _LEAST_REAL_PAUSE: Final = 0.005
-_RESET: Final = "X-RateLimit-Reset"
 # A shop's first pause is longer, and a computer seldom stalls for so long between two requests.
 _REAL_PAUSE: Final = 0.5
 _BY_THE_OTHER: Final = "; if it reckons with another clock than the one that is set, let it use that one"
@@ -301,7 +301,7 @@ class Service:
                 self.limits_met += 1
                 limit = self._usage.limit
                 if limit is not None and log.entries[number - log.evicted].operation == limit.operation:
-                    reset = next((value for name, value in reply.headers if name == _RESET), None)
+                    reset = next((value for name, value in reply.headers if name == RESET), None)
                     self._usage.limited = self._moment(), (method, request.target, key), reset
             self._interruption_point(carried_out=method == "POST" and reply.status in _DONE)
         self._returned_at = perf_counter()
@@ -380,7 +380,7 @@ class Service:
         pause = now - limited_at
         # The reset is a whole second, and may have been rounded down.
         if pause < max(usage.limit.seconds - 1, _LEAST_REAL_PAUSE if self.counts_real_pauses else _LEAST_PAUSE):
-            told = f", {_RESET}: {reset}" if reset is not None else ""
+            told = f", {RESET}: {reset}" if reset is not None else ""
             seconds = usage.limit.seconds
             wanted = f"that asked for {seconds:g} s" if seconds >= 1 else "without a usable reset"
             asked = f"a 429 {wanted} (at {limited_at:.0f}{told})"

@@ -58,6 +58,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     reads.reads,
     acts.forms,
     customers.several_orders,
+    customers.limited_before,
     customers.meanwhile_sold,
     deposits.lost_replies,
     deposits.two_troubles,

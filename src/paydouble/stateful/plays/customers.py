@@ -24,6 +24,7 @@ from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
     LONGER_THAN_A_CLICK,
     PAYER_SCENARIOS,
+    POST_TROUBLES,
     SCENARIOS,
     SLOW_REFUND,
     SLOW_SCENARIOS,
@@ -107,6 +108,13 @@ def several_orders() -> Iterator[CataloguePlay]:
     yield CataloguePlay(
         (step("webhooks", "drop all"), step("crowd"), SETTLE), "a list is all that tells, and has pages"
     )
+
+
+def limited_before() -> Iterator[CataloguePlay]:
+    """Yield customers who pay after the service has refused the request of another one with 429."""
+    for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
+        limited = (ORDER, step("pay", 1, trouble), step("pass_time", "1m"), ORDER, step("pay", 2))
+        yield CataloguePlay((*limited, SETTLE, step("wait", "32m"), SETTLE), "a limit that another request has met")
 
 
 def meanwhile_sold() -> Iterator[CataloguePlay]:
