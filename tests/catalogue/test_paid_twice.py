@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from returning_shop import ReturnsTheSecond
 from small_shop import SmallOrder, SmallShop, Wish
@@ -84,6 +86,32 @@ def test_to_keep_it_is_a_policy_and_to_give_it_back_too(merchant: type[Merchant]
 def test_what_goes_back_for_one_order_goes_back_for_the_next(merchant: type[Merchant], verdict: str) -> None:
     """A refund that is forgotten, or made in some states alone, is noticed beside one that was made."""
     assert found_by(merchant) == {verdict}
+
+
+class ReturnsOnce(ReturnsTheSecond):
+    """Gives one payment of an order back, however many have come."""
+
+    demands = ("double payment",)
+
+    def too_much(self, paid: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return super().too_much(paid)[:1]
+
+
+class ReturnsAll(ReturnsTheSecond):
+    """Promises to keep nothing of it."""
+
+    demands = ("double payment",)
+
+
+def test_each_surplus_payment_goes_back() -> None:
+    """Two earlier attempts may bring money late."""
+
+    def found(merchant: type[Merchant]) -> set[str]:
+        return set(verdicts_of(merchant, lambda play: play.reason == "an order is paid three times"))
+
+    told = "The merchant keeps 49.90 EUR of order-1, which was paid 3 times"
+    assert found(ReturnsOnce) == {f"{told}; it neither goes back in the end nor is the order in review"}
+    assert found(ReturnsAll) == set()
 
 
 class ReturnsLateMoney(ReturnsTheSecond):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from small_shop import SmallOrder, SmallShop
 
 
@@ -10,12 +12,16 @@ class ReturnsTheSecond(SmallShop):
 
     kept = 1
 
+    def too_much(self, paid: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return which of several payments go back."""
+        return paid[self.kept :]
+
     def tick(self) -> None:
         """Run the jobs, and give back what is too much."""
         super().tick()
         for order in self.orders.values():
             paid = self.of(order.id, "payin", "succeeded")
-            for each in paid[self.kept :] if len(paid) > 1 else ():
+            for each in self.too_much(paid) if len(paid) > 1 else ():
                 body = f'{{"payin_id": "{each["id"]}", "amount": {order.amount}, "external_identifier": "surplus"}}'
                 wish = order.refunds.setdefault(each["id"], self.wish(order.id, body))
                 if wish.state == "open":

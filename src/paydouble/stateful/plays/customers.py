@@ -11,6 +11,7 @@ from paydouble.stateful.plays.parts import (
     ORDER,
     PAID,
     PAY,
+    PAYER_LEAVES,
     POINTS,
     RESTART,
     RETRY,
@@ -47,6 +48,12 @@ def paid_twice() -> Iterator[CataloguePlay]:
     first_soon = (*soon, step("provider", "late money", 1), SETTLE)
     second_soon = (*_leaves_and_pays(2), SETTLE)
     yield CataloguePlay((*first_soon, *second, late, SETTLE), why)
+    declined = (step("pay", 1, scenario="card-declined"), SETTLE)
+    for ended in (declined, PAYER_LEAVES):
+        thrice = (ORDER, *ended, *ended, step("retry", 1), SETTLE)
+        each = step("provider", "late money", 1)
+        for between in ((), (SETTLE,)):
+            yield CataloguePlay((*thrice, each, *between, each, SETTLE, SETTLE), "an order is paid three times")
     for own in own_refunds():
         yield CataloguePlay((*soon, own, step("provider", "late money", 1), SETTLE, SETTLE))
         yield CataloguePlay((*first, *second, own, late, SETTLE, SETTLE), why)

@@ -72,7 +72,8 @@ def _taken_up(order: Order) -> str:
 
 def of_double_payment(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield what was paid twice for an order when nothing more will happen, and neither goes back nor is in review."""
-    if status == "paid" and not state.refunds and _is_paid_twice(order, state):
+    has_failed = any(each.status == "failed" for each in state.refunds)
+    if status == "paid" and not has_failed and _is_paid_twice(order, state) and _surplus(order, state) > 0:
         yield Rule.END, f"{_twice_kept(order, state)}; it neither goes back in the end nor is the order in review"
 
 
@@ -108,8 +109,15 @@ def of_won_dispute(merchant: Merchant, order: Order, status: str, state: Expecte
 
 
 def _twice_kept(order: Order, state: ExpectedState) -> str:
-    surplus = sum(each.amount for each in state.paid) - order.amount
-    return f"keeps {write_amount(surplus, order.currency)} {order.currency} of {order.id}, which was paid twice"
+    surplus = write_amount(_surplus(order, state), order.currency)
+    times = {2: "twice"}.get(len(state.paid), f"{len(state.paid)} times")
+    return f"keeps {surplus} {order.currency} of {order.id}, which was paid {times}"
+
+
+def _surplus(order: Order, state: ExpectedState) -> int:
+    """Return what is there beyond the price of an order, and is not on its way back."""
+    back = sum(each.amount for each in state.refunds if each.status != "failed")
+    return sum(each.amount for each in state.paid) - back - order.amount
 
 
 def _is_rest_kept(order: Order, status: str, state: ExpectedState) -> bool:
