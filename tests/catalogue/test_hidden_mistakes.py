@@ -35,6 +35,13 @@ class StrictlyLaterSeconds(Store):
         return updated_at[:19] > str(old["updated_at"])[:19]
 
 
+class StrictlyLater(Store):
+    """Takes a state only when it is later, although the service may cut the fractions of a second off."""
+
+    def is_newer(self, old: Row, status: str, updated_at: str) -> bool:
+        return updated_at > str(old["updated_at"])
+
+
 class BelievesLists(Shop):
     """Takes a deposit that no list shows for one that was never made, and begins anew at the next click."""
 
@@ -90,6 +97,17 @@ def test_each_class_finds_its_mistake(parts: dict[str, Any], words: list[str], f
     """The correct shop passes the same plays."""
     assert found in str(verdict(shop(**parts), *words))
     assert verdict(ZooMerchant, *words) is None
+
+
+def test_states_of_the_same_time_are_told_apart_by_what_they_are() -> None:
+    """The success of a payment may have the time of the state before it, also when it is read."""
+    found, correct = (
+        next(verdicts_of(each, lambda play: play.reason == "two states have the same time"), None)
+        for each in (shop(store_part=StrictlyLater), ZooMerchant)
+    )
+
+    assert "calls it pending" in str(found)
+    assert correct is None
 
 
 class NoNextTry(SmallShop):
