@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cancelling_shop import TakesUpAgain
-from small_shop import LOST, SmallShop
+from small_shop import LOST, SmallShop, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import Merchant, MerchantBug, Play, Refused, ServiceLike
@@ -75,6 +75,23 @@ class AsksOnce(GivesRestBack):
 
     def name(self, order_id: str) -> str:
         return f"{order_id}-cancelled"
+
+
+class KeepsItsKey(GivesRestBack):
+    """Sends a refused refund again when the dispute is won, with the same key, which is answered as before."""
+
+    asks_again = False
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.sent_again: set[str] = set()
+
+    def give_back(self, order_id: str) -> None:
+        for wish in self.orders[order_id].refunds.values():
+            if wish.state == "refused" and wish.key not in self.sent_again and self.of(order_id, "dispute", "won"):
+                self.sent_again.add(wish.key)
+                wish.state = "open"
+        super().give_back(order_id)
 
 
 class CancelsWhileDisputed(GivesRestBack):
@@ -235,6 +252,34 @@ class WorksInItsJobs(SmallShop):
         return bool(self.of(order_id, "dispute", "needs_response", "under_review"))
 
 
+class QueuesDeposits(SmallShop):
+    """Leaves each deposit to a job."""
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        if path != "/pay-in/deposit-creation":
+            super().send_first(wish, path)
+
+
+class QueuesAgain(QueuesDeposits):
+    """Queues another deposit at each click, as long as none was sent."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.queue: list[Wish] = []
+
+    def send_first(self, wish: Wish, path: str) -> None:
+        if path == "/pay-in/deposit-creation":
+            self.queue.append(self.wish(wish.order_id, wish.body.decode()))
+        super().send_first(wish, path)
+
+    def tick(self) -> None:
+        queue, self.queue = self.queue, []
+        for wish in queue:
+            self.orders[wish.order_id].wish = wish
+            self.send(wish, "/pay-in/deposit-creation")
+        super().tick()
+
+
 class QueuesRefunds(WorksInItsJobs):
     """Keeps refunds alone for its jobs."""
 
@@ -296,6 +341,13 @@ def test_the_acts_can_be_on_another_order() -> None:
             "no job runs between two changes",
             "of which 49.90 EUR is disputed or was",
         ),
+        (
+            KeepsItsKey,
+            GivesRestBack,
+            "a dispute that the merchant has not heard of",
+            "keeps 49.90 EUR of order-1, which was cancelled after its payment; it neither goes back",
+        ),
+        (QueuesAgain, QueuesDeposits, "no job has sent the request yet", "made 2 deposits for order-1"),
         (LooksOnce, QueuesRefunds, "no job has sent the refund yet", "of which 49.90 EUR is disputed"),
         (BelievesASuccess, SmallShop, "two changes are told in reverse", "calls it partly_refunded; the"),
         (ReadsAPage, SmallShop, "disputes or refunds fill more than a page", "order-1 paid in the end"),

@@ -9,7 +9,7 @@ from returning_shop import ReturnsTheSecond
 from small_shop import SmallOrder, SmallShop, Wish
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, ServiceLike
+from paydouble.stateful import Merchant, Play, ServiceLike
 
 
 def kept(order: int, other: int) -> str:
@@ -112,6 +112,21 @@ def test_each_surplus_payment_goes_back() -> None:
     told = "The merchant keeps 49.90 EUR of order-1, which was paid 3 times"
     assert found(ReturnsOnce) == {f"{told}; it neither goes back in the end nor is the order in review"}
     assert found(ReturnsAll) == set()
+
+
+@pytest.mark.parametrize("acts", [("late money", "refund half"), ("refund half", "late money")])
+def test_what_staff_gives_back_of_one_payment_leaves_the_rest_open(acts: tuple[str, str]) -> None:
+    """Nobody knows for which of the two they meant it, and the other one may be refused by then."""
+    with Play(ReturnsAll) as play:
+        play.order()
+        play.pay(scenario="card-declined")
+        play.wait("10s")
+        play.retry()
+        play.wait("10s")
+        for act in acts:
+            play.provider(act)
+        play.wait("10s")
+        assert play.status() == "paid"
 
 
 class ReturnsLateMoney(ReturnsTheSecond):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, cast
 
@@ -415,6 +416,20 @@ def test_a_limit_without_an_end_is_as_long_as_a_shop_makes_it(trouble: str, paus
         play.pay(2)
         for time in ("10s", pause, "10s"):
             play.wait(time)
+
+
+def test_the_catalogue_limits_another_customer_first() -> None:
+    """Whatever the unit of the reset."""
+    plays = [each for each in catalogue() if each.reason == "a limit that another request has met"]
+    found = set()
+    for each in plays:
+        with suppress(MerchantBug), Play(_demanding(StaysClosed, "after a limit")) as play:
+            for taken in each.steps:
+                taken.take(play)
+            continue
+        found.add(each.steps[1].arguments[1])
+
+    assert found == {"429", "429 in seconds", "429 in milliseconds", "429 with requests left"}
 
 
 class ChecksTheLimitInside(SmallShop):

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import check
+import environment
+import steps
+from outcome import Outcome
 from paydouble.version import __version__
 
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -142,6 +146,24 @@ steps = [
 ]
 sys.exit(check.summarise(check.run_all(steps), 0))
 """
+
+
+def test_what_takes_long_is_run_when_it_is_named_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything else is run where nothing is named."""
+    runs: list[list[str]] = []
+
+    def run_none(chosen: list[steps.Step]) -> list[tuple[steps.Step, Outcome]]:
+        runs.append([step.name for step in chosen])
+        return []
+
+    monkeypatch.chdir(TOOLS.parent)
+    monkeypatch.setattr(environment, "prepare", lambda: None)
+    monkeypatch.setattr(check, "run_all", run_none)
+
+    assert check.main([]) == check.main(["long"]) == 0
+    everything, alone = runs
+    assert alone == ["long"]
+    assert [*everything, "long"] == [step.name for step in steps.STEPS]
 
 
 def test_checks_run_at_the_same_time() -> None:

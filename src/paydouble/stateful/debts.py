@@ -187,13 +187,14 @@ class Debts:
 
         A limit is over at its reset. A merchant that misreads the reset may ask for nothing for an hour or for years.
         """
-        limited = [entry for entry in self._box.journal.requests.entries if entry.status == _TOO_MANY]
-        # What asked for no time to wait leaves that to the merchant.
-        if not limited or not all(map(_announces_its_end, limited)):
+        ends = [_end_of(entry) for entry in self._box.journal.requests.entries if entry.status == _TOO_MANY]
+        # One that announces no end, or one that was past, leaves the pause to the merchant.
+        announced = [end for end in ends if end is not None]
+        if not announced or len(announced) < len(ends):
             return
         for order in self._orders:
             waits = order.deposit_due and not (order.disturbed or expected.expected_state(self._box, order).pay_ins)
-            if not waits or self._box.now - max(limited[-1].at, order.clicked_at) < _LONG_AFTER_A_LIMIT:
+            if not waits or self._box.now - max(*announced, order.clicked_at) < _LONG_AFTER_A_LIMIT:
                 continue
             order.waits_after_a_limit += 1
             if order.waits_after_a_limit == _RUNS_AFTER_A_LIMIT:
@@ -283,17 +284,15 @@ class Debts:
                 self._owe_no_refund(order)
 
 
-def _announces_its_end(refused: RequestEntry) -> bool:
-    """Return whether a 429 has a reset that can be read, and that was to come."""
-    value = next((value for name, value in refused.answer_headers if name == RESET), "")
+def _end_of(limit: RequestEntry) -> int | None:
+    """Return when the reset of a 429 comes, in milliseconds; None when it cannot be read, or was past."""
+    value = next((value for name, value in limit.answer_headers if name == RESET), "")
     if not value.isdecimal():
-        return False
-    reset = int(value)
-    # In milliseconds, in seconds, or counted from now.
-    ends_at = (
-        reset if reset > refused.at // 2 else reset * 1000 if reset * 2000 > refused.at else refused.at + reset * 1000
-    )
-    return ends_at > refused.at
+        return None
+    reset, now = int(value), limit.at
+    # Its unit is open: milliseconds or seconds of the clock, or seconds from now. No two are of the same size.
+    ends_at = min((reset, reset * 1000, now + reset * 1000), key=lambda at: abs(at - now))
+    return ends_at if ends_at > now else None
 
 
 def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:

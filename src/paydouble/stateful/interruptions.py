@@ -122,10 +122,7 @@ class InterruptionKind(NamedTuple):
 
 ANOTHER_CUSTOMER: Final = "another customer"
 ANOTHER_CUSTOMER_MEANWHILE: Final = f"{ANOTHER_CUSTOMER} meanwhile"
-_DISPUTED: Final = (
-    "disputed",
-    "the payer disputes the payment meanwhile, 10 s pass, and the events are worked on",
-)
+_DISPUTED: Final = "disputed", "the payer disputes the payment meanwhile, 10 s pass, and the events are worked on"
 _KINDS: Final = (
     InterruptionKind(
         Act.CLICK,
@@ -285,6 +282,11 @@ LOSES_NOTES: Final = tuple(name for name, kind in KINDS.items() if kind.loses_no
 """What keeps a merchant from writing down what it has done, and from telling anybody."""
 OF_CUSTOMERS: Final = frozenset(name for name, kind in KINDS.items() if kind.by_customer)
 """The interruptions that a customer causes."""
+
+
+def with_act(table: Mapping[str, str], act: Act) -> tuple[str, ...]:
+    """Return the names in a table of interruptions that do an act."""
+    return tuple(name for name in table if name in KINDS and KINDS[name].act is act)
 
 
 def told_at(words: str, at: Point) -> str:

@@ -1113,7 +1113,7 @@ class Play:
 
     def _let_jobs_repeat(self, met: list[str], following: list[str], limit: Limit | None) -> None:
         """Let a merchant that leaves its next request to a job send it while that request still meets its trouble."""
-        if following and self.noted.has_fired(met) and not self.noted.has_fired(following):
+        if following and not self._jobs_wait and self.noted.has_fired(met) and not self.noted.has_fired(following):
             self._double.advance(by=_NEXT_JOB_MS)
             self._run_jobs(limit)
 

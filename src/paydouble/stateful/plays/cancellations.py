@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import CANCEL_MEANWHILE, KINDS, LOSES_NOTES, Act
+from paydouble.stateful.interruptions import CANCEL_MEANWHILE, KINDS, LOSES_NOTES, Act, with_act
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
     EVENTS,
@@ -73,7 +73,7 @@ def cancellations() -> Iterator[CataloguePlay]:
 def paid_meanwhile() -> Iterator[CataloguePlay]:
     """Yield orders that are paid for while they are cancelled, such as in another window."""
     declined = (ORDER, step("pay", 1, scenario="card-declined"), SETTLE)
-    for what in (name for name in CANCEL_MEANWHILE if name in KINDS and KINDS[name].act is Act.PAY):
+    for what in with_act(CANCEL_MEANWHILE, Act.PAY):
         for first in ((ORDER,), declined):
             for at in POINTS:
                 paid = (*first, step("cancel", 1, meanwhile=what, at=at), SETTLE)

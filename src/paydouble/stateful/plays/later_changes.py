@@ -11,12 +11,12 @@ from paydouble.stateful.interruptions import (
     BEFORE_REQUEST,
     CANCEL_MEANWHILE,
     JOB_INTERRUPTIONS,
-    KINDS,
     LOSES_NOTES,
     OF_CUSTOMERS,
     WEBHOOK_INTERRUPTIONS,
     Act,
     Point,
+    with_act,
 )
 from paydouble.stateful.lifecycles import lifecycles, ways_to_each_act
 from paydouble.stateful.plays.parts import (
@@ -256,17 +256,16 @@ def refused_for_a_dispute() -> Iterator[CataloguePlay]:
     """
     why = "a dispute that the merchant has not heard of"
     unheard = (step("webhooks", "late"), step("provider", "dispute"))
-    meanwhile = [name for name in CANCEL_MEANWHILE if name in KINDS and KINDS[name].act is Act.DISPUTE]
     for ends in ("dispute won", "dispute lost"):
         ended = (SETTLE, step("provider", ends), *_THEN_JOBS)
         for asks in (step("cancel"), step("refund", 1, "half"), step("refund", 1, "all")):
             yield CataloguePlay((*PAID, *unheard, asks, *ended), why)
-            for what in meanwhile:
+            for what in with_act(CANCEL_MEANWHILE, Act.DISPUTE):
                 for at in points_of(what):
                     in_between = asks._replace(options=(("meanwhile", what), ("at", at)))
                     yield CataloguePlay((*PAID, in_between, *ended), why)
             # A job asks about disputes, and then sends what is due.
-            for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is Act.DISPUTE):
+            for what in with_act(JOB_INTERRUPTIONS, Act.DISPUTE):
                 for at in points_of(what):
                     left = (step("webhooks", "late"), step("jobs_wait"), asks, step("interrupt_jobs", what, at))
                     yield CataloguePlay((*PAID, *left, *ended), why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act
+from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, LOSES_NOTES, REFUND_MEANWHILE, Act, with_act
 from paydouble.stateful.plays.parts import (
     EXPIRED,
     JOB_POINTS,
@@ -131,12 +131,13 @@ def disputed_refunds() -> Iterator[CataloguePlay]:
 
     What was checked before may not hold any more.
     """
-    half, later = ("refund", 1, "half"), step("pass_time", "10m")
+    later = step("pass_time", "10m")
+    refused = (step("refund", 1, "half", why, lasts=LONGER_THAN_A_CLICK) for why in ("request lost", "429"))
     waiting = (
-        ((step("jobs_wait"), step(*half)), ""),
-        *(((step(*half, why, lasts=LONGER_THAN_A_CLICK), later), "a refund waits") for why in ("request lost", "429")),
+        ((step("jobs_wait"), step("refund", 1, "half")), ""),
+        *(((refund, later), "a refund waits") for refund in refused),
     )
-    for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act is Act.DISPUTE):
+    for what in with_act(JOB_INTERRUPTIONS, Act.DISPUTE):
         for waits, reason in waiting:
             for at in points_of(what):
                 disputed = (*waits, step("interrupt_jobs", what, at), SETTLE, SETTLE)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS, WEBHOOK_INTERRUPTIONS, Act
+from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS, WEBHOOK_INTERRUPTIONS, Act, with_act
 from paydouble.stateful.plays.parts import (
     EVENTS,
     FIRST_ATTEMPTS,
@@ -99,7 +99,7 @@ def beside_each_other() -> Iterator[CataloguePlay]:
     """Yield events of two objects of one payment that come at once: what both change must not be lost."""
     later, thirds = step("pass_time", "10m"), (step("refund", 1, "third"), step("refund", 1, "third"))
     disputed = step("provider", "dispute half")
-    for what in (name for name in WEBHOOK_INTERRUPTIONS if KINDS[name].act is Act.EVENTS):
+    for what in with_act(WEBHOOK_INTERRUPTIONS, Act.EVENTS):
         for at in points_of(what, WEBHOOK_POINTS):
             # Few shops have this point. With a reason of its own, its play takes the place of no other in a turn.
             where = ", and their transactions meet" if at == BEFORE_COMMIT else ""
