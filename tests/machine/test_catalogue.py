@@ -10,7 +10,7 @@ import unittest
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import StringIO
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -429,6 +429,30 @@ def test_a_catalogue_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notes[-1].startswith("1 of ")
     assert f"There was no time for {coverage.left_out} more plays of the catalogue." in coverage.summary()
     assert {each.reason for each in coverage.untried()} == {"there was no time for all of its plays"}
+
+
+@pytest.mark.parametrize(
+    ("number", "options", "is_advised"),
+    [
+        (4, {}, True),
+        (1, {}, False),
+        (4, {"part": (1, 2)}, False),
+        (4, {"catalogue_seconds": None}, False),
+    ],
+)
+def test_a_run_without_time_for_all_says_how_more_is_played(
+    number: int,
+    options: dict[str, Any],
+    is_advised: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where there are processors that it does not use."""
+    monkeypatch.setattr("paydouble.stateful.machine.processors", lambda: number)
+    monkeypatch.setattr(catalogue_run, "catalogue", lambda: islice(catalogue.catalogue(), 2))
+    machine(ZooMerchant, **{"phases": ("catalogue",), "catalogue_seconds": 0.0} | options).run(QUICK)
+
+    advice = "\nThis computer has 4 processors: parts = 4 and pytest -n 4 use all of them."
+    assert summaries[-1].endswith(advice) == is_advised
 
 
 class _WithoutRefunds(ZooMerchant):

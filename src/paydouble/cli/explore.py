@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from paydouble.cli.options import SEED
 from paydouble.cli.terminal import Terminal, count
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from paydouble.conformance.adapter import HttpMerchant
+    from paydouble.conformance.merchant_file import MerchantFile
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.machine import MerchantMachine
     from paydouble.stateful.verdicts import MerchantBug
@@ -34,6 +36,7 @@ _STEPS: Final = 12
 _SECOND_MS: Final = 1000
 _MOST_EXAMPLES: Final = 100_000
 _MOST_FINDINGS: Final = 100
+_MOST_JOBS: Final = 100
 _LEFT_OVER: Final = (
     "In a shop that was just started this play finds nothing. So driver.reset leaves something of an earlier play"
     " behind, such as a variable in memory: let it empty that too, or leave it out of the file. Or the play depends on"
@@ -70,6 +73,13 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     help="Run every N-th play of the catalogue from the K-th on, as one of N runs; the random plays are in part 1.",
 )
 @click.option(
+    "--jobs",
+    type=click.IntRange(1, _MOST_JOBS),
+    default=1,
+    show_default=True,
+    help="Run so many parts at the same time, each with a shop of its own; as many as the computer has processors.",
+)
+@click.option(
     "--findings",
     type=click.IntRange(1, _MOST_FINDINGS),
     default=1,
@@ -93,6 +103,7 @@ def explore(
     *,
     first: int,
     part: str | None,
+    jobs: int,
     findings: int,
     artifacts: Path | None,
     raw: bool,
@@ -110,10 +121,12 @@ def explore(
     from paydouble.conformance.adapter import adapter_of
     from paydouble.conformance.calling import CallFailed
     from paydouble.conformance.merchant_file import read_merchant
+    from paydouble.stateful.processors import processors
     from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
     terminal = Terminal(no_color=no_color)
-    adapter = adapter_of(read_merchant(path), path.resolve().parent)
+    file = read_merchant(path)
+    adapter = adapter_of(file, path.resolve().parent)
     phases = _phases(only, examples)
     members = {
         "merchant": adapter,
@@ -124,6 +137,8 @@ def explore(
         "part": _part(part, phases),
         "most_findings": findings,
     }
+    if jobs > 1:
+        sys.exit(_at_the_same_time(terminal, file, jobs, phases, part))
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic())
     try:
@@ -144,6 +159,30 @@ def explore(
     whole = terminal.green(f"{terminal.good} Nothing was found.")
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
     report.nothing_found(cut if coverage.was_cut() else whole)
+    if coverage.was_cut() and part is None and (number := processors()) > 1:
+        terminal.say_prose(f"This computer has {number} processors: --jobs {number} uses all of them.")
+
+
+def _at_the_same_time(
+    terminal: Terminal, file: MerchantFile, jobs: int, phases: tuple[str, ...], part: str | None
+) -> int:
+    """Run this command once for each of so many parts; returns the exit status."""
+    from paydouble.cli.explore_jobs import check_jobs, run_parts
+
+    if part is not None:
+        raise UsageError("it makes the parts itself; leave --part out", member="--jobs")
+    if "catalogue" not in phases:
+        raise UsageError("the hunt has no parts; leave it out", member="--jobs")
+    check_jobs(file)
+    context = click.get_current_context()
+    arguments: list[str] = []
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if isinstance(option, click.Option) and name in context.params and name != "jobs" and given:
+            arguments.append(option.opts[0] if option.is_flag else f"{option.opts[0]}={context.params[name]}")
+    with _interrupted_by_sigterm():
+        return run_parts(terminal, [*arguments, "--", str(context.params["path"])], jobs)
 
 
 @contextmanager
@@ -284,8 +323,11 @@ class _Report(NamedTuple):
             say("The run is not written: it is longer than the journals keep.")
             return
         run = bug.taped.run()
+        part, parts = self.machine.part
+        # Parts that run at the same time write into one folder.
+        which = f"-part-{part}" if parts > 1 else ""
         again = f"-{number}" if number > 1 else ""
-        target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{again}{SUFFIX}"
+        target = folder / f"{run.header['play']['merchant']}-{bug.rule.name.lower()}{which}{again}{SUFFIX}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_run(run if self.raw else redacted(run), target)

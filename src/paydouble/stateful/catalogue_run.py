@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from paydouble.core.errors import UsageError
 from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
-from paydouble.stateful.coverage import ENDED, Coverage, Tried
+from paydouble.stateful.coverage import ELSEWHERE, ENDED, Coverage, Tried
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.merchant import Merchant
@@ -28,7 +28,6 @@ from paydouble.stateful.steps import CataloguePlay
 from paydouble.stateful.verdicts import MerchantBug, Place
 
 _BEFORE: Final = "its plays come before the first that was asked for"
-_ELSEWHERE: Final = "its plays are in another part"
 
 
 class Part(NamedTuple):
@@ -192,7 +191,7 @@ def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage
         elif extent.part.has(number):
             own.append((number, play))
         else:
-            coverage.pass_over(play.entries(), _ELSEWHERE)
+            coverage.pass_over(play.entries(), ELSEWHERE)
     if not own and extent.part.of > 1:
         part = f"part {extent.part.number} of {extent.part.of} has no play"
         raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")

@@ -98,6 +98,7 @@ _NOTHING_MET_IT: Final[Mapping[str, str]] = MappingProxyType(
 )
 # Where some of its plays were run, another one of them might have been met.
 _NO_TIME: Final = "there was no time for all of its plays"
+ELSEWHERE: Final = "its plays are in another part"
 ENDED: Final = "the run ended with a finding before its plays"
 """Why an entry was not tried; of these there may be very many, so a summary only counts them."""
 
@@ -241,15 +242,7 @@ class Coverage:
         if self.same:
             reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
             lines.append(f"Plays left out as the same as earlier ones: {reasons_why}.")
-        reasons: dict[str, dict[str, list[str]]] = {}
-        for each in self.untried():
-            reasons.setdefault(each.reason, {}).setdefault(each.table, []).append(each.name)
-        not_reached = reasons.pop(ENDED, {})
-        if not_reached:
-            lines.append(f"Never tried ({ENDED}): {sum(map(len, not_reached.values()))} of the {entries}.")
-        for reason, tables in reasons.items():
-            names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
-            lines.append(f"Never tried ({reason}): {names}.")
+        lines += self._never_tried(entries)
         for pattern, words, why in described(self._accepts):
             times = self.accepted[pattern]
             not_met = "and not met so far" if self.was_cut() else "and not met"
@@ -262,6 +255,19 @@ class Coverage:
                 f" With {policy!r} in demands it is a finding."
             )
         return "\n".join(lines)
+
+    def _never_tried(self, entries: int) -> Iterator[str]:
+        """Yield what of so many entries has never acted, a line for each reason."""
+        reasons: dict[str, dict[str, list[str]]] = {}
+        for each in self.untried():
+            reasons.setdefault(each.reason, {}).setdefault(each.table, []).append(each.name)
+        # Most of what is in another part was tried there, and what comes after a finding will be after its fix.
+        for reason in (ENDED, ELSEWHERE):
+            if others := reasons.pop(reason, {}):
+                yield f"Never tried ({reason}): {sum(map(len, others.values()))} of the {entries}."
+        for reason, tables in reasons.items():
+            names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
+            yield f"Never tried ({reason}): {names}."
 
     def _extent(self) -> Iterator[str]:
         """Yield how much of the catalogue was asked for, where that was not all of it."""

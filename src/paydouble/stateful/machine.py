@@ -81,6 +81,7 @@ from paydouble.stateful.plays.parts import POINTS
 from paydouble.stateful.policies import demanded
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.prices import PRICES
+from paydouble.stateful.processors import processors
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, parsed, step
@@ -277,8 +278,16 @@ class MerchantMachine(RuleBasedStateMachine):
                 found = "".join(f"\n\n{bug}" for bug in cls.found)
                 summaries.append(f"{cls.__name__}, interrupted: {cls.coverage.summary()}{found}")
                 raise
-        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}")
+        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}{cls._advice()}")
         return cls.coverage
+
+    @classmethod
+    def _advice(cls) -> str:
+        """Return how more is played in the same time, as a line; empty where nothing was left out for want of time."""
+        number = processors()
+        if number == 1 or cls.part != (1, 1) or not cls.coverage.was_cut():
+            return ""
+        return f"\nThis computer has {number} processors: parts = {number} and pytest -n {number} use all of them."
 
     @classmethod
     def _run_phases(cls, merchant: type[Merchant], hunt: settings, progress: Progress) -> None:

@@ -1,0 +1,148 @@
+"""`paydouble explore --jobs`: the parts of a catalogue at the same time, each in a process with a shop of its own.
+
+A process is `paydouble explore --part K/N`. Its report is printed when it is over, what it says of its progress at
+once. None of them ends because another one has found something, so what is found does not depend on how fast they are.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+from paydouble.cli.terminal import Terminal, count, say
+from paydouble.conformance.placeholders import RUN, places_of
+from paydouble.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from paydouble.conformance.merchant_file import MerchantFile
+
+FOUND: Final = 1
+FAILED: Final = 3
+INTERRUPTED: Final = 130
+
+
+def check_jobs(file: MerchantFile) -> None:
+    """Raise a `UsageError` when several shops of this file cannot run at the same time."""
+    named = {name for _, name in places_of(file.webhook.model_dump(), RUN)}
+    missing = (
+        "it needs start in the file, since each part starts a shop of its own; leave --jobs out"
+        if file.start is None
+        else "write {port} in the file in place of the port's number, so that each part has a shop of its own"
+        if "port" not in named
+        else "leave service.port out of the file, so that each part has a port of its own"
+        if file.service.port
+        else None
+    )
+    if missing is not None:
+        raise UsageError(missing, member="--jobs")
+
+
+def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:
+    """Run `paydouble explore` with some arguments so many times, a part each; returns the exit status of all.
+
+    SIGINT and SIGTERM end the parts, which tell what they have found; a second one ends them at once.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    parts = [_Part.begun(number, jobs, arguments, encoding) for number in range(1, jobs + 1)]
+    statuses: list[int] = []
+    interrupted = False
+    with ThreadPoolExecutor(jobs) as threads:
+        waiting: dict[Future[str], _Part] = {threads.submit(each.report): each for each in parts}
+        while waiting:
+            try:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt:
+                for part in parts:
+                    part.end(at_once=interrupted)
+                interrupted = True
+                continue
+            for report in sorted(done, key=lambda each: waiting[each].number):
+                part = waiting.pop(report)
+                statuses.append(part.status)
+                _tell(terminal, part, report.result())
+    return _together(terminal, statuses, interrupted=interrupted)
+
+
+class _Part(NamedTuple):
+    """A process that explores one part."""
+
+    number: int
+    of: int
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def begun(cls, number: int, of: int, arguments: Sequence[str], encoding: str) -> _Part:
+        command = [sys.executable, "-m", "paydouble", "explore", f"--part={number}/{of}", *arguments]
+        process = subprocess.Popen(  # noqa: S603 - this program itself
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            encoding=encoding,
+            errors="replace",
+            # Ctrl-C is for this process, which ends the others by SIGTERM.
+            start_new_session=True,
+        )
+        return cls(number, of, process)
+
+    @property
+    def name(self) -> str:
+        return f"Part {self.number} of {self.of}"
+
+    @property
+    def status(self) -> int:
+        return self.process.returncode
+
+    def report(self) -> str:
+        """Return what the process prints until it ends; what it says of its progress is shown meanwhile."""
+        output, errors = self.process.stdout, self.process.stderr
+        assert output is not None  # noqa: S101 - both are pipes
+        assert errors is not None  # noqa: S101
+        with self.process, ThreadPoolExecutor(1) as thread:
+            shown = thread.submit(self._show, errors)
+            text = output.read()
+            shown.result()
+        return text
+
+    def _show(self, errors: IO[str]) -> None:
+        for line in errors:
+            if line.strip():
+                say(f"{self.name}: {line.rstrip()}", err=True)
+
+    def end(self, *, at_once: bool) -> None:
+        if at_once:
+            self.process.kill()
+        else:
+            self.process.terminate()
+
+
+def _tell(terminal: Terminal, part: _Part, text: str) -> None:
+    terminal.say(terminal.bold(part.name))
+    for line in text.splitlines():
+        terminal.say(line)
+    if not text:
+        terminal.say(f"It has ended without a report, with status {part.status}.")
+    terminal.say()
+
+
+def _together(terminal: Terminal, statuses: Sequence[int], *, interrupted: bool) -> int:
+    """Say in a line what came of all parts, and return the exit status."""
+    parts = count(len(statuses), "part")
+    if FOUND in statuses:
+        found = f"{statuses.count(FOUND)} of {parts} found something."
+        terminal.say(terminal.red(f"{terminal.bad} {found}"))
+        return FOUND
+    if interrupted:
+        terminal.say("Interrupted.")
+        return INTERRUPTED
+    if failed := sum(status != 0 for status in statuses):
+        terminal.say(terminal.red(f"{terminal.bad} {failed} of {parts} ended too early."))
+        return FAILED
+    terminal.say(f"Nothing was found in {parts}.")
+    return 0
