@@ -1,12 +1,12 @@
-"""Run all tests many times in random order, and name those that failed in some runs and not in others.
+"""Run the tests of `make test` many times in random order, and name those that failed in some runs and not in others.
 
     python tools/flakes.py [--runs N] [--busy] [--seed N] [--minutes N] [--jobs N] [--kept FILE] [PATH …]
 
 Each run has a seed, with which pytest-randomly orders the tests and seeds `random`; `pytest --randomly-seed=SEED`
-repeats it. `--busy` makes two runs at a time, so that each has the other one beside it, and keeps a core that neither
-uses busy with another program. `--minutes` begins no run after so many. `--kept` keeps the outcome of each run in a
-file, and makes no kept run again, so that runs of many hours can be made in parts. Ends with one line, and with status
-1 when a test failed in any run.
+repeats it. With paths all tests there are run, also those with the mark `long`. `--busy` makes two runs at a time, so
+that each has the other one beside it, and keeps a core that neither uses busy with another program. `--minutes` begins
+no run after so many. `--kept` keeps the outcome of each run in a file, and makes no kept run again, so that runs of
+many hours can be made in parts. Ends with one line, and with status 1 when a test failed in any run.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from xml.etree import ElementTree as ET
 
 import environment
 from kept import Kept, digest_of
+from steps import PYTEST
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _SEEDS: Final = 1_000
@@ -49,7 +50,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many minutes")
     parser.add_argument("--jobs", type=int, default=_JOBS, help=f"processes of a run (default {_JOBS})")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep each run's outcome, and make no kept one again")
-    parser.add_argument("paths", nargs="*", default=["tests"], help="the tests (default: all)")
+    parser.add_argument("paths", nargs="*", help="the tests (default: those of `make test`)")
     options = parser.parse_args()
     try:
         kept = Kept(options.kept and options.kept.resolve(), digest_of(ROOT / "src", ROOT / "tests", ROOT / "tools"))
@@ -64,7 +65,8 @@ def main() -> int:
     def made(seed: int) -> tuple[int, dict[str, Any]] | None:
         if time.monotonic() > end:
             return None
-        run = f"{' '.join(options.paths)}, seed {seed}, {options.jobs} jobs, {'busy' if options.busy else 'idle'}"
+        tests, beside = " ".join(options.paths) or "all", "busy" if options.busy else "idle"
+        run = f"{tests}, seed {seed}, {options.jobs} jobs, {beside}"
         return seed, kept.outcome_of(run, partial(_run, seed, options.jobs, options.paths))
 
     at_once = _BUSY_AT_ONCE if options.busy else 1
@@ -102,8 +104,8 @@ def _run(seed: int, jobs: int, paths: list[str]) -> dict[str, Any]:
         report = Path(folder) / "report.xml"
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "worksteal"),
-                *(f"--randomly-seed={seed}", f"--junit-xml={report}", *paths),
+                *(sys.executable, "-m", *PYTEST, str(jobs), "-q", f"--randomly-seed={seed}", f"--junit-xml={report}"),
+                *(("-m", "", *paths) if paths else ("tests",)),
             ],
             check=False,
             stdin=subprocess.DEVNULL,

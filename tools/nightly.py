@@ -55,7 +55,7 @@ PARTS: Final = (
     ),
     Part(
         "suite",
-        "all tests in random order: a test that fails in some runs only is named, with the seed of its order",
+        "the tests of `make test` in random order: one that fails in some runs only is named, with its seed",
         ("tools/flakes.py", "--runs"),
         10,
         "runs",

@@ -11,6 +11,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from paydouble.payments.catalogue import load_catalogue
 from paydouble.payments.resources import Customer, Order
 from paydouble.runtime.host import ClockSpec
@@ -57,7 +59,8 @@ def populate(sandbox: Sandbox) -> dict[str, str]:
     }
 
 
-async def test_schemathesis_finds_nothing_that_the_contract_does_not_explain(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=[pytest.mark.long, pytest.mark.timeout(480)])])
+async def test_schemathesis_finds_nothing_that_the_contract_does_not_explain(examples: int, tmp_path: Path) -> None:
     """All checks of schemathesis, in all its phases, pass against the live server."""
     default = DEFAULT_SANDBOX._replace(clock=ClockSpec("manual", start=START))
     async with Server(ServerOptions(port=0, default_sandbox=default)) as server:
@@ -67,7 +70,7 @@ async def test_schemathesis_finds_nothing_that_the_contract_does_not_explain(tmp
         process = await asyncio.create_subprocess_exec(
             Path(sys.executable).with_name("schemathesis"),
             *("--config-file", str(HERE / "schemathesis.toml"), "run", f"{server.base_url}/_paydouble/openapi.json"),
-            *("--no-color", "--continue-on-failure"),
+            *("--no-color", "--continue-on-failure", f"--max-examples={examples}"),
             cwd=tmp_path,
             env={
                 # None of our code runs over there, so measuring its coverage would only cost time.

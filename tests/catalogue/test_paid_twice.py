@@ -81,7 +81,12 @@ def test_to_keep_it_is_a_policy_and_to_give_it_back_too(merchant: type[Merchant]
 
 
 @pytest.mark.parametrize(
-    ("merchant", "verdict"), [(TriesOnce, kept(2, 1)), (InMemory, kept(2, 1)), (WhileOpen, kept(1, 2))]
+    ("merchant", "verdict"),
+    [
+        pytest.param(TriesOnce, kept(2, 1), marks=pytest.mark.long),
+        pytest.param(InMemory, kept(2, 1), marks=pytest.mark.long),
+        (WhileOpen, kept(1, 2)),
+    ],
 )
 def test_what_goes_back_for_one_order_goes_back_for_the_next(merchant: type[Merchant], verdict: str) -> None:
     """A refund that is forgotten, or made in some states alone, is noticed beside one that was made."""

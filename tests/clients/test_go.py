@@ -124,7 +124,9 @@ def test_the_tests_pass(module: str, url: str, tmp_path: Path) -> None:
     assert skipped == (["TestAContainerServesAndReachesTheReceiver"] if module == "paydoublecontainer" else [])
 
 
-@pytest.mark.parametrize("test", MISTAKES)
+@pytest.mark.parametrize(
+    "test", [pytest.param(each, marks=[pytest.mark.long] if at else []) for at, each in enumerate(MISTAKES)]
+)
 def test_the_tests_of_the_shop_find_a_mistake(test: str, url: str, tmp_path: Path) -> None:
     """Each of the four fails when the shop makes the mistake that it is there for."""
     right, wrong = MISTAKES[test]
