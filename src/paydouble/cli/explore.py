@@ -141,21 +141,21 @@ def explore(
         sys.exit(_at_the_same_time(terminal, file, jobs, phases, part))
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic())
-    try:
-        with _interrupted_by_sigterm():
+    with _interrupted_by_sigterm():
+        try:
             coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
-    except MerchantBug:
-        report.found()
-        sys.exit(1)
-    except (AdapterMisfit, CallFailed) as error:
-        report.failed(error)
-        sys.exit(3)
-    except KeyboardInterrupt:
-        report.interrupted()
-        sys.exit(130)
-    finally:
-        if adapter.process is not None:
-            adapter.process.kill()
+        except MerchantBug:
+            report.found()
+            sys.exit(1)
+        except (AdapterMisfit, CallFailed) as error:
+            report.failed(error)
+            sys.exit(3)
+        except KeyboardInterrupt:
+            report.interrupted()
+            sys.exit(130)
+        finally:
+            if adapter.process is not None:
+                adapter.process.kill()
     whole = terminal.green(f"{terminal.good} Nothing was found.")
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
     report.nothing_found(cut if coverage.was_cut() else whole)

@@ -29,23 +29,21 @@ INTERRUPTED: Final = 130
 def check_jobs(file: MerchantFile) -> None:
     """Raise a `UsageError` when several shops of this file cannot run at the same time."""
     named = {name for _, name in places_of(file.webhook.model_dump(), RUN)}
-    missing = (
-        "it needs start in the file, since each part starts a shop of its own; leave --jobs out"
-        if file.start is None
-        else "write {port} in the file in place of the port's number, so that each part has a shop of its own"
-        if "port" not in named
-        else "leave service.port out of the file, so that each part has a port of its own"
-        if file.service.port
-        else None
-    )
-    if missing is not None:
-        raise UsageError(missing, member="--jobs")
+    if file.start is None:
+        raise UsageError("it needs start in the file, since each part starts a shop of its own", member="--jobs")
+    if "port" not in named:
+        raise UsageError(
+            "write {port} in the file in place of the port's number, so that each part has a shop of its own",
+            member="--jobs",
+        )
+    if file.service.port:
+        raise UsageError("leave service.port out of the file, so that each part has a port of its own", member="--jobs")
 
 
 def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:
     """Run `paydouble explore` with some arguments so many times, a part each; returns the exit status of all.
 
-    SIGINT and SIGTERM end the parts, which tell what they have found; a second one ends them at once.
+    SIGINT and SIGTERM end the parts, which tell what they have found; a second one ends them without.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     parts = [_Part.begun(number, jobs, arguments, encoding) for number in range(1, jobs + 1)]
@@ -53,18 +51,24 @@ def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:
     interrupted = False
     with ThreadPoolExecutor(jobs) as threads:
         waiting: dict[Future[str], _Part] = {threads.submit(each.report): each for each in parts}
-        while waiting:
-            try:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt:
-                for part in parts:
-                    part.end(at_once=interrupted)
-                interrupted = True
-                continue
-            for report in sorted(done, key=lambda each: waiting[each].number):
-                part = waiting.pop(report)
-                statuses.append(part.status)
-                _tell(terminal, part, report.result())
+        try:
+            while waiting:
+                try:
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt:
+                    interrupted = True
+                    for part in parts:
+                        part.process.terminate()
+                    continue
+                for report in sorted(done, key=lambda each: waiting[each].number):
+                    part = waiting.pop(report)
+                    statuses.append(part.status)
+                    _tell(terminal, part, report.result())
+        except BaseException:
+            # Such as when nobody reads the output any more.
+            for part in parts:
+                part.process.terminate()
+            raise
     return _together(terminal, statuses, interrupted=interrupted)
 
 
@@ -114,12 +118,6 @@ class _Part(NamedTuple):
         for line in errors:
             if line.strip():
                 say(f"{self.name}: {line.rstrip()}", err=True)
-
-    def end(self, *, at_once: bool) -> None:
-        if at_once:
-            self.process.kill()
-        else:
-            self.process.terminate()
 
 
 def _tell(terminal: Terminal, part: _Part, text: str) -> None:
