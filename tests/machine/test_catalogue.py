@@ -472,7 +472,8 @@ def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> N
     assert coverage.plays + coverage.left_out == len(allowed) < len(catalogue.catalogue())
     assert "refund" in reasons["refund", "reply lost"]
     assert reasons["POST", "reply lost"] == "there was no time for all of its plays"
-    assert f"; webhooks (all {len(VOCABULARY['webhooks'])}); " in coverage.summary()
+    number = len(VOCABULARY["webhooks"])
+    assert f"; webhooks {number} of {number}; " in coverage.summary()
 
 
 def test_each_process_has_the_same_order() -> None:
@@ -772,6 +773,6 @@ def test_a_run_that_has_found_something_also_says_what_it_has_tried() -> None:
     with pytest.raises(MerchantBug):
         ShopMachine.TestCase().runTest()
     summary = summaries.pop()
-    assert summary.startswith("ShopMachine, until its finding: ")
+    assert summary.startswith("ShopMachine, with its finding: ")
     told = r"Never tried \(the run ended with a finding before its plays\): \d+ of the \d+\."
     assert sum(1 for line in summary.splitlines() if re.fullmatch(told, line)) == 1

@@ -8,12 +8,16 @@ import re
 import shutil
 import subprocess
 import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from bounds import AT_MOST_SECONDS
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "another-process.md"
 SHOP = """
 import { checkpoint } from "./checkpoint.mjs";
@@ -110,6 +114,41 @@ foreach ([1, 2, 3] as $number) {
 $books->prepare('INSERT INTO kept VALUES (?)')->execute([4]);
 echo implode(' ', $books->query('SELECT number FROM kept')->fetchAll(PDO::FETCH_COLUMN)), PHP_EOL;
 """
+RUBY_SHOP = """
+require "sequel"
+
+books = Sequel.sqlite
+books.create_table(:kept) { Integer :number }
+[1, 2, 3].each do |number|
+  books.transaction { books[:kept].insert(number: number) }
+rescue Sequel::DatabaseError => failed
+  puts failed.message
+end
+puts books[:kept].map(:number).join(" ")
+"""
+RECORDS_SHOP = """
+require "active_record"
+
+ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")
+ActiveRecord::Base.connection.create_table(:kept) { |table| table.integer :number }
+class Kept < ActiveRecord::Base
+  self.table_name = "kept"
+end
+[1, 2, 3].each do |number|
+  Kept.transaction { Kept.create!(number: number) }
+rescue ActiveRecord::StatementInvalid => failed
+  puts failed.message
+end
+puts Kept.pluck(:number).join(" ")
+"""
+RUBY_TIME = """
+require "../library"
+
+puts sleep(150.2)
+puts Time.now.utc.inspect, Time.now(in: "+09:00").hour
+pause
+puts Time.now.utc.inspect
+"""
 
 
 def _code(language: str, first: str) -> str:
@@ -123,10 +162,24 @@ def _run(command: list[str], folder: Path, fails_at: int, **environment: str) ->
     said: list[bool] = []
 
     class Clock(BaseHTTPRequestHandler):
+        now = datetime(2026, 1, 1, 5, tzinfo=UTC)
+
+        def do_GET(self) -> None:
+            answer = json.dumps({"now": Clock.now.isoformat(timespec="milliseconds").replace("+00:00", "Z")}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
         def do_POST(self) -> None:
-            assert self.path == "/clock/checkpoint"
-            said.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["in_transaction"])
-            self.send_response(503 if len(said) == fails_at else 204)
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            is_sleep = self.path == "/clock/advance"
+            if is_sleep:
+                Clock.now += timedelta(milliseconds=int(body["by"].removesuffix("ms")))
+            else:
+                assert self.path == "/clock/checkpoint"
+                said.append(body["in_transaction"])
+            self.send_response(503 if len(said) == fails_at and not is_sleep else 204)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -196,6 +249,56 @@ def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path, begin
 
     assert printed == ["the database is down", "1 3 4"]
     assert said == [False, True, False, False, True, False, True, False, False, False]
+
+
+def _ruby_has(library: str) -> bool:
+    asked = ["ruby", "-e", f"require '{library}'"]
+    return shutil.which("ruby") is not None and subprocess.run(asked, check=False, capture_output=True).returncode == 0
+
+
+def _ruby(shop: str, folder: Path, fails_at: int, changes: Mapping[str, str] = NOTHING) -> tuple[list[str], list[bool]]:
+    code = _code("ruby", "# points.rb")
+    for old, new in changes.items():
+        assert old in code
+        code = code.replace(old, new)
+    (folder / "points.rb").write_text(code, "utf-8")
+    (folder / "shop.rb").write_text(shop, "utf-8")
+    return _run(["ruby", "-r", "./points.rb", "shop.rb"], folder, fails_at=fails_at)
+
+
+@pytest.mark.skipif(not _ruby_has("sequel"), reason="there is no Ruby with Sequel here")
+def test_a_file_of_ruby_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
+    """Before each one, before its commit and after it; a failing commit is rolled back."""
+    printed, said = _ruby(RUBY_SHOP, tmp_path, fails_at=5)
+
+    assert printed == ["the database is down", "1 3"]
+    assert said == [False, True, False, False, True, False, True, False]
+
+
+@pytest.mark.skipif(not _ruby_has("active_record"), reason="there is no Ruby with Active Record here")
+def test_the_same_file_marks_those_of_active_record(tmp_path: Path) -> None:
+    """With the four names that the page gives for it; to make the table is a transaction or none, by version."""
+    names = {
+        'require "sequel"': 'require "active_record"',
+        "Sequel::DatabaseError": "ActiveRecord::StatementInvalid",
+        "in_transaction?": "transaction_open?",
+        "Sequel::Database.prepend": "ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend",
+    }
+    printed, said = _ruby(RECORDS_SHOP, tmp_path, fails_at=5, changes=names)
+
+    assert printed == ["the database is down", "1 3"]
+    assert said == [False, True, False, False, True, False, True, False]
+
+
+@pytest.mark.skipif(not _ruby_has("sequel"), reason="there is no Ruby with Sequel here")
+def test_the_same_file_lets_the_shop_follow_the_play(tmp_path: Path) -> None:
+    """Its pauses take no time, and the time is the play's; a pause of a library is left as it is."""
+    (tmp_path / "library.rb").write_text("def pause = sleep(0.001)", "utf-8")
+    (tmp_path / "shop").mkdir()
+
+    printed, _ = _ruby(RUBY_TIME, tmp_path / "shop", fails_at=0)
+
+    assert printed == ["150", "2026-01-01 05:02:30.2 UTC", "14", "2026-01-01 05:02:30.2 UTC"]
 
 
 PHP_STUBS = """<?php

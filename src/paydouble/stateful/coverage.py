@@ -110,6 +110,11 @@ def _named(table: str, names: list[str]) -> str:
     return ", ".join(map(repr, names))
 
 
+def _counted(table: str, names: list[str]) -> str:
+    """Return how many entries of a table these are: after a minute there may be more than a hundred in all."""
+    return f"{len(names)} of {len(VOCABULARY[table])}"
+
+
 class Trial(NamedTuple):
     """One entry of the vocabulary that has acted."""
 
@@ -242,7 +247,6 @@ class Coverage:
         if self.same:
             reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
             lines.append(f"Plays left out as the same as earlier ones: {reasons_why}.")
-        lines += self._never_tried(entries)
         for pattern, words, why in described(self._accepts):
             times = self.accepted[pattern]
             not_met = "and not met so far" if self.was_cut() else "and not met"
@@ -254,6 +258,7 @@ class Coverage:
                 f"Allowed, since the contract is silent, and {met}: {POLICIES[policy]}."
                 f" With {policy!r} in demands it is a finding."
             )
+        lines += self._never_tried(entries)
         return "\n".join(lines)
 
     def _never_tried(self, entries: int) -> Iterator[str]:
@@ -266,7 +271,8 @@ class Coverage:
             if others := reasons.pop(reason, {}):
                 yield f"Never tried ({reason}): {sum(map(len, others.values()))} of the {entries}."
         for reason, tables in reasons.items():
-            names = "; ".join(f"{table} {_named(table, untried)}" for table, untried in tables.items())
+            shown = _counted if reason == _NO_TIME else _named
+            names = "; ".join(f"{table} {shown(table, untried)}" for table, untried in tables.items())
             yield f"Never tried ({reason}): {names}."
 
     def _extent(self) -> Iterator[str]:

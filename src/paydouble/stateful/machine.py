@@ -235,7 +235,7 @@ class MerchantMachine(RuleBasedStateMachine):
                 tested.run(self.settings)
             except (MerchantBug, UsageError, AdapterMisfit) as error:
                 if isinstance(error, MerchantBug):
-                    summaries.append(f"{tested.__name__}, until its finding: {tested.coverage.summary()}")
+                    summaries.append(f"{tested.__name__}, with {_findings(tested.found)}: {tested.coverage.summary()}")
                 # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
                 raise error.with_traceback(None) from error.__cause__
             finally:
@@ -619,6 +619,10 @@ class MerchantMachine(RuleBasedStateMachine):
             self.hunting.end(play.reported)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
+
+
+def _findings(found: Sequence[MerchantBug]) -> str:
+    return "its finding" if len(found) == 1 else f"{len(found)} findings"
 
 
 def _check_parts(machine: Any) -> None:  # noqa: ANN401 - what a user has written into the class
