@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 from importlib import import_module
 
+import pytest
 from bugzoo.adapter import ZooMerchant
 
 from paydouble.stateful import plays
@@ -16,6 +17,7 @@ from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
 from paydouble.stateful.coverage import VOCABULARY
 from paydouble.stateful.interruptions import KINDS
+from paydouble.stateful.provider import PROVIDER_ACTS
 
 # It reads no refunds that it has not made, makes none without a request, and cancels no payment.
 NOT_MET = {
@@ -45,6 +47,14 @@ def test_every_section_of_plays_is_in_the_catalogue() -> None:
 
     assert {each.__qualname__ for each in sections} == {each.__qualname__ for each in plays.SECTIONS}
     assert len(plays.SECTIONS) == len(sections) == len(set(plays.SECTIONS))
+
+
+@pytest.mark.parametrize("act", PROVIDER_ACTS)
+def test_an_act_of_the_provider_does_something_in_the_first_play_with_it(act: str) -> None:
+    """Many need something before: a dispute that is won, money for a payment that has expired."""
+    first = next(play for play in catalogue() if ("provider", act) in play.entries())
+
+    assert ("provider", act) in {(each.table, each.name) for each in CatalogueRun(ZooMerchant).one(first).trials}
 
 
 def test_every_entry_of_the_vocabulary_acts() -> None:

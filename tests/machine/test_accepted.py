@@ -70,7 +70,7 @@ def test_the_summary_says_what_was_accepted() -> None:
 
     ShopMachine.TestCase().runTest()
     summary = ShopMachine.coverage.summary()
-    assert r"'never fulfilled order-\\d+' (another system ships)." in summary
+    assert r"'never fulfilled order-\d+' (another system ships)." in summary
     assert "Accepted, and not met so far: 'keeps the change' (it never happens)." in summary
 
 

@@ -282,6 +282,47 @@ class StaysClosed(SmallShop):
             super().send(wish, path)
 
 
+class GivesUpUnpaid(SmallShop):
+    """Closes an order half an hour after its payment has begun, and gives back what comes later."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.closed: set[str] = set()
+
+    def order_status(self, order_id: str) -> str:
+        return "cancelled" if order_id in self.closed else super().order_status(order_id)
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        return order.id not in self.closed
+
+    def gives_up(self, order: SmallOrder) -> bool:
+        started = order.wish is not None and self.service.now() - order.wish.since > 1800
+        return started and not self.of(order.id, "payin", "succeeded")
+
+    def tick(self) -> None:
+        super().tick()
+        for order in self.orders.values():
+            if self.gives_up(order):
+                self.closed.add(order.id)
+            for paid in self.of(order.id, "payin", "succeeded") if order.id in self.closed else ():
+                body = f'{{"payin_id": "{paid["id"]}", "amount": {paid["amount"]}, "external_identifier": "back"}}'
+                self.send(order.refunds.setdefault("back", self.wish(order.id, body)), "/refund/refund-creation")
+
+
+class WaitsForReceived(GivesUpUnpaid):
+    """Gives an order up only when no payment of it is received."""
+
+    def gives_up(self, order: SmallOrder) -> bool:
+        return super().gives_up(order) and not self.of(order.id, "payin", "processing")
+
+
+def _verified_for_hours(play: Play) -> None:
+    play.pay(scenario="slow-verification")
+    play.wait("2h", jobs_every="30m")
+    play.wait("4h", jobs_every="1h")
+    play.wait("10s")
+
+
 def _limited_before(play: Play) -> None:
     play.pay(1, "429 in milliseconds")
     play.pass_time("1m")
@@ -354,6 +395,11 @@ _CASES = {
         _limited_before,
         "has asked for no deposit for order-2 32 minutes after the click of its customer; the reset of a 429",
     ),
+    "received payment": (
+        GivesUpUnpaid,
+        _verified_for_hours,
+        "calls order-1 cancelled while its payment is processing, which is received money",
+    ),
 }
 _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
 """The dialect in which a policy shows; `plain` for all others."""
@@ -381,6 +427,17 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
 
     with pytest.raises(MerchantBug, match=sentence), Play(_demanding(shop, policy), dialect=dialect) as play:
         steps(play)
+
+
+@pytest.mark.parametrize(("shop", "scenario"), [(WaitsForReceived, "slow-verification"), (GivesUpUnpaid, "abandoned")])
+def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallShop], scenario: str) -> None:
+    """Its money goes back when it comes all the same; one that is processing is waited for."""
+    with Play(_demanding(shop, "received payment")) as play:
+        play.pay(scenario=scenario)
+        play.wait("2h", jobs_every="30m")
+        play.wait("1d", jobs_every="1h")
+        play.provider("late money")
+        play.wait("10s")
 
 
 def test_an_order_may_be_closed_after_some_minutes_or_for_another_one() -> None:

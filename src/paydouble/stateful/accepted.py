@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from paydouble.core.errors import UsageError
+from paydouble.core.printable import printable
 
 
 class Accepted(NamedTuple):
@@ -46,7 +47,8 @@ class AcceptedFindings:
 def described(accepts: Accepts) -> Iterator[tuple[str, str, str]]:
     """Yield each key of `accepts`, the same with its condition in words, and the reason."""
     for pattern, each in _complete(accepts):
-        yield pattern, f"{pattern!r} after {each.after!r}" if each.after else repr(pattern), each.because
+        after = f" after '{printable(each.after)}'" if each.after else ""
+        yield pattern, f"'{printable(pattern)}'{after}", each.because
 
 
 def _complete(accepts: Accepts) -> Iterator[tuple[str, Accepted]]:

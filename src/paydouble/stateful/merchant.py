@@ -154,8 +154,9 @@ class Merchant:
     `late money`: jobs also ask about payments that have failed or expired, so that money is known which has come for
     one of them, and whose event was lost. `another attempt`: an order whose payment has failed or was cancelled can be
     paid again, in the first five minutes at least. `after a limit`: half an hour after the end of a 429 at the latest,
-    the service is asked for the deposits of the customers who have pressed the button since. The summary of a run says
-    which of the others were met.
+    the service is asked for the deposits of the customers who have pressed the button since. `received payment`: an
+    order is not given up while its payment is `processing`, which the contract calls received, for five hours at least.
+    The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
     """Whether the machine may call again while a call is running: a second click, a webhook before the reply."""

@@ -56,6 +56,7 @@ from paydouble.stateful.policies import (
     AFTER_A_LIMIT,
     DISPUTED_REFUND,
     INDEPENDENT,
+    RECEIVED_PAYMENT,
     REFUND_LIMIT,
 )
 from paydouble.stateful.prices import other_than, price_for
@@ -911,6 +912,9 @@ class Play:
                 self._add_findings(rules.shown.of_view(self._driver.shown, order, status, found))
                 accepted = rules.shown.of_accepted_refund(self._box, order, status, found)
                 self._add_findings(accepted, ACCEPTED_REFUND)
+                if self._acknowledged.has_taken_over(found.pay_ins):
+                    given_up = rules.shown.of_received_payment(order, status, found, self._box.now)
+                    self._add_findings(given_up, RECEIVED_PAYMENT)
                 expected.look(order, status, found, self._box.now)
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 order.was_shipped |= order.shipped > 0

@@ -316,9 +316,9 @@ SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")
 PAYER_SCENARIOS: Final = ("payer-decides", "payer-abandons", "payer-returns-first", "challenge")
 """Those in which a payment waits for its payer."""
 SLOW_SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
-    {"slow-bank-transfer": "53h40m", "fails-after-review": "47h30m3s"}
+    {"slow-verification": "4h30m3s", "slow-bank-transfer": "53h40m", "fails-after-review": "47h30m3s"}
 )
-"""Those in which a payment takes days → the time until half an hour before its end."""
+"""Those in which a payment takes hours or days → the time until half an hour before its end."""
 SLOW_REFUND: Final = "slow-refund"
 """The one in which each refund takes days."""
 

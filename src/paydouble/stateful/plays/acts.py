@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.plays.parts import ORDER, PAID, PAY, RESTART, RETRY, SETTLE, WORK_OFF
+from paydouble.stateful.plays.parts import ORDER, PAID, PAY, RESTART, RETRY, SETTLE, WORK_OFF, before
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
@@ -28,7 +28,8 @@ def basics() -> Iterator[CataloguePlay]:
     yield CataloguePlay((ORDER, PAY, step("cancel"), SETTLE))
     yield CataloguePlay((*PAID, step("cancel"), SETTLE))
     for what in PROVIDER_ACTS:
-        yield CataloguePlay((*PAID, step("provider", what), SETTLE))
+        for start in before(what):
+            yield CataloguePlay((*start, step("provider", what), SETTLE))
         yield CataloguePlay((*PAID, step("provider", "dispute"), step("provider", what), SETTLE))
 
 

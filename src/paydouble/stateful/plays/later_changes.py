@@ -58,7 +58,6 @@ _KEEPS_WAITING: Final = ("429", "request lost", "reply lost")
 def provider() -> Iterator[CataloguePlay]:
     """Yield each act of the provider after each other one."""
     for what in PROVIDER_ACTS:
-        yield CataloguePlay((ORDER, PAY, step("provider", what), SETTLE))
         for then in PROVIDER_ACTS:
             chain = (step("provider", "dispute"), step("provider", what), step("provider", then))
             yield CataloguePlay((*PAID, *chain, SETTLE), "a dispute changes more than once")

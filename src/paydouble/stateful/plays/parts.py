@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from paydouble.stateful.interruptions import (
@@ -40,6 +41,23 @@ EXPIRED: Final = (ORDER, step("pay", 1, scenario="abandoned"), step("wait", "25h
 PAYER_LEAVES: Final = (step("pay", 1, scenario="payer-decides"), SETTLE, step("payer", "gives up"), SETTLE)
 # A shop may keep an order for minutes only, and take no second attempt after a day.
 FIRST_ATTEMPTS: Final[tuple[tuple[Step, ...], ...]] = (EXPIRED, (ORDER, *PAYER_LEAVES))
+_DISPUTED: Final = (*PAID, step("provider", "dispute"))
+_OPEN_DISPUTES: Final = ("dispute under review", "dispute won", "dispute lost", "dispute accepted")
+_BEFORE: Final[Mapping[str, Sequence[tuple[Step, ...]]]] = MappingProxyType(
+    {
+        "fails": ((ORDER, PAY),),
+        "succeeds": ((ORDER, PAY, step("wait", "5s")),),  # only what is processing
+        **dict.fromkeys(_OPEN_DISPUTES, (_DISPUTED,)),
+        "dispute reopened": ((*_DISPUTED, step("provider", "dispute won")),),
+        "another dispute": ((*PAID, step("provider", "dispute half")),),
+        "late money": FIRST_ATTEMPTS,
+        "older payment disputed": [
+            (*first, RETRY, SETTLE, step("provider", "late money"), SETTLE) for first in FIRST_ATTEMPTS
+        ],
+        "refund fails": ((*PAID, step("refund")),),
+        "refund fails late": ((*PAID, step("refund"), SETTLE),),
+    }
+)
 # What happens meanwhile and changes what is known of the order itself.
 OF_THE_ORDER: Final = tuple(what for what in MEANWHILE if what != ANOTHER_CUSTOMER)
 # A day of hourly jobs. A step of an hour or more would be one in which no job ran.
@@ -58,6 +76,11 @@ def points_of(what: str, points: Sequence[Point] = POINTS) -> Sequence[Point]:
     if KINDS[what].enters and 0 in points:
         return (BEFORE_COMMIT, *points)
     return (BEFORE_REQUEST, *points) if AFTER_REQUEST in points and KINDS[what].kills else points
+
+
+def before(act: str) -> Sequence[tuple[Step, ...]]:
+    """Return the shortest beginnings of a play after which an act of the provider does something."""
+    return _BEFORE.get(act, (PAID,))
 
 
 def got_through(names: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.core.money import MINOR_DIGITS
 from paydouble.core.printable import printable
 from paydouble.sandbox import Sandbox
@@ -16,6 +17,7 @@ from paydouble.stateful.merchant import STATUSES, Merchant
 
 # Of a balance that is written out.
 _MOST_DIGITS = 30
+_LONG_MS = 30 * UNITS_MS["m"]
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
@@ -47,6 +49,17 @@ def of_accepted_refund(box: Sandbox, order: Order, status: str, state: ExpectedS
     events = box.journal.events.entries
     if not any(each.type == "refund.succeeded" and each.object_id in refunds for each in events):
         yield Rule.VIEW, f"calls {order.id} {status} though no refund of it has succeeded yet"
+
+
+def of_received_payment(order: Order, status: str, state: ExpectedState, now: int) -> Iterator[Found]:
+    """Yield an order that is given up by the merchant itself though its payment has been processing for long.
+
+    Half an hour later every job has run that works on what has come. `now` is in milliseconds.
+    """
+    received = (each.updated_at for each in state.pay_ins if each.status == "processing")
+    is_received = any(now - updated_at >= _LONG_MS for updated_at in received)
+    if status in {"cancelled", "failed"} and is_received and not (order.is_cancelled or order.cancellations):
+        yield Rule.VIEW, f"calls {order.id} {status} while its payment is processing, which is received money"
 
 
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
