@@ -187,6 +187,23 @@ class NeverRefundsDisputed(SmallShop):
         super().refund(order_id, refund_id, amount)
 
 
+class HoldsGoods(SmallShop):
+    """Takes no ticket at the door while a dispute is open."""
+
+    def is_held(self, disputes: list[dict[str, Any]]) -> bool:
+        return any(each["status"] in {"needs_response", "under_review"} for each in disputes)
+
+    def shipments(self, order_id: str) -> int:
+        return 0 if self.is_held(self.of(order_id, "dispute")) else super().shipments(order_id)
+
+
+class HoldsByNewestDispute(HoldsGoods):
+    """Looks at the newest one alone."""
+
+    def is_held(self, disputes: list[dict[str, Any]]) -> bool:
+        return super().is_held(disputes[-1:])
+
+
 class OneTimeForAnOrder(SmallShop):
     """Takes news of a payment for old when those of another attempt of the same order are newer."""
 
@@ -255,6 +272,7 @@ class DropsRefunded(ShipsFromAQueue):
         (ReadsWin, ["overtaken"], "called order-1 paid and now calls it pending"),
         (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
         (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
+        (HoldsByNewestDispute, ["'another dispute'", "'dispute won'"], "a dispute is open for which it had held them"),
         (ShipsOnlyPaid, ["'pass_time'", "(1, 'half')"], "never fulfilled order-1, of which a part was given back"),
         (
             OneTimeForAnOrder,
@@ -277,6 +295,11 @@ def test_a_read_that_an_event_overtakes_comes_early() -> None:
 
     overtaken = [play for play in early if "overtaken" in str(play.steps)]
     assert any("now calls it pending" in each for each in verdicts_of(ReadsWin, lambda play: play in overtaken))
+
+
+def test_goods_may_be_held_back_while_any_dispute_is_open() -> None:
+    """Until the last one has ended."""
+    assert list(verdicts_of(HoldsGoods, lambda play: "another dispute" in str(play.steps))) == []
 
 
 @pytest.mark.parametrize("merchant", [HoldsDisputed, NeverRefundsDisputed])

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from itertools import takewhile
 from typing import Any, cast
 
 import pytest
@@ -282,6 +283,27 @@ class StaysClosed(SmallShop):
             super().send(wish, path)
 
 
+class StopsAtTheKnown(SmallShop):
+    """Reads a list until it comes to what it has."""
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        found = super().list(path)[::-1]
+        return (
+            list(takewhile(lambda each: self.versions.get(each["id"]) != each, found)) if "dispute" in path else found
+        )
+
+
+def _disputed_again_in_silence(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.provider("dispute half")
+    play.wait("10s")
+    play.webhooks("drop all")
+    play.provider("another dispute")
+    play.provider("dispute lost")
+    play.wait("10s")
+
+
 class GivesUpUnpaid(SmallShop):
     """Closes an order half an hour after its payment has begun, and gives back what comes later."""
 
@@ -394,6 +416,11 @@ _CASES = {
         StaysClosed,
         _limited_before,
         "has asked for no deposit for order-2 32 minutes after the click of its customer; the reset of a 429",
+    ),
+    "list order": (
+        StopsAtTheKnown,
+        _disputed_again_in_silence,
+        "has a balance of 24.95 EUR for order-1; it should be 0.00",
     ),
     "received payment": (
         GivesUpUnpaid,

@@ -132,6 +132,9 @@ class Order:
     """How often it was fulfilled when the merchant was looked at last."""
     was_shipped: bool = False
     """Whether it was fulfilled at some time."""
+    held_for: set[frozenset[str]] = field(default_factory=set)
+    """The ids of the disputes that were open, all of them known to the merchant, when it held goods back that it had
+    handed out before."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
 
@@ -266,6 +269,11 @@ def look(order: Order, status: str, state: ExpectedState, now: int) -> None:
         may_be_free if order.status != "review" else order.is_reviewed_late
     )
     order.status = status
+
+
+def open_disputes(state: ExpectedState) -> frozenset[str]:
+    """Return the ids of the disputes of an order that are open."""
+    return frozenset(each.id for each in state.disputes if each.status in unfinished(DISPUTE))
 
 
 def _is_learned_late(order: Order, state: ExpectedState) -> bool:

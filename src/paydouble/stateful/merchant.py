@@ -150,6 +150,7 @@ class Merchant:
     the customer has cancelled is not taken up again when its money comes. `independent orders`: jobs go on with the
     others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known
     whose events were lost. `request ids`: several events may name the same request, and each of them counts.
+    `list order`: lists may have the oldest object first.
     `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded.
     `late money`: jobs also ask about payments that have failed or expired, so that money is known which has come for
     one of them, and whose event was lost. `another attempt`: an order whose payment has failed or was cancelled can be

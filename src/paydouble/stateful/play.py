@@ -917,6 +917,8 @@ class Play:
                     self._add_findings(given_up, RECEIVED_PAYMENT)
                 expected.look(order, status, found, self._box.now)
                 order.shipped = self._driver.shown.shipments(order.id) or 0
+                if self._acknowledged.has_taken_over(found.disputes):
+                    self._add_findings(rules.shown.of_disputed_goods(order, found))
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
             self._add_findings(rules.shown.of_own_rules(self._driver.shown))

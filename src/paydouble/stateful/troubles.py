@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from paydouble.core.errors import UsageError
 from paydouble.faults.model import Fault, parse_fault
 from paydouble.stateful.crafted import CRAFTED, Crafted
-from paydouble.stateful.policies import REQUEST_IDS
+from paydouble.stateful.policies import LIST_ORDER, REQUEST_IDS
 
 Document = dict[str, Any]
 Entry = TypeVar("Entry")
@@ -307,9 +307,12 @@ DIALECTS: Final[Mapping[str, Document]] = MappingProxyType(
         "lower-case header": {"webhooks": {"signature_header": "x-service-signature"}},
         "short pages": {"page_limit": 2},
         "shared request ids": {"event_request_id": "object"},
+        "oldest first": {"list_order": "oldest_first"},
     }
 )
-POLICY_OF_DIALECT: Final[Mapping[str, str]] = MappingProxyType({"shared request ids": REQUEST_IDS})
+POLICY_OF_DIALECT: Final[Mapping[str, str]] = MappingProxyType(
+    {"shared request ids": REQUEST_IDS, "oldest first": LIST_ORDER}
+)
 """Dialect → the policy that each finding in it is about."""
 
 SCENARIOS: Final = ("happy-path", "card-declined", "abandoned", "refund-fails")

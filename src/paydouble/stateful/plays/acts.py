@@ -67,6 +67,13 @@ def forms() -> Iterator[CataloguePlay]:
             yield CataloguePlay((ORDER, refused, *left_to_jobs), dialect=dialect)
             refused = step("refund", 1, "half", "unknown code", lasts=TO_THE_END)
             yield CataloguePlay((*PAID, refused, *left_to_jobs), dialect=dialect)
+        if "list_order" in settings:
+            # What is new comes behind what is known.
+            silent, lost = step("webhooks", "drop all"), step("provider", "dispute lost")
+            disputed = (step("provider", "dispute half"), SETTLE, silent, step("provider", "another dispute"), lost)
+            yield CataloguePlay((*PAID, *disputed, SETTLE), dialect=dialect)
+            refunded = (step("refund", 1, "half"), SETTLE, silent, step("provider", "refund half"), SETTLE)
+            yield CataloguePlay((*PAID, *refunded), dialect=dialect)
         yield CataloguePlay((*PAID, step("inject", "again")), "in a dialect", dialect)
         # No read tells what an event has not told.
         later = step("pass_time", "10m")

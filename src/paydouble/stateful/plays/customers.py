@@ -163,7 +163,7 @@ def slow() -> Iterator[CataloguePlay]:
     """Yield payments and refunds that take days. They must neither be forgotten nor taken for done."""
     silent, hours = step("webhooks", "drop all"), step("wait", "8h", jobs_every="1h")
     # What is shown is looked at after two hours as well: a shop may have given the order up.
-    days = (step("wait", "2h", jobs_every="30m"), step("wait", "3d", jobs_every="1h"), SETTLE)
+    days: tuple[Step, ...] = (step("wait", "2h", jobs_every="30m"), step("wait", "3d", jobs_every="1h"), SETTLE)
     for scenario, nearly in SLOW_SCENARIOS.items():
         paid = step("pay", 1, scenario=scenario)
         yield CataloguePlay((ORDER, paid, *days))

@@ -62,6 +62,19 @@ def of_received_payment(order: Order, status: str, state: ExpectedState, now: in
         yield Rule.VIEW, f"calls {order.id} {status} while its payment is processing, which is received money"
 
 
+def of_disputed_goods(order: Order, state: ExpectedState) -> Iterator[Found]:
+    """Yield an order whose goods are handed out while a dispute is open for which alone they were held back before.
+
+    A merchant may hand out what is disputed. One that holds it back must not forget that for another dispute that ends.
+    """
+    disputes = expected.open_disputes(state)
+    if disputes and order.was_shipped and not order.shipped:
+        order.held_for.add(disputes)
+    elif order.shipped and disputes in order.held_for:
+        why = "a dispute is open for which it had held them back; another one has ended since"
+        yield Rule.VIEW, f"hands out the goods of {order.id}, of which {why}"
+
+
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
     """Yield the merchant's own rules that do not hold."""
     for text in merchant.broken_rules():
