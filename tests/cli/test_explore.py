@@ -282,12 +282,14 @@ def test_parts_run_at_the_same_time(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert set(re.findall(r"^Part .*", out, re.MULTILINE)) == {"Part 1 of 2", "Part 2 of 2"}
     for part in ("1/2", "2/2"):
         assert f"    paydouble explore {path} --seed 3 --part {part} --from " in out
+    assert out.count("plays of the catalogue and 0 examples of the hunt tried ") == 1
+    assert "\nThese were parts 1 and 2 of 2 of the catalogue.\n" in out
     assert out.endswith("\n✗ 2 of 2 parts found something.\n")
     assert len(list(folder.iterdir())) == 2
 
 
 def test_parts_that_find_nothing_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What each has tried is told by each."""
+    """What all have tried is told once."""
     path = _file(tmp_path, _own_folder(described_shop(tmp_path)))
 
     assert run(["explore", path, "--jobs", "2", "--for", "1ms"]) == 0
@@ -295,6 +297,8 @@ def test_parts_that_find_nothing_say_so(tmp_path: Path, capsys: pytest.CaptureFi
 
     assert out.count("\nNothing was found in the time of --for 1ms; without it, all is played, and --from ") == 2
     assert "processors" not in out
+    assert "its plays are in another part" not in out
+    assert "\n2 plays of the catalogue and 0 examples of the hunt tried " in out
     assert out.endswith("\n\nNothing was found in 2 parts.\n")
 
 
@@ -335,6 +339,7 @@ def test_an_interruption_ends_all_parts(tmp_path: Path) -> None:
 
     assert (process.returncode, err) == (130, "")
     assert out.count("\nInterrupted. Nothing was found so far.\n") == 2
+    assert out.count(" plays of the catalogue and 0 examples of the hunt tried") == 1
     assert out.endswith("\n\nInterrupted.\n")
 
 

@@ -331,7 +331,7 @@ def test_an_interruption_loses_no_finding(phase: str, monkeypatch: pytest.Monkey
 
     (bug,) = running.found
     assert "took a new Idempotency-Key for a retry" in bug.verdict
-    summary = summaries.pop()
+    summary = summaries.pop().text()
     assert summary.startswith(f"{running.__name__}, interrupted: ")
     assert summary.endswith(str(bug))
 
@@ -362,7 +362,7 @@ def test_phases_choose_what_is_run() -> None:
     coverage = machine(ZooMerchant, phases=("hunt",)).run(QUICK)
 
     assert coverage.plays == 0 < coverage.examples
-    assert "ShopMachine: 0 plays of the catalogue and" in summaries[-1]
+    assert "ShopMachine: 0 plays of the catalogue and" in summaries[-1].text()
 
 
 def test_a_hunt_can_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,12 +447,12 @@ def test_a_run_without_time_for_all_says_how_more_is_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where there are processors that it does not use."""
-    monkeypatch.setattr("paydouble.stateful.machine.processors", lambda: number)
+    monkeypatch.setattr("paydouble.stateful.ran.processors", lambda: number)
     monkeypatch.setattr(catalogue_run, "catalogue", lambda: islice(catalogue.catalogue(), 2))
     machine(ZooMerchant, **{"phases": ("catalogue",), "catalogue_seconds": 0.0} | options).run(QUICK)
 
     advice = "\nThis computer has 4 processors: parts = 4 and pytest -n 4 use all of them."
-    assert summaries[-1].endswith(advice) == is_advised
+    assert summaries[-1].text().endswith(advice) == is_advised
 
 
 class _WithoutRefunds(ZooMerchant):
@@ -772,7 +772,7 @@ def test_a_run_that_has_found_something_also_says_what_it_has_tried() -> None:
 
     with pytest.raises(MerchantBug):
         ShopMachine.TestCase().runTest()
-    summary = summaries.pop()
+    summary = summaries.pop().text()
     assert summary.startswith("ShopMachine, with its finding: ")
     told = r"Never tried \(the run ended with a finding before its plays\): \d+ of the \d+\."
     assert sum(1 for line in summary.splitlines() if re.fullmatch(told, line)) == 1

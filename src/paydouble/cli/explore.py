@@ -6,6 +6,7 @@ interrupted.
 
 from __future__ import annotations
 
+import pickle
 import shlex
 import signal
 import sys
@@ -92,6 +93,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
     metavar="DIR",
     help="Write the run of each play that found something into this folder, for `paydouble replay`.",
 )
+@click.option("--tried", type=click.Path(path_type=Path), hidden=True, help="Write what was tried there; for --jobs.")
 @click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
 def explore(
@@ -106,6 +108,7 @@ def explore(
     jobs: int,
     findings: int,
     artifacts: Path | None,
+    tried: Path | None,
     raw: bool,
     no_color: bool,
 ) -> None:
@@ -140,7 +143,7 @@ def explore(
     if jobs > 1:
         sys.exit(_at_the_same_time(terminal, file, jobs, phases, part))
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
-    report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic())
+    report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic(), tried)
     with _interrupted_by_sigterm():
         try:
             coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
@@ -205,6 +208,8 @@ class _Report(NamedTuple):
     artifacts: Path | None
     raw: bool
     began: float
+    tried: Path | None
+    """Where what was tried is written, instead of being told."""
 
     def found(self) -> None:
         """Tell all findings of a run that ended because of them, and what was tried until then."""
@@ -276,6 +281,9 @@ class _Report(NamedTuple):
             self.terminal.say(line)
 
     def _tell_tried(self) -> None:
+        if self.tried is not None:
+            self.tried.write_bytes(pickle.dumps(self.machine.coverage))
+            return
         for line in self.machine.coverage.summary().splitlines():
             self.terminal.say_prose(line)
 

@@ -7,9 +7,12 @@ once. None of them ends because another one has found something, so what is foun
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from paydouble.cli.terminal import Terminal, count, say
@@ -46,10 +49,10 @@ def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:
     SIGINT and SIGTERM end the parts, which tell what they have found; a second one ends them without.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    parts = [_Part.begun(number, jobs, arguments, encoding) for number in range(1, jobs + 1)]
     statuses: list[int] = []
     interrupted = False
-    with ThreadPoolExecutor(jobs) as threads:
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as threads:
+        parts = [_Part.begun(number, jobs, arguments, encoding, Path(folder)) for number in range(1, jobs + 1)]
         waiting: dict[Future[str], _Part] = {threads.submit(each.report): each for each in parts}
         try:
             while waiting:
@@ -69,6 +72,7 @@ def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:
             for part in parts:
                 part.process.terminate()
             raise
+        _tell_tried(terminal, parts)
     return _together(terminal, statuses, interrupted=interrupted)
 
 
@@ -78,10 +82,14 @@ class _Part(NamedTuple):
     number: int
     of: int
     process: subprocess.Popen[str]
+    tried: Path
+    """Where it writes what it has tried."""
 
     @classmethod
-    def begun(cls, number: int, of: int, arguments: Sequence[str], encoding: str) -> _Part:
-        command = [sys.executable, "-m", "paydouble", "explore", f"--part={number}/{of}", *arguments]
+    def begun(cls, number: int, of: int, arguments: Sequence[str], encoding: str, folder: Path) -> _Part:
+        tried = folder / str(number)
+        part = [f"--part={number}/{of}", f"--tried={tried}"]
+        command = [sys.executable, "-m", "paydouble", "explore", *part, *arguments]
         process = subprocess.Popen(  # noqa: S603 - this program itself
             command,
             stdin=subprocess.DEVNULL,
@@ -93,7 +101,7 @@ class _Part(NamedTuple):
             # Ctrl-C is for this process, which ends the others by SIGTERM.
             start_new_session=True,
         )
-        return cls(number, of, process)
+        return cls(number, of, process, tried)
 
     @property
     def name(self) -> str:
@@ -127,6 +135,18 @@ def _tell(terminal: Terminal, part: _Part, text: str) -> None:
     if not text:
         terminal.say(f"It has ended without a report, with status {part.status}.")
     terminal.say()
+
+
+def _tell_tried(terminal: Terminal, parts: Sequence[_Part]) -> None:
+    from paydouble.stateful.coverage import Coverage
+
+    # A process that was killed has written nothing.
+    written = [each.tried.read_bytes() for each in parts if each.tried.exists()]
+    if written:
+        tried = Coverage.joined([pickle.loads(each) for each in written])  # noqa: S301 - this program's own files
+        for line in tried.summary().splitlines():
+            terminal.say_prose(line)
+        terminal.say()
 
 
 def _together(terminal: Terminal, statuses: Sequence[int], *, interrupted: bool) -> int:

@@ -195,7 +195,7 @@ def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage
     if not own and extent.part.of > 1:
         part = f"part {extent.part.number} of {extent.part.of} has no play"
         raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")
-    coverage.first, coverage.part = extent.first, (extent.part.number, extent.part.of)
+    coverage.first, coverage.parts, coverage.of_parts = extent.first, [extent.part.number], extent.part.of
     return own
 
 

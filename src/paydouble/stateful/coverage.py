@@ -151,7 +151,7 @@ class Coverage:
 
     def __init__(self, accepts: Accepts = MappingProxyType({})) -> None:
         """Start with nothing tried; `accepts` are the findings that are accepted, and why."""
-        self._accepts = accepts
+        self._accepts = dict(accepts)
         self.accepted: Counter[str] = Counter()
         """The pattern of each finding that is accepted, and how often it was met."""
         self.allowed: Counter[str] = Counter()
@@ -168,8 +168,10 @@ class Coverage:
         """Plays of the catalogue that ended with a finding."""
         self.first = 1
         """The number of the play with which the catalogue began."""
-        self.part = (1, 1)
-        """Which part of the catalogue was run, and of how many."""
+        self.parts = [1]
+        """Which parts of the catalogue were run."""
+        self.of_parts = 1
+        """Of how many."""
         self.next: int | None = None
         """The number of the play at which the catalogue was cut short, by its time, an interruption or an error."""
         self.same: Counter[str] = Counter()
@@ -188,6 +190,31 @@ class Coverage:
         self.accepted.update(tried.accepted)
         self.allowed.update(tried.allowed)
         self.in_review += tried.in_review
+
+    @classmethod
+    def joined(cls, parts: Sequence[Coverage]) -> Coverage:
+        """Return what several parts of one catalogue have tried together."""
+        first = parts[0]
+        both = cls(first._accepts)  # noqa: SLF001 - of this class
+        both.first, both.of_parts = first.first, first.of_parts
+        both.parts = sorted(number for each in parts for number in each.parts)
+        for each in parts:
+            both.trials += each.trials
+            both.accepted += each.accepted
+            both.allowed += each.allowed
+            both.same += each.same
+            both.played |= each.played
+            both._without_time |= each._without_time  # noqa: SLF001 - of this class
+            both.in_review += each.in_review
+            both.plays += each.plays
+            both.failed += each.failed
+            both.left_out += each.left_out
+            both.examples += each.examples
+            both.examples_left_out += each.examples_left_out
+            both.skipped |= {entry: why for entry, why in each.skipped.items() if why != ELSEWHERE}
+        for each in parts:
+            both.skip(each.skipped, ELSEWHERE)
+        return both
 
     def skip(self, entries: Iterable[tuple[str, str]], reason: str) -> None:
         """Note why a play with these entries, each with its table, was left out."""
@@ -279,9 +306,10 @@ class Coverage:
         """Yield how much of the catalogue was asked for, where that was not all of it."""
         if self.first > 1:
             yield f"The catalogue began with its play {self.first:,}."
-        number, parts = self.part
-        if parts > 1:
-            yield f"This was part {number} of {parts} of the catalogue."
+        if self.of_parts > 1:
+            parts = " and ".join(map(str, self.parts))
+            these = f"This was part {parts}" if len(self.parts) == 1 else f"These were parts {parts}"
+            yield f"{these} of {self.of_parts} of the catalogue."
 
     def table(self) -> str:
         """Return each entry with its states and verdicts, one a line."""

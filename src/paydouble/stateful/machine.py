@@ -81,9 +81,9 @@ from paydouble.stateful.plays.parts import POINTS
 from paydouble.stateful.policies import demanded
 from paydouble.stateful.preferences import MOST_PREFERENCES, Preferences
 from paydouble.stateful.prices import PRICES
-from paydouble.stateful.processors import processors
 from paydouble.stateful.progress import Progress
 from paydouble.stateful.provider import PAYER_ACTS, PROVIDER_ACTS
+from paydouble.stateful.ran import Ran
 from paydouble.stateful.steps import CataloguePlay, parsed, step
 from paydouble.stateful.story import WHAT_HAPPENED
 from paydouble.stateful.troubles import (
@@ -112,7 +112,7 @@ TIMES: Final = ("6s", "1s", "10m", "25h", "3d")
 _UNDER_WAY: Final = ("1s", "2500ms", "5s")
 MOST_ORDERS: Final = 4
 _ROUND: Final = 60
-summaries: Final[list[str]] = []
+summaries: Final[list[Ran]] = []
 """What the machines of this process have tried, for the end of a test run."""
 _ONCE: Final = (
     "This happened once: the same play passed when it was repeated. Either the merchant does not repeat itself (it "
@@ -235,7 +235,7 @@ class MerchantMachine(RuleBasedStateMachine):
                 tested.run(self.settings)
             except (MerchantBug, UsageError, AdapterMisfit) as error:
                 if isinstance(error, MerchantBug):
-                    summaries.append(f"{tested.__name__}, with {_findings(tested.found)}: {tested.coverage.summary()}")
+                    summaries.append(Ran(tested.__name__, tested.coverage, len(tested.found)))
                 # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
                 raise error.with_traceback(None) from error.__cause__
             finally:
@@ -275,19 +275,11 @@ class MerchantMachine(RuleBasedStateMachine):
                 # Also what it was still looking for a shorter play of.
                 latest = cls.hunting.found
                 cls.found = cls.found or ([] if latest is None else [latest])
-                found = "".join(f"\n\n{bug}" for bug in cls.found)
-                summaries.append(f"{cls.__name__}, interrupted: {cls.coverage.summary()}{found}")
+                reports = tuple(map(str, cls.found))
+                summaries.append(Ran(cls.__name__, cls.coverage, len(cls.found), interrupted=True, reports=reports))
                 raise
-        summaries.append(f"{cls.__name__}: {cls.coverage.summary()}{cls._advice()}")
+        summaries.append(Ran(cls.__name__, cls.coverage))
         return cls.coverage
-
-    @classmethod
-    def _advice(cls) -> str:
-        """Return how more is played in the same time, as a line; empty where nothing was left out for want of time."""
-        number = processors()
-        if number == 1 or cls.part != (1, 1) or not cls.coverage.was_cut():
-            return ""
-        return f"\nThis computer has {number} processors: parts = {number} and pytest -n {number} use all of them."
 
     @classmethod
     def _run_phases(cls, merchant: type[Merchant], hunt: settings, progress: Progress) -> None:
@@ -619,10 +611,6 @@ class MerchantMachine(RuleBasedStateMachine):
             self.hunting.end(play.reported)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
-
-
-def _findings(found: Sequence[MerchantBug]) -> str:
-    return "its finding" if len(found) == 1 else f"{len(found)} findings"
 
 
 def _check_parts(machine: Any) -> None:  # noqa: ANN401 - what a user has written into the class

@@ -5,6 +5,7 @@ It is loaded in every test run of an environment with paydouble, so it imports t
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ config: pytest.Config | None = None
 """That of the run which is going on."""
 _SUMMARIES = "paydouble_summaries"
 """Under which a worker of pytest-xdist tells its controller what its machines have tried."""
-_OF_WORKERS = pytest.StashKey[list[str]]()
+_OF_WORKERS = pytest.StashKey[list[bytes]]()
 _SOCKETLESS = "paydouble.testing.socketless"
 _MACHINE = "paydouble.stateful.verdicts"
 
@@ -61,7 +62,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the controller of pytest-xdist what the merchant machines of this worker have tried."""
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output[_SUMMARIES] = _summaries()
+        output[_SUMMARIES] = [pickle.dumps(_ran())]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -73,11 +74,17 @@ def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a WorkerController
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Write what each merchant machine of the run has tried, and what it has not."""
-    for text in _summaries() + terminalreporter.config.stash.get(_OF_WORKERS, []):
-        terminalreporter.write_line(text)
+    told = terminalreporter.config.stash.get(_OF_WORKERS, [])
+    # What this process's own workers have written.
+    ran = [*_ran(), *(each for worker in told for each in pickle.loads(worker))]  # noqa: S301
+    if ran:
+        from paydouble.stateful.ran import texts
+
+        for text in texts(ran):
+            terminalreporter.write_line(text)
 
 
-def _summaries() -> list[str]:
+def _ran() -> list[Any]:
     machine = sys.modules.get("paydouble.stateful.machine")
     return list(machine.summaries) if machine is not None else []
 

@@ -69,8 +69,8 @@ def forms() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*PAID, refused, *left_to_jobs), dialect=dialect)
         if "list_order" in settings:
             # What is new comes behind what is known.
-            silent, lost = step("webhooks", "drop all"), step("provider", "dispute lost")
-            disputed = (step("provider", "dispute half"), SETTLE, silent, step("provider", "another dispute"), lost)
+            silent, again = step("webhooks", "drop all"), step("provider", "another dispute")
+            disputed = (step("provider", "dispute half"), SETTLE, silent, again, step("provider", "dispute lost"))
             yield CataloguePlay((*PAID, *disputed, SETTLE), dialect=dialect)
             refunded = (step("refund", 1, "half"), SETTLE, silent, step("provider", "refund half"), SETTLE)
             yield CataloguePlay((*PAID, *refunded), dialect=dialect)
