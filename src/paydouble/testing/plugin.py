@@ -33,6 +33,7 @@ _SUMMARIES = "paydouble_summaries"
 _OF_WORKERS = pytest.StashKey[list[bytes]]()
 _SOCKETLESS = "paydouble.testing.socketless"
 _MACHINE = "paydouble.stateful.verdicts"
+_RAN = "paydouble.stateful.ran"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,11 +78,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     told = terminalreporter.config.stash.get(_OF_WORKERS, [])
     # What this process's own workers have written.
     ran = [*_ran(), *(each for worker in told for each in pickle.loads(worker))]  # noqa: S301
-    if ran:
-        from paydouble.stateful.ran import texts
-
-        for text in texts(ran):
-            terminalreporter.write_line(text)
+    # A module of a layer above, which whatever has run, or was unpickled, has loaded.
+    for text in sys.modules[_RAN].texts(ran) if ran else ():
+        terminalreporter.write_line(text)
 
 
 def _ran() -> list[Any]:
