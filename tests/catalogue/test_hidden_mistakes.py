@@ -9,6 +9,7 @@ import pytest
 from bugzoo.adapter import ZooMerchant
 from bugzoo.shop import Shop
 from bugzoo.store import Row, Store
+from bugzoo.unusual_shops import PacksLater
 from small_shop import SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
@@ -204,6 +205,13 @@ class HoldsByNewestDispute(HoldsGoods):
         return super().is_held(disputes[-1:])
 
 
+class PacksAccepted(PacksLater):
+    """Sends the goods of a dispute that was accepted, too."""
+
+    def is_wanted(self, order: SmallOrder) -> bool:
+        return bool(super().is_wanted(order) or self.of(order.id, "dispute", "accepted"))
+
+
 class OneTimeForAnOrder(SmallShop):
     """Takes news of a payment for old when those of another attempt of the same order are newer."""
 
@@ -273,6 +281,7 @@ class DropsRefunded(ShipsFromAQueue):
         (LastDisputeWins, ["'reverse'", "'dispute lost'"], "calls it paid; the service's ledger says charged_back"),
         (FindsByAmount, ["(1, 'half', '503')"], "never refunded 24.95 EUR of order-1, though it took the request"),
         (HoldsByNewestDispute, ["'another dispute'", "'dispute won'"], "a dispute is open for which it had held them"),
+        (PacksAccepted, ["'dispute accepted'"], "fulfilled order-1 after all of its money was charged back"),
         (ShipsOnlyPaid, ["'pass_time'", "(1, 'half')"], "never fulfilled order-1, of which a part was given back"),
         (
             OneTimeForAnOrder,

@@ -18,7 +18,7 @@ from bugzoo.client import Client, Declined
 from bugzoo.receiver import BadSignature, Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import Row
-from bugzoo.unusual_shops import Rereads
+from bugzoo.unusual_shops import PacksLater, Rereads
 from small_shop import SmallShop, Wish
 
 from paydouble.core.errors import UsageError
@@ -94,6 +94,23 @@ def test_when_each_effect_shows_is_found_out(receiver: type[Receiver], shows: Sh
     assert when_it_shows(shop(receiver_part=receiver)) == dict.fromkeys(FAMILIES, shows)
 
 
+def test_goods_may_come_later_than_the_rest() -> None:
+    """Then an acknowledged dispute or refund that is lost is found all the same."""
+    shows = when_it_shows(PacksLater)
+    assert shows == {**dict.fromkeys(FAMILIES, "at once"), "goods": ""}
+
+    class LosesDisputes(PacksLater):
+        def handle(self, order_id: str, event: dict[str, Any]) -> int:
+            return 200 if event["type"] == "dispute.closed" else super().handle(order_id, event)
+
+    told = "answered 200 to the dispute.closed of order-1 and calls it paid; the service's ledger says charged_back"
+    with pytest.raises(MerchantBug, match=told), Play(LosesDisputes, shows=shows) as play:
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute")
+        play.provider("dispute lost")
+
+
 def test_an_adapter_that_fails_shows_nothing() -> None:
     """What is wrong with it is found by the catalogue."""
 
@@ -120,7 +137,7 @@ def test_an_event_that_was_acknowledged_and_lost_is_found() -> None:
     )
     assert "with Play(ShopAdapter, shows='at once') as play:" in str(caught.value)
     held_to = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below): "
-    assert f"{held_to}payment, failure, refund, dispute as soon as it has answered." in str(caught.value)
+    assert f"{held_to}payment, goods, failure, refund, dispute as soon as it has answered." in str(caught.value)
 
 
 class KeepsForTheJob(Receiver):

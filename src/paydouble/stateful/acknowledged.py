@@ -37,8 +37,9 @@ from paydouble.stateful.rules.shown import Answered
 
 Shows = Literal["", "at once", "after jobs"]
 """When an effect is visible: with the answer to the event, after a background job, or only after a question."""
-Family = Literal["payment", "failure", "refund", "dispute"]
-"""Effects that a merchant shows in the same way: of a payment that succeeded, of one that did not, and so on."""
+Family = Literal["payment", "goods", "failure", "refund", "dispute"]
+"""Effects that a merchant shows in the same way: of a payment that succeeded, of one that did not, and so on. The goods
+of a payment come with the rest of it, or later than any event or single job tells: then they are judged in the end."""
 ShowsEach = Mapping[Family, Shows]
 FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
 PAID_EVENT: Final = f"pay-in.{PAID}"
@@ -47,8 +48,10 @@ _FINAL_EVENTS: Final = {f"{family}.{state}" for family, kind in EVENT_FAMILIES.i
 
 
 def of_each(shows: Shows | ShowsEach) -> ShowsEach:
-    """Return when each family shows; a single value is that of all."""
-    return dict.fromkeys(FAMILIES, shows) if isinstance(shows, str) else shows
+    """Return when each family shows; a single value is that of all, and goods by themselves come with the payment."""
+    if isinstance(shows, str):
+        return dict.fromkeys(FAMILIES, shows)
+    return {"goods": shows["payment"], **shows}
 
 
 def families(state: ExpectedState) -> tuple[Family, ...]:
@@ -123,6 +126,7 @@ class Acknowledged:
 
         `asked_in_vain` is whether the jobs have asked the service something, and got no answer.
         """
+        ships = self._shows["goods"] != ""
         for order in orders:
             latest = self._latest.get(order.id)
             if latest is None:
@@ -146,9 +150,9 @@ class Acknowledged:
             paid = self._paid(state)
             if paid is not None and order.id not in self._judged and self._is_held("payment", jobs_ran=worked_off):
                 self._judged.add(order.id)
-                found = list(rules.shown.of_paid(merchant, order, state, paid))
+                found = list(rules.shown.of_paid(merchant, order, state, paid, ships=ships))
             if not found and is_held and self._knows(order, state):
-                found = list(rules.shown.of_known(merchant, order, state, latest))
+                found = list(rules.shown.of_known(merchant, order, state, latest, ships=ships))
             yield from found
 
     def has_heard_of(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:

@@ -132,6 +132,8 @@ class Order:
     """How often it was fulfilled when the merchant was looked at last."""
     was_shipped: bool = False
     """Whether it was fulfilled at some time."""
+    was_charged_back: bool = False
+    """Whether disputes had taken all of its money then, as the merchant had worked on."""
     held_for: set[frozenset[str]] = field(default_factory=set)
     """The ids of the disputes that were open, all of them known to the merchant, when it held goods back that it had
     handed out before."""
@@ -269,6 +271,12 @@ def look(order: Order, status: str, state: ExpectedState, now: int) -> None:
         may_be_free if order.status != "review" else order.is_reviewed_late
     )
     order.status = status
+
+
+def is_charged_back(state: ExpectedState) -> bool:
+    """Return whether disputes have taken all of an order's money."""
+    lost = sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
+    return bool(state.paid) and lost >= sum(each.amount for each in state.paid)
 
 
 def open_disputes(state: ExpectedState) -> frozenset[str]:

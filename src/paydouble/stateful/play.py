@@ -225,14 +225,14 @@ class Play:
         held: Decimal | None = self._driver.call("balance", self._order(order)[0].id)
         return held
 
-    def is_as_expected(self, order: int = 1) -> bool:
-        """Return whether the merchant shows for an order all that the ledger says about it now."""
+    def is_as_expected(self, order: int = 1, *, ships: bool = True) -> bool:
+        """Return whether the merchant shows for an order what the ledger says about it now; its goods if it `ships`."""
         target, _ = self._order(order)
         target.status = self.status(order)
         state = expected.expected_state(self._box, target)
         found = ["it shows nothing"]
         with self._driver.looking():
-            found = list(rules.shown.of_effects(self._driver.shown, target, state))
+            found = list(rules.shown.of_effects(self._driver.shown, target, state, ships=ships))
         return not found
 
     def _is_behind(self, order: Order) -> bool:
@@ -921,6 +921,7 @@ class Play:
                     self._add_findings(rules.shown.of_disputed_goods(order, found))
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
+                order.was_charged_back = expected.is_charged_back(found) and self._acknowledged.knows_disputes(found)
             self._add_findings(rules.shown.of_own_rules(self._driver.shown))
 
     def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call

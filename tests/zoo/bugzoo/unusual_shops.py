@@ -38,6 +38,31 @@ class WorksLater(SmallShop):
         super().tick()
 
 
+class PacksLater(SmallShop):
+    """Shows a payment at once; its staff packs the goods five minutes later."""
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.paid_at: dict[str, float] = {}
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        self.paid_at.setdefault(order.id, self.service.now())
+        return False
+
+    def tick(self) -> None:
+        super().tick()
+        for order_id, paid_at in self.paid_at.items():
+            order = self.orders[order_id]
+            if self.service.now() - paid_at >= 300 and self.is_wanted(order):
+                order.shipped = 1
+
+    def is_wanted(self, order: SmallOrder) -> bool:
+        if self.of(order.id, "dispute", "needs_response", "under_review"):
+            return False
+        is_left = self.balance(order.id) > self.promised(order)
+        return is_left and self.order_status(order.id) in {"paid", "partly_refunded"}
+
+
 class LeavesTheUnknown(WorksLater):
     """Works at once on the events of what it has the identifier of, and on the others in its job.
 
@@ -254,6 +279,7 @@ UNUSUAL_SHOPS: Final = (
     TakesUpAgain,
     GivesBack,
     StaysCancelled,
+    PacksLater,
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from paydouble.stateful.crafted import AHEAD
-from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS, WEBHOOK_INTERRUPTIONS, Act, with_act
+from paydouble.stateful.interruptions import AT_POINTS, BEFORE_COMMIT, KINDS, WEBHOOK_INTERRUPTIONS, Act, with_act
 from paydouble.stateful.plays.parts import (
     EVENTS,
     FIRST_ATTEMPTS,
@@ -81,9 +81,11 @@ def interruptions() -> Iterator[CataloguePlay]:
     for what in WEBHOOK_INTERRUPTIONS:
         # No event follows the success by itself.
         is_followed = KINDS[what].act is Act.EVENTS
+        # What dies behind its answer is told by nothing else, unless a job reads it.
+        unread = (WORK_OFF,) if KINDS[what].kills and what not in AT_POINTS else ()
         for before in reversed(EVENTS[:-1] if is_followed else EVENTS):
             first = () if before is None else (PAY, step("pass_time", before))
-            then = (PAY, SETTLE) if before is None else (step("pass_time", "10m"),)
+            then = (PAY, SETTLE) if before is None else (step("pass_time", "10m"), *unread)
             for at in points_of(what, WEBHOOK_POINTS):
                 yield CataloguePlay((ORDER, *first, step("interrupt_webhook", what, at), *then))
 

@@ -91,6 +91,8 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
     elif shipped > order.shipped and order.was_given_back and _wants_no_goods(order, state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
+    elif shipped > order.shipped and order.was_charged_back and not order.was_shipped:
+        yield Rule.EFFECTS, f"fulfilled {name} after all of its money was charged back"
     elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
         yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
 
@@ -115,25 +117,29 @@ class Answered(NamedTuple):
         return f"answered {self.status} to the {self.event} of {order.id} and"
 
 
-def of_paid(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+def of_paid(
+    merchant: Merchant, order: Order, state: ExpectedState, answered: Answered, *, ships: bool
+) -> Iterator[Found]:
     """Yield what is missing after a merchant has acknowledged the event that says an order is paid.
 
-    While the payment is disputed its goods may be held back.
+    Goods only if it `ships` with the rest. While the payment is disputed they may be held back.
     """
-    for text in _of_payment(merchant, order, ships=not state.disputes):
+    for text in _of_payment(merchant, order, ships=ships and not state.disputes):
         yield Rule.LOST, f"{answered.described(order)} {text}"
 
 
-def of_known(merchant: Merchant, order: Order, state: ExpectedState, answered: Answered) -> Iterator[Found]:
+def of_known(
+    merchant: Merchant, order: Order, state: ExpectedState, answered: Answered, *, ships: bool
+) -> Iterator[Found]:
     """Yield what is wrong with what a merchant shows for an order of which it has acknowledged everything.
 
-    `answered` is the latest event.
+    `answered` is the latest event; goods are missed only if it `ships` with the rest.
     """
-    for text in of_effects(merchant, order, state):
+    for text in of_effects(merchant, order, state, ships=ships):
         yield Rule.LOST, f"{answered.described(order)} {text}"
 
 
-def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterator[str]:
+def of_effects(merchant: Merchant, order: Order, state: ExpectedState, *, ships: bool = True) -> Iterator[str]:
     """Yield what differs from the ledger in what a merchant shows; the text continues the sentence `It …`.
 
     A payment under way has no effect yet, except that the order is not a failed one.
@@ -150,7 +156,7 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState) -> Iterat
     if state.paid:
         yield from of_balance(merchant, order, state)
     if is_only_paid(order, state):
-        yield from _of_payment(merchant, order, ships=True)
+        yield from _of_payment(merchant, order, ships=ships)
 
 
 def _of_payment(merchant: Merchant, order: Order, *, ships: bool) -> Iterator[str]:
