@@ -38,7 +38,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         INDEPENDENT: "jobs stop at an order whose reads are all answered with 500, and learn nothing about others",
         LOST_EVENTS: "a refund or dispute whose latest event was lost stays unknown, since none is ever read",
         REQUEST_IDS: "something goes wrong where several events name one request, as with de-duplication by it",
-        LIST_ORDER: "something goes wrong where lists have the oldest object first, as when a job stops at a known one",
+        LIST_ORDER: "something goes wrong where lists have the oldest object first, as when jobs stop early",
         ACCEPTED_REFUND: "an order is called refunded when the service has accepted a refund, which may still fail",
         LATE_MONEY: "money stays unknown that has come for a payment which had ended, when its event was lost",
         ANOTHER_ATTEMPT: "an order whose payment has ended without money cannot be paid again soon after it was placed",
