@@ -84,7 +84,7 @@ def test_every_command_and_option(path: str, command: click.Command) -> None:
     section = _section(_page("command-line"), path)
 
     for parameter in command.params:
-        if isinstance(parameter, click.Option):
+        if isinstance(parameter, click.Option) and not parameter.hidden:
             row = next(line for line in section.splitlines() if line.startswith(f"| `{parameter.opts[0]}`"))
             assert all(f"`{name}`" in row for name in parameter.opts)
             variables = [parameter.envvar] if isinstance(parameter.envvar, str) else parameter.envvar or ()
