@@ -137,6 +137,8 @@ class Order:
     held_for: set[frozenset[str]] = field(default_factory=set)
     """The ids of the disputes that were open, all of them known to the merchant, when it held goods back that it had
     handed out before."""
+    held_with: frozenset[str] = frozenset()
+    """The same of the last time that all disputes were known; empty when it held nothing back then."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back."""
 

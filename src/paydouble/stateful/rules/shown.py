@@ -63,16 +63,18 @@ def of_received_payment(order: Order, status: str, state: ExpectedState, now: in
 
 
 def of_disputed_goods(order: Order, state: ExpectedState) -> Iterator[Found]:
-    """Yield an order whose goods are handed out while a dispute is open for which alone they were held back before.
+    """Yield an order whose goods are handed out when one dispute ends, though they were held back for the others alone.
 
-    A merchant may hand out what is disputed. One that holds it back must not forget that for another dispute that ends.
+    A merchant may hand out what is disputed, also after it has held it back for some time. One that still holds it back
+    must not hand it out because another dispute has ended.
     """
     disputes = expected.open_disputes(state)
-    if disputes and order.was_shipped and not order.shipped:
-        order.held_for.add(disputes)
-    elif order.shipped and disputes in order.held_for:
-        why = "a dispute is open for which it had held them back; another one has ended since"
+    if order.shipped and disputes < order.held_with and disputes in order.held_for:
+        why = "a dispute is open for which it had held them back; another one has ended"
         yield Rule.VIEW, f"hands out the goods of {order.id}, of which {why}"
+    order.held_with = disputes if order.was_shipped and not order.shipped else frozenset()
+    if order.held_with:
+        order.held_for.add(disputes)
 
 
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
@@ -91,7 +93,7 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.UNPAID, f"fulfilled {name}, but no money has come"
     elif shipped > order.shipped and order.was_given_back and _wants_no_goods(order, state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
-    elif shipped > order.shipped and order.was_charged_back and not order.was_shipped:
+    elif shipped and not order.was_shipped and order.was_charged_back and expected.is_charged_back(state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was charged back"
     elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
         yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
