@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from bugzoo.adapter import ZooMerchant
 
-from paydouble.stateful import Accepted
+from paydouble.stateful import Accepted, MerchantMachine
 from paydouble.stateful.coverage import ELSEWHERE, ENDED, Coverage, Trial, Tried
+from paydouble.stateful.machine import summaries
 from paydouble.stateful.ran import Ran, texts
 
 
@@ -40,6 +42,23 @@ def test_parts_of_a_catalogue_are_told_together() -> None:
     assert f"\nNever tried ({ELSEWHERE}): 1 of the " in told
     assert f"\nNever tried ({ENDED}): 1 of the " in told
     assert "there was no time for all of its plays): POST 1 of " in told
+
+
+def test_parts_of_two_files_are_kept_apart() -> None:
+    """Both may have a machine of the usual name."""
+
+    class ShopMachine(MerchantMachine):
+        merchant = ZooMerchant
+        parts = 2
+        phases = ("catalogue",)
+        catalogue_seconds = 0.0
+
+    ShopMachine.TestCase("test_part_1_of_2").debug()
+    own = summaries.pop()
+    told = list(texts([own, own._replace(module="another"), own._replace(coverage=_part(2, "409", of=2))]))
+
+    assert own.module == __name__
+    assert sorted("\nThese were parts 1 and 2 of 2 of the catalogue.\n" in each for each in told) == [False, True]
 
 
 def test_machines_are_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

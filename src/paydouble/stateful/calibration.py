@@ -54,7 +54,7 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
 
     def shows(family: Family, *, ships: bool = True) -> Shows:
         plays = (Play(merchant, seed=seed, patience_seconds=patience_seconds) for _ in _TRIALS[family])
-        each = (_try(trial, play, ships) for trial, play in zip(_TRIALS[family], plays, strict=True))
+        each = (_try(trial, play, ships=ships) for trial, play in zip(_TRIALS[family], plays, strict=True))
         return next(filter(None, each), "")
 
     for family in _TRIALS:
@@ -66,7 +66,7 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
     return found
 
 
-def _try(trial: _Trial, play: Play, ships: bool) -> Shows:  # noqa: FBT001 - as `is_as_expected` takes it
+def _try(trial: _Trial, play: Play, *, ships: bool) -> Shows:
     found: Shows = ""
     with suppress(MerchantBug):  # the catalogue reports it
         for each in trial.before:
@@ -75,11 +75,11 @@ def _try(trial: _Trial, play: Play, ships: bool) -> Shows:  # noqa: FBT001 - as 
         start = play.sandbox.journal.requests.total
         trial.event.take(play)
         asks = play.sandbox.journal.requests.total > start
-        if _is_shown(play, before, ships):
+        if _is_shown(play, before, ships=ships):
             found = "" if asks else "at once"
         else:
             play.work_off()
-            found = "after jobs" if _is_shown(play, before, ships) else ""
+            found = "after jobs" if _is_shown(play, before, ships=ships) else ""
     play.close()
     return found
 
@@ -88,5 +88,5 @@ def _view(play: Play) -> tuple[str, Decimal | None, int | None]:
     return play.status(), play.balance(), play.shipments()
 
 
-def _is_shown(play: Play, before: tuple[str, Decimal | None, int | None], ships: bool) -> bool:  # noqa: FBT001
+def _is_shown(play: Play, before: tuple[str, Decimal | None, int | None], *, ships: bool) -> bool:
     return _view(play) != before and play.is_as_expected(ships=ships)

@@ -151,7 +151,7 @@ class Coverage:
 
     def __init__(self, accepts: Accepts = MappingProxyType({})) -> None:
         """Start with nothing tried; `accepts` are the findings that are accepted, and why."""
-        self._accepts = dict(accepts)
+        self.accepts = dict(accepts)
         self.accepted: Counter[str] = Counter()
         """The pattern of each finding that is accepted, and how often it was met."""
         self.allowed: Counter[str] = Counter()
@@ -178,7 +178,7 @@ class Coverage:
         """Why a play was not run, since it would have been the same as an earlier one → how many."""
         self.left_out = 0
         """Plays of the catalogue for which there was no time."""
-        self._without_time: set[tuple[str, str]] = set()
+        self.without_time: set[tuple[str, str]] = set()
         """Tables and entries of these plays."""
         self.examples = 0
         self.examples_left_out = 0
@@ -195,7 +195,7 @@ class Coverage:
     def joined(cls, parts: Sequence[Coverage]) -> Coverage:
         """Return what several parts of one catalogue have tried together."""
         first = parts[0]
-        both = cls(first._accepts)  # noqa: SLF001 - of this class
+        both = cls(first.accepts)
         both.first, both.of_parts = first.first, first.of_parts
         both.parts = sorted(number for each in parts for number in each.parts)
         for each in parts:
@@ -204,7 +204,7 @@ class Coverage:
             both.allowed += each.allowed
             both.same += each.same
             both.played |= each.played
-            both._without_time |= each._without_time  # noqa: SLF001 - of this class
+            both.without_time |= each.without_time
             both.in_review += each.in_review
             both.plays += each.plays
             both.failed += each.failed
@@ -228,7 +228,7 @@ class Coverage:
     def leave_out(self, entries: Iterable[tuple[str, str]]) -> None:
         """Note that there was no time for a play with these entries, each with its table."""
         self.left_out += 1
-        self._without_time.update(entries)
+        self.without_time.update(entries)
 
     def was_cut(self) -> str:
         """Return for what there was no time, in words; empty when everything was played."""
@@ -252,7 +252,7 @@ class Coverage:
                     yield Untried(table, name, self._why_untried(table, name))
 
     def _why_untried(self, table: str, name: str) -> str:
-        if (table, name) in self._without_time:
+        if (table, name) in self.without_time:
             return _NO_TIME
         met_by_nothing = _NOTHING_MET_IT.get(table, "nothing met it")
         return met_by_nothing if (table, name) in self.played else self.skipped.get((table, name), met_by_nothing)
@@ -274,7 +274,7 @@ class Coverage:
         if self.same:
             reasons_why = "; ".join(f"{times} because {reason}" for reason, times in self.same.most_common())
             lines.append(f"Plays left out as the same as earlier ones: {reasons_why}.")
-        for pattern, words, why in described(self._accepts):
+        for pattern, words, why in described(self.accepts):
             times = self.accepted[pattern]
             not_met = "and not met so far" if self.was_cut() else "and not met"
             met = f"{times} times" if times else not_met

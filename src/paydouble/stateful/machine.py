@@ -222,7 +222,8 @@ class MerchantMachine(RuleBasedStateMachine):
             test.runTest = cls._test(cls)
             return
         for number in range(1, cls.parts + 1):
-            part = type(cls.__name__, (cls,), {"part": (number, cls.parts), "parts": 1})
+            members = {"part": (number, cls.parts), "parts": 1, "__module__": cls.__module__}
+            part = type(cls.__name__, (cls,), members)
             setattr(test, f"test_part_{number}_of_{cls.parts}", cls._test(part))
 
     @classmethod
@@ -235,7 +236,7 @@ class MerchantMachine(RuleBasedStateMachine):
                 tested.run(self.settings)
             except (MerchantBug, UsageError, AdapterMisfit) as error:
                 if isinstance(error, MerchantBug):
-                    summaries.append(Ran(tested.__name__, tested.coverage, len(tested.found)))
+                    summaries.append(_ran(tested, len(tested.found)))
                 # All frames are the machine's; where the merchant's code raised, the text or the cause says so.
                 raise error.with_traceback(None) from error.__cause__
             finally:
@@ -276,9 +277,9 @@ class MerchantMachine(RuleBasedStateMachine):
                 latest = cls.hunting.found
                 cls.found = cls.found or ([] if latest is None else [latest])
                 reports = tuple(map(str, cls.found))
-                summaries.append(Ran(cls.__name__, cls.coverage, len(cls.found), interrupted=True, reports=reports))
+                summaries.append(_ran(cls, len(cls.found))._replace(interrupted=True, reports=reports))
                 raise
-        summaries.append(Ran(cls.__name__, cls.coverage))
+        summaries.append(_ran(cls))
         return cls.coverage
 
     @classmethod
@@ -611,6 +612,10 @@ class MerchantMachine(RuleBasedStateMachine):
             self.hunting.end(play.reported)
             for table, name in dict.fromkeys((trial.table, trial.name) for trial in play.trials):
                 event(f"{table}: {name}")
+
+
+def _ran(machine: type[MerchantMachine], findings: int = 0) -> Ran:
+    return Ran(machine.__name__, machine.coverage, findings, module=machine.__module__)
 
 
 def _check_parts(machine: Any) -> None:  # noqa: ANN401 - what a user has written into the class

@@ -17,6 +17,8 @@ class Ran(NamedTuple):
     coverage: Coverage
     findings: int = 0
     interrupted: bool = False
+    module: str = ""
+    """Where the machine's class is: two files may have machines of one name."""
     reports: tuple[str, ...] = ()
     """The reports of an interrupted run, which no test shows."""
 
@@ -38,15 +40,15 @@ class Ran(NamedTuple):
 def texts(ran: Iterable[Ran]) -> Iterator[str]:
     """Yield the text of each machine; the parts of one catalogue have one."""
     by_catalogue = sorted(ran, key=_catalogue_of)
-    for (_, parts), of_one in groupby(by_catalogue, key=_catalogue_of):
+    for (*_, parts), of_one in groupby(by_catalogue, key=_catalogue_of):
         if parts == 1:
             yield from (each.text() for each in of_one)
         else:
             yield _joined(list(of_one)).text()
 
 
-def _catalogue_of(ran: Ran) -> tuple[str, int]:
-    return ran.name, ran.coverage.of_parts
+def _catalogue_of(ran: Ran) -> tuple[str, str, int]:
+    return ran.module, ran.name, ran.coverage.of_parts
 
 
 def _joined(parts: Sequence[Ran]) -> Ran:
@@ -54,8 +56,9 @@ def _joined(parts: Sequence[Ran]) -> Ran:
         parts[0].name,
         Coverage.joined([each.coverage for each in parts]),
         sum(each.findings for each in parts),
-        interrupted=any(each.interrupted for each in parts),
-        reports=tuple(report for each in parts for report in each.reports),
+        any(each.interrupted for each in parts),
+        parts[0].module,
+        tuple(report for each in parts for report in each.reports),
     )
 
 
