@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bounds import AT_MOST_SECONDS
-from described_shop import described_shop
+from described_shop import described_shop, hold_jobs, write_merchant
 
 from paydouble.cli.main import run
 from paydouble.conformance import CallFailed
@@ -23,12 +22,6 @@ from paydouble.stateful.verdicts import MerchantBug
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def _file(folder: Path, document: dict[str, Any]) -> str:
-    path = folder / "merchant.yaml"
-    path.write_text(json.dumps(document))  # JSON is YAML
-    return str(path)
 
 
 @pytest.fixture
@@ -45,7 +38,7 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(
 ) -> None:
     """What was tried is summed up, and what was not, with the reason, and how more is tried."""
     monkeypatch.setattr("paydouble.stateful.processors.processors", lambda: 4)
-    path = _file(tmp_path, described_shop(tmp_path))
+    path = write_merchant(tmp_path, described_shop(tmp_path))
 
     assert run(["explore", path, "--for", "2s", "--examples", "3"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -70,7 +63,7 @@ def test_a_correct_shop_passes_for_the_time_that_is_given(
 )
 def test_one_phase_alone_is_played(phase: str, tried: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Such as random plays at night, where each push has run the catalogue."""
-    path = _file(tmp_path, described_shop(tmp_path))
+    path = write_merchant(tmp_path, described_shop(tmp_path))
     limit = ["--for", "1ms"] if phase == "catalogue" else []
 
     assert run(["explore", path, "--only", phase, "--examples", "2", *limit]) == 0
@@ -80,7 +73,7 @@ def test_one_phase_alone_is_played(phase: str, tried: str, tmp_path: Path, capsy
 
 def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where the time is over before: nothing could be said of the shop otherwise."""
-    assert run(["explore", _file(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
+    assert run(["explore", write_merchant(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
 
     assert "1 plays of the catalogue and 0 examples of the hunt tried" in " ".join(capsys.readouterr().out.split())
 
@@ -88,7 +81,7 @@ def test_one_play_at_least_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.usefixtures("few_plays")
 def test_a_mistake_is_told_with_what_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The report has the steps, how the test finds the shop, and which play to go on with."""
-    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+    path = write_merchant(tmp_path, described_shop(tmp_path, "believes everybody"))
 
     assert run(["explore", path, "--examples", "0"]) == 1
     out = capsys.readouterr().out
@@ -118,7 +111,7 @@ def test_several_findings_are_told_one_after_the_other(tmp_path: Path, capsys: p
     """Each with its play and a file of its own; the commands have the seed, with which alone they play the same."""
     folder = tmp_path / "a shop"
     folder.mkdir()
-    path = _file(folder, described_shop(folder, "believes everybody"))
+    path = write_merchant(folder, described_shop(folder, "believes everybody"))
 
     assert run(["explore", path, "--part", "2/2"]) == 1
     assert f"    paydouble explore '{path}' --part 2/2 --from 4\n" in capsys.readouterr().out
@@ -138,14 +131,21 @@ def test_several_findings_are_told_one_after_the_other(tmp_path: Path, capsys: p
 def test_what_a_reset_leaves_behind_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The play fails after others only; a mistake of the shop itself is none of the reset's."""
     assert (
-        run(["explore", _file(tmp_path, described_shop(tmp_path, "a cache outlives the reset")), "--examples", "0"])
+        run(
+            [
+                "explore",
+                write_merchant(tmp_path, described_shop(tmp_path, "a cache outlives the reset")),
+                "--examples",
+                "0",
+            ]
+        )
         == 1
     )
     out = " ".join(capsys.readouterr().out.split())
     assert "In a shop that was just started this play finds nothing. So driver.reset leaves something" in out
 
     document = described_shop(tmp_path, "believes everybody")
-    assert run(["explore", _file(tmp_path, document), "--examples", "0"]) == 1
+    assert run(["explore", write_merchant(tmp_path, document), "--examples", "0"]) == 1
     assert "In a shop that was just started" not in capsys.readouterr().out
 
 
@@ -154,7 +154,7 @@ def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """FAILED as long as the mistake is there, FIXED without it; the story can be made shorter."""
-    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+    path = write_merchant(tmp_path, described_shop(tmp_path, "believes everybody"))
     folder = tmp_path / "made" / "here"
     assert run(["explore", path, "--examples", "0", "--artifacts", str(folder)]) == 1
     (made,) = folder.iterdir()
@@ -172,7 +172,7 @@ def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
     assert re.search(r"✓ \d+ steps became \d: ", out)
     assert "    play." in out
 
-    path = _file(tmp_path, described_shop(tmp_path))
+    path = write_merchant(tmp_path, described_shop(tmp_path))
     code = run(["replay", str(tmp_path / "short.paydouble"), "--merchant", path])
     out = capsys.readouterr().out
     assert code == 0, out
@@ -180,12 +180,12 @@ def test_what_was_found_is_a_file_that_can_be_told_to_the_shop_again(
 
     document = described_shop(tmp_path)
     document["start"]["command"] = ["./no-such-shop"]
-    assert run(["replay", str(made), "--merchant", _file(tmp_path, document)]) == 3
+    assert run(["replay", str(made), "--merchant", write_merchant(tmp_path, document)]) == 3
 
 
 def test_what_there_was_no_time_for_can_be_played_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first line says how."""
-    assert run(["explore", _file(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
+    assert run(["explore", write_merchant(tmp_path, described_shop(tmp_path)), "--for", "1ms"]) == 0
 
     said = "Nothing was found in the time of --for 1ms; without it, all is played, and --from 2 goes on.\n"
     assert capsys.readouterr().out.startswith(said)
@@ -194,7 +194,7 @@ def test_what_there_was_no_time_for_can_be_played_later(tmp_path: Path, capsys: 
 @pytest.mark.usefixtures("few_plays")
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And what was found is reported all the same."""
-    path = _file(tmp_path, described_shop(tmp_path, "believes everybody"))
+    path = write_merchant(tmp_path, described_shop(tmp_path, "believes everybody"))
     (tmp_path / "taken").write_text("a file", "utf-8")
     assert run(["explore", path, "--examples", "0", "--artifacts", str(tmp_path / "taken")]) == 1
     assert "The run is not written: " in capsys.readouterr().out
@@ -204,7 +204,7 @@ def test_a_shop_that_does_not_start_cannot_be_tested(tmp_path: Path, capsys: pyt
     """The message has why, and which command says more."""
     document = described_shop(tmp_path)
     document["start"]["command"] = ["./no-such-shop"]
-    path = _file(tmp_path, document)
+    path = write_merchant(tmp_path, document)
 
     assert run(["explore", path]) == 3
     out = capsys.readouterr().out
@@ -237,7 +237,7 @@ def test_unusable_arguments_are_refused(
     arguments: list[str], refusal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one line, and nothing is started."""
-    path = [] if arguments[0].endswith(".yaml") else [_file(tmp_path, described_shop(tmp_path))]
+    path = [] if arguments[0].endswith(".yaml") else [write_merchant(tmp_path, described_shop(tmp_path))]
 
     assert run(["explore", *path, *arguments]) == 2
     assert refusal in capsys.readouterr().err
@@ -247,13 +247,8 @@ def test_an_interruption_says_what_was_tried(tmp_path: Path) -> None:
     """Ctrl-C ends it with 130, and leaves no process behind."""
     document = described_shop(tmp_path)
     # The job does not end before the signal is sent: the search would find that it does nothing.
-    job = "go = open('go'); open('ticked', 'w').write('.'); go.read()"
-    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", job]}
-    for name in ("ticked", "go"):
-        os.mkfifo(tmp_path / name)
-    ticked = os.open(tmp_path / "ticked", os.O_RDONLY | os.O_NONBLOCK)
-    go = os.open(tmp_path / "go", os.O_RDWR)
-    command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document)]
+    ticked, go = hold_jobs(tmp_path, document)
+    command = [sys.executable, "-m", "paydouble", "explore", write_merchant(tmp_path, document)]
     # A job in the background of a shell ignores the signal, and so would the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -286,7 +281,7 @@ def test_a_signal_during_the_search_for_a_shorter_play_loses_nothing(
         signal.pause()
 
     monkeypatch.setattr(CatalogueRun, "shortest", killed)
-    path = _file(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
+    path = write_merchant(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
     before = signal.getsignal(signal.SIGTERM)
 
     assert run(["explore", path, "--examples", "0"]) == 130
@@ -318,7 +313,7 @@ def test_a_shop_that_fails_in_the_middle_loses_no_finding(
 
     monkeypatch.setattr(CatalogueRun, "one", one)
     monkeypatch.setattr(CatalogueRun, "shortest", lambda _self, _play, bug: bug)
-    path = _file(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
+    path = write_merchant(tmp_path, described_shop(tmp_path, mistake="believes everybody"))
 
     assert run(["explore", path, "--examples", "0", "--findings", "2"]) == 3
     out = capsys.readouterr().out

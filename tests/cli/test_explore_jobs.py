@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bounds import AT_MOST_SECONDS
-from described_shop import described_shop
+from described_shop import described_shop, hold_jobs, write_merchant
 
 from paydouble.cli.main import run
 from paydouble.conformance import merchant_of
@@ -22,12 +22,6 @@ from paydouble.stateful.steps import step
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def _file(folder: Path, document: dict[str, Any]) -> str:
-    path = folder / "merchant.yaml"
-    path.write_text(json.dumps(document))  # JSON is YAML
-    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +41,7 @@ def test_a_shop_of_which_one_alone_can_run_is_refused(
         del document["start"]
         document = json.loads(json.dumps(document).replace("{port}", "3000"))
 
-    assert run(["explore", _file(tmp_path, document), "--jobs", "2"]) == 2
+    assert run(["explore", write_merchant(tmp_path, document), "--jobs", "2"]) == 2
     assert refusal in capsys.readouterr().err
 
 
@@ -58,7 +52,7 @@ def _own_folder(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_parts_run_at_the_same_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each has its report, its commands and its files; the other options are for all of them."""
-    path = _file(tmp_path, _own_folder(described_shop(tmp_path, "believes everybody")))
+    path = write_merchant(tmp_path, _own_folder(described_shop(tmp_path, "believes everybody")))
     plays = CatalogueRun(merchant_of(path)).plays()
     first = next(at for at, play in enumerate(plays, 1) if step("inject", "changed body") in play.steps)
     folder = tmp_path / "runs"
@@ -77,7 +71,7 @@ def test_parts_run_at_the_same_time(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_parts_that_find_nothing_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What all have tried is told once."""
-    path = _file(tmp_path, _own_folder(described_shop(tmp_path)))
+    path = write_merchant(tmp_path, _own_folder(described_shop(tmp_path)))
 
     assert run(["explore", path, "--jobs", "2", "--for", "1ms"]) == 0
     out = capsys.readouterr().out
@@ -91,7 +85,7 @@ def test_parts_that_find_nothing_say_so(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_part_that_cannot_run_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What it says of it is shown; the others go on."""
-    path = _file(tmp_path, _own_folder(described_shop(tmp_path)))
+    path = write_merchant(tmp_path, _own_folder(described_shop(tmp_path)))
     last = len(CatalogueRun(merchant_of(path)).plays())
 
     assert run(["explore", path, "--jobs", "2", "--from", str(last), "--examples", "0"]) == 3
@@ -105,13 +99,8 @@ def test_a_part_that_cannot_run_is_a_failure(tmp_path: Path, capsys: pytest.Capt
 def test_an_interruption_ends_all_parts(tmp_path: Path) -> None:
     """Each tells what it has tried, and no process is left behind."""
     document = _own_folder(described_shop(tmp_path))
-    job = "go = open('go'); open('ticked', 'w').write('.'); go.read()"
-    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", job]}
-    for name in ("ticked", "go"):
-        os.mkfifo(tmp_path / name)
-    ticked = os.open(tmp_path / "ticked", os.O_RDWR)
-    go = os.open(tmp_path / "go", os.O_RDWR)
-    command = [sys.executable, "-m", "paydouble", "explore", _file(tmp_path, document), "--jobs", "2"]
+    ticked, go = hold_jobs(tmp_path, document)
+    command = [sys.executable, "-m", "paydouble", "explore", write_merchant(tmp_path, document), "--jobs", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             for _ in range(2):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,3 +37,19 @@ def described_shop(folder: Path, mistake: str = "") -> dict[str, Any]:
             },
         },
     }
+
+
+def write_merchant(folder: Path, document: dict[str, Any]) -> str:
+    """Write a merchant file; returns its path."""
+    path = folder / "merchant.yaml"
+    path.write_text(json.dumps(document))  # JSON is YAML
+    return str(path)
+
+
+def hold_jobs(folder: Path, document: dict[str, Any]) -> tuple[int, int]:
+    """Let each job wait; returns a descriptor with a byte for each that has begun, and one whose end frees them."""
+    job = "go = open('go'); open('ticked', 'w').write('.'); go.read()"
+    document["driver"]["tick"] = {"command": [sys.executable, "-S", "-c", job]}
+    for name in ("ticked", "go"):
+        os.mkfifo(folder / name)
+    return os.open(folder / "ticked", os.O_RDWR), os.open(folder / "go", os.O_RDWR)
