@@ -456,7 +456,15 @@ def test_a_policy_is_judged_where_it_is_demanded(policy: str) -> None:
         steps(play)
 
 
-@pytest.mark.parametrize(("shop", "scenario"), [(WaitsForReceived, "slow-verification"), (GivesUpUnpaid, "abandoned")])
+@pytest.mark.parametrize(
+    ("shop", "scenario"),
+    [
+        (WaitsForReceived, "slow-verification"),
+        (WaitsForReceived, "slow-bank-transfer"),
+        (GivesUpUnpaid, "slow-bank-transfer"),
+        (GivesUpUnpaid, "abandoned"),
+    ],
+)
 def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallShop], scenario: str) -> None:
     """Its money goes back when it comes all the same; one that is processing is waited for."""
     with Play(_demanding(shop, "received payment")) as play:

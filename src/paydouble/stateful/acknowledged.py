@@ -12,7 +12,8 @@ was lost.
 
 An event can come before the merchant has the identifier of its payment or refund: the reply was lost or is overtaken,
 or the merchant was killed before it kept the reply. Then a merchant that works on events at once may leave this one to
-the next background job, which may have to look up first what became of the request.
+the next background job, which may have to look up first what became of the request. So may one to which an event of a
+refund or dispute comes before the success of its payment, and it may put it off for some minutes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, get_args
 from urllib.parse import parse_qsl
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.journal import RequestEntry
 from paydouble.payments.events import FAMILIES as EVENT_FAMILIES
 from paydouble.payments.events import Event
@@ -40,8 +42,14 @@ Shows = Literal["", "at once", "after jobs"]
 Family = Literal["payment", "goods", "failure", "refund", "dispute"]
 """Effects that a merchant shows in the same way: of a payment that succeeded, of one that did not, and so on. The goods
 of a payment come with the rest of it, or later than any event or single job tells: then they are judged in the end."""
-ShowsEach = Mapping[Family, Shows]
+Disputed = Literal["", "in review", "off the balance", "in review and off the balance"]
+"""What a merchant shows of an order for as long as all of its money is disputed: its status, its balance, or both."""
+ShowsEach = Mapping[Family | Literal["disputed"], Shows | Disputed]
 FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
+IN_REVIEW: Final = "in review"
+OFF_THE_BALANCE: Final = "off the balance"
+_PUT_OFF_MS: Final = 5 * UNITS_MS["m"]
+"""For how long a merchant may leave an event aside that it cannot understand yet."""
 PAID_EVENT: Final = f"pay-in.{PAID}"
 _FINAL_EVENTS: Final = {f"{family}.{state}" for family, kind in EVENT_FAMILIES.items() for state in finals(kind.TABLE)}
 """Of payments and refunds. A dispute can go on after it was closed, and its events have names of their own."""
@@ -50,8 +58,8 @@ _FINAL_EVENTS: Final = {f"{family}.{state}" for family, kind in EVENT_FAMILIES.i
 def of_each(shows: Shows | ShowsEach) -> ShowsEach:
     """Return when each family shows; a single value is that of all, and goods by themselves come with the payment."""
     if isinstance(shows, str):
-        return dict.fromkeys(FAMILIES, shows)
-    return {"goods": shows["payment"], **shows}
+        return {**dict.fromkeys(FAMILIES, shows), "disputed": ""}
+    return {"goods": shows["payment"], "disputed": "", **shows}
 
 
 def families(state: ExpectedState) -> tuple[Family, ...]:
@@ -88,6 +96,8 @@ class Acknowledged:
         """The events of disputes that came when a reply had told the merchant the identifier of their payment."""
         self._ahead: set[str] = set()
         """Orders with an event that came before the merchant had the identifier of its payment or refund."""
+        self._overtaken: dict[str, int] = {}
+        """When, in milliseconds, an event of a refund or dispute came before the one that says its order is paid."""
 
     @contextmanager
     def jobs(self, were_cut_short: Callable[[], bool]) -> Iterator[None]:
@@ -118,6 +128,8 @@ class Acknowledged:
             self._attributed.add((event.object_id, event.type, event.created_at))
         if order.disturbed or not self._is_told(known_by):
             self._ahead.add(order.id)
+        if parent is not None and not any(fact[0] == parent and fact[1] == PAID_EVENT for fact in self._answers):
+            self._overtaken[order.id] = self._box.now
 
     def findings(
         self, merchant: Merchant, orders: Iterable[Order], *, jobs_ran: bool, asked_in_vain: bool = False
@@ -133,12 +145,8 @@ class Acknowledged:
                 continue
             state = expected_state(self._box, order)
             worked_off = jobs_ran and self._places[order.id] <= self._noted_before_jobs
-            if order.id in self._ahead:
-                # It may have to look up first what became of its deposit.
-                is_unknown = asked_in_vain and not all(self._is_told(each.id) for each in state.pay_ins)
-                if not worked_off or is_unknown:
-                    continue
-                self._ahead.discard(order.id)
+            if self._may_be_put_off(order, state, worked_off=worked_off, asked_in_vain=asked_in_vain):
+                continue
             is_held = all(self._is_held(family, jobs_ran=worked_off) for family in families(state))
             if is_held or worked_off:
                 del self._latest[order.id]
@@ -154,6 +162,22 @@ class Acknowledged:
             if not found and is_held and self._knows(order, state):
                 found = list(rules.shown.of_known(merchant, order, state, latest, ships=ships))
             yield from found
+
+    def _may_be_put_off(self, order: Order, state: ExpectedState, *, worked_off: bool, asked_in_vain: bool) -> bool:
+        """Return whether a merchant may not have been able yet to work on an event that came too early."""
+        if order.id in self._ahead:
+            # It may have to look up first what became of its deposit.
+            is_unknown = asked_in_vain and not all(self._is_told(each.id) for each in state.pay_ins)
+            if not worked_off or is_unknown:
+                return True
+            self._ahead.discard(order.id)
+        if order.id in self._overtaken:
+            # It may have put that event off, or have to ask what it is about.
+            is_fresh = self._box.now - self._overtaken[order.id] < _PUT_OFF_MS
+            if not worked_off or asked_in_vain or is_fresh:
+                return True
+            del self._overtaken[order.id]
+        return False
 
     def has_heard_of(self, resources: Iterable[PayIn | Refund | Dispute]) -> bool:
         """Return whether the newest event of each object was acknowledged."""

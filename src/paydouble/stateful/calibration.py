@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from paydouble.stateful.acknowledged import Family, Shows, ShowsEach
+from paydouble.stateful.acknowledged import Disputed, Family, Shows, ShowsEach
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.steps import Step, step
@@ -43,6 +43,21 @@ _TRIALS: Final[Mapping[Family, tuple[_Trial, ...]]] = MappingProxyType(
         "dispute": (_Trial((*_BOUGHT, step("provider", "dispute")), step("provider", "dispute lost")),),
     }
 )
+# A dispute is open for three days and more. Some merchants hold goods back for a shorter time.
+_SETTLE: Final = step("wait", "10s")
+_OPEN: Final = (
+    (step("provider", "dispute"), _SETTLE),
+    (step("provider", "dispute under review"), _SETTLE),
+    (step("wait", "2d"), _SETTLE),
+)
+_DISPUTED: Final[Mapping[tuple[bool, bool], Disputed]] = MappingProxyType(
+    {
+        (False, False): "",
+        (True, False): "in review",
+        (False, True): "off the balance",
+        (True, True): "in review and off the balance",
+    }
+)
 
 
 def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> ShowsEach:
@@ -50,7 +65,7 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
 
     Nothing for one that asks the service about each webhook, since it may wait until it gets an answer.
     """
-    found: dict[Family, Shows] = {}
+    found: dict[Family | Literal["disputed"], Shows | Disputed] = {}
 
     def shows(family: Family, *, ships: bool = True) -> Shows:
         plays = (Play(merchant, seed=seed, patience_seconds=patience_seconds) for _ in _TRIALS[family])
@@ -63,7 +78,25 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
     if not found["payment"]:
         # Goods may come later than any job, such as when staff has packed them.
         found["payment"] = shows("payment", ships=False)
-    return found
+    disputed = _while_disputed(Play(merchant, seed=seed, patience_seconds=patience_seconds))
+    return {**found, "disputed": disputed} if disputed else found
+
+
+def _while_disputed(play: Play) -> Disputed:
+    """Return what a merchant shows of an order for as long as all of its money is disputed."""
+    looks = []
+    with suppress(MerchantBug):  # the catalogue reports it
+        for steps in (_BOUGHT, *_OPEN):
+            for each in steps:
+                each.take(play)
+            looks.append((play.status(), play.balance()))
+    play.close()
+    if len(looks) <= len(_OPEN) or looks[0][0] != "paid":
+        return ""
+    (_, held), *disputed = looks
+    is_reviewed = all(status == "review" for status, _ in disputed)
+    is_held = bool(held) and all(balance == 0 for _, balance in disputed)
+    return _DISPUTED[is_reviewed, is_held]
 
 
 def _try(trial: _Trial, play: Play, *, ships: bool) -> Shows:

@@ -118,12 +118,18 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
+    is_reviewed_while_disputed: bool = False
+    """Whether the merchant shows an order in review for as long as all of its money is disputed."""
+    is_held_while_disputed: bool = False
+    """Whether the merchant takes disputed money off an order's balance for as long as the dispute is open."""
     is_unreadable: bool = False
     """Whether each read about it is disturbed to the end, so that what the merchant shows for it is not judged."""
     status: str = "unpaid"
     """The status that the merchant showed last."""
     was_called_paid: bool = False
     """Whether it was shown as paid at some time, or as refunded in part."""
+    received: set[str] = field(default_factory=set)
+    """Ids of payments that were processing, as the merchant had acknowledged, while it called the order open."""
     was_closed: bool = False
     """Whether the merchant has closed it, since what it held for it may be free again."""
     is_reviewed_late: bool = False
@@ -275,6 +281,17 @@ def look(order: Order, status: str, state: ExpectedState, now: int) -> None:
     order.status = status
 
 
+def being_received(state: ExpectedState) -> list[PayIn]:
+    """Return the payments whose money is received and not there yet."""
+    return [each for each in state.pay_ins if each.status == "processing"]
+
+
+def note_received(order: Order, state: ExpectedState) -> None:
+    """Note what is being received for an order, and known to the merchant, unless it calls the order closed."""
+    if order.status not in {"cancelled", "failed"}:
+        order.received.update(each.id for each in being_received(state))
+
+
 def is_charged_back(state: ExpectedState) -> bool:
     """Return whether disputes have taken all of an order's money."""
     lost = sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
@@ -284,6 +301,17 @@ def is_charged_back(state: ExpectedState) -> bool:
 def open_disputes(state: ExpectedState) -> frozenset[str]:
     """Return the ids of the disputes of an order that are open."""
     return frozenset(each.id for each in state.disputes if each.status in unfinished(DISPUTE))
+
+
+def is_reviewed_for_disputes(order: Order, state: ExpectedState) -> bool:
+    """Return whether an order has to be shown in review, since open disputes take all of its money.
+
+    That is so for a merchant that shows it without any trouble, when nothing else has happened to the order.
+    """
+    is_simple = not (state.refunds or order.is_cancelled or order.paid_late or order.was_beyond_the_contract)
+    is_open = len(open_disputes(state)) == len(state.disputes)
+    is_whole = 0 < sum(each.amount for each in state.paid) <= _disputed(state)
+    return order.is_reviewed_while_disputed and is_simple and is_open and is_whole
 
 
 def _is_learned_late(order: Order, state: ExpectedState) -> bool:
@@ -345,7 +373,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person has to find out what became of it: the contract shows no way to ask
     if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
         allowed |= {"failed", "cancelled"}
-    return allowed
+    return allowed - {"paid"} if is_reviewed_for_disputes(order, state) else allowed
 
 
 def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
@@ -403,7 +431,9 @@ def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
     """
     rest = sum(each.amount for each in state.paid) - _refunded(state)
     rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
-    amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in (0, _disputed(state))}
+    is_held = order.is_held_while_disputed and not order.was_beyond_the_contract
+    disputed = {_disputed(state)} if is_held else {0, _disputed(state)}
+    amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in disputed}
     shown = amounts | {max(0, amount) for amount in amounts}
     return frozenset(Decimal(amount).scaleb(-MINOR_DIGITS[order.currency]) for amount in shown)
 

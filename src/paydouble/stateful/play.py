@@ -27,7 +27,7 @@ from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import expected, rules
-from paydouble.stateful.acknowledged import Acknowledged, Shows, ShowsEach
+from paydouble.stateful.acknowledged import IN_REVIEW, OFF_THE_BALANCE, Acknowledged, Shows, ShowsEach, of_each
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.debts import Debts, Ways
@@ -131,7 +131,7 @@ class Play:
 
         `shows` is when the merchant shows what a webhook said: `at once`, `after jobs` when a background job works on
         it first, or nothing when it only asks the service, and cannot be held to it. A mapping says it for each of
-        `acknowledged.FAMILIES`.
+        `acknowledged.FAMILIES`, and under `disputed` how it shows an open dispute, one of `acknowledged.Disputed`.
 
         `UsageError` for an unknown dialect, or a setting that cannot be. `AdapterMisfit` for an adapter that cannot be
         used.
@@ -820,6 +820,9 @@ class Play:
         order_of = self._order_named if self._driver.names_deposits else str
         placed_at = self._box.now
         order = Order(f"order-{number}", parse_amount(amount, currency), currency, order_of, placed_at=placed_at)
+        disputed = of_each(self._shows)["disputed"]
+        order.is_reviewed_while_disputed = IN_REVIEW in disputed
+        order.is_held_while_disputed = OFF_THE_BALANCE in disputed
         self._debts.placed(order)
         return order
 
@@ -931,6 +934,7 @@ class Play:
         if order is None or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
             return
         self._acknowledged.note(order, webhook.delivery.event, answer)
+        expected.note_received(order, expected.expected_state(self._box, order))
         if outermost and not self._left_to_jobs:
             self._check_acknowledged(jobs_ran=False)
 
@@ -952,12 +956,16 @@ class Play:
             sent = what_was_sent(self._box, self._driver.acts, self._others_than_told())
             self._collect_consequences()
             first, *others = by_cause(self._driver.findings)
-            self.story.shows = self._shows if first.rule == Rule.LOST else ""
+            self.story.shows = self._shows if self._depends_on_what_it_shows(first.rule) else ""
             text = self.story.report(first.text, [each.text for each in others], self._name, self._box, sent)
             self.reported = bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
             bug.others = tuple(others)
             bug.taped = self.taped(first)
             raise bug
+
+    def _depends_on_what_it_shows(self, rule: Rule) -> bool:
+        is_of_disputes = bool(of_each(self._shows)["disputed"] and self._box.ledger.count(Dispute))
+        return rule == Rule.LOST or (rule == Rule.END and is_of_disputes)
 
     def _others_than_told(self) -> frozenset[str]:
         """Return the names of the orders that the first finding is not about, and of their objects."""

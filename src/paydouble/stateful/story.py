@@ -97,7 +97,8 @@ class Story:
         """Return when the merchant shows what a webhook said, in words; empty when it does not matter."""
         each = of_each(self.shows)
         found = {when: [family for family in each if each[family] == when] for when in _WHEN}
-        return "; ".join(f"{', '.join(of)} {_WHEN[when]}" for when, of in found.items() if of)
+        told = [f"{', '.join(of)} {_WHEN[when]}" for when, of in found.items() if of]
+        return "; ".join([*told, f"an open dispute {each['disputed']}"] if each["disputed"] else told)
 
     def _test(self, merchant: str) -> str:
         options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""

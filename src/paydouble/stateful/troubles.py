@@ -211,6 +211,9 @@ WEBHOOK_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         ),
         "reverse": _hook("the next four webhooks come in reverse", "reorder", times=4, window=4),
         "swap": _hook("the next webhooks swap places", "reorder", times=4, strategy="swap"),
+        "overtake": _hook(
+            "the next two webhooks, also of two objects, come in reverse", "reorder", times=2, each="sandbox"
+        ),
         "tie": _hook("the next events have the same time", "tie", times=3),
         "drop": _hook("the next webhook is never sent", "drop"),
         "drop all": _hook("no webhook is sent from now on", "drop", times=None),

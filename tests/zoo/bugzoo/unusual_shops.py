@@ -114,6 +114,37 @@ class NeverAsks(SmallShop):
         return False
 
 
+class PutsOffWhatCameFirst(NeverAsks):
+    """Shows disputed money in review and off the balance, and puts a dispute off until its payment has succeeded."""
+
+    put_off: tuple[tuple[float, dict[str, Any]], ...] = ()
+
+    def status_of_paid(self, order: SmallOrder) -> str:
+        shown = super().status_of_paid(order)
+        return "review" if self.open_disputes(order.id) and shown != "charged_back" else shown
+
+    def open_disputes(self, order_id: str) -> list[dict[str, Any]]:
+        return self.of(order_id, "dispute", "needs_response", "under_review")
+
+    def balance(self, order_id: str) -> Decimal:
+        held = sum((each["amount"] for each in self.open_disputes(order_id)), Decimal(0))
+        return max(Decimal(0), super().balance(order_id) - held)
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        resource = event["data"]["object"]
+        if resource["object"] != "dispute" or self.of(order_id, "payin", "succeeded"):
+            return super().handle(order_id, event)
+        self.put_off += ((self.service.now() + 240, resource),)
+        return 200
+
+    def tick(self) -> None:
+        super().tick()
+        due = [resource for at, resource in self.put_off if at <= self.service.now()]
+        self.put_off = tuple(each for each in self.put_off if each[1] not in due)
+        for resource in due:
+            self.learn(resource)
+
+
 class FulfilsForThePayer(SmallShop):
     """Fulfils when the payer is back, or in its job, and only after the service has said that it is paid."""
 
@@ -280,6 +311,7 @@ UNUSUAL_SHOPS: Final = (
     GivesBack,
     StaysCancelled,
     PacksLater,
+    PutsOffWhatCameFirst,
 )
 
 

@@ -131,27 +131,35 @@ def late_events() -> Iterator[CataloguePlay]:
 def overtaken() -> Iterator[CataloguePlay]:
     """Yield events that overtake each other.
 
-    The newest event of one object comes after events of another one that are newer, and both are true.
+    The newest event of one object comes after events of another one that are newer, and both are true. Days later a
+    job may have repaired what was lost; within seconds the events alone can have had their effect.
     """
-    late, told = step("webhooks", "late"), (SETTLE, step("wait", "1h"), step("wait", "3d"))
+    why = "an event is told after a newer one of another object"
     dispute, half, another, lost, won = (
         step("provider", what) for what in ("dispute", "dispute half", "another dispute", "dispute lost", "dispute won")
     )
-    paid = (ORDER, PAY, step("pass_time", "5s"), late, step("pass_time", "5s"))
-    refunded = (*PAID, step("refund", 1, "half"), step("pass_time", "2s"), late, step("pass_time", "2s"))
-    for happens in (
-        (*paid, dispute),
-        (*paid, dispute, lost),
-        (*refunded, dispute),
-        (*refunded, half, lost),
-        (*PAID, half, late, lost, step("refund", 1, "third")),
-        (*PAID, half, late, lost, another),
-        (*PAID, half, late, lost, another, won),
-        (*PAID, half, another, late, lost, won),
-        # No event of the dispute is on time, and the last one of the refund is.
-        (*PAID, step("webhooks", "late four"), half, lost, step("refund", 1, "third")),
-    ):
-        yield CataloguePlay((*happens, *told), "an event is told after a newer one of another object")
+
+    def changes(late: Step) -> Iterator[tuple[Step, ...]]:
+        paid = (ORDER, PAY, step("pass_time", "5s"), late, step("pass_time", "5s"))
+        refunded = (*PAID, step("refund", 1, "half"), step("pass_time", "2s"), late, step("pass_time", "2s"))
+        yield (*paid, dispute)
+        yield (*paid, dispute, lost)
+        yield (*refunded, dispute)
+        yield (*refunded, half, lost)
+        yield (*PAID, half, late, lost, step("refund", 1, "third"))
+        yield (*PAID, half, late, lost, another)
+        yield (*PAID, half, late, lost, another, won)
+        yield (*PAID, half, another, late, lost, won)
+
+    told = (SETTLE, step("wait", "1h"), step("wait", "3d"))
+    for happens in changes(step("webhooks", "late")):
+        yield CataloguePlay((*happens, *told), why)
+    # No event of the dispute is on time, and the last one of the refund is.
+    four = step("webhooks", "late four")
+    yield CataloguePlay((*PAID, four, half, lost, step("refund", 1, "third"), *told), why)
+    for happens in changes(step("webhooks", "overtake")):
+        yield CataloguePlay((*happens, SETTLE), f"{why}, within seconds")
+        yield CataloguePlay((*happens, step("pass_time", "10m"), WORK_OFF), f"{why}, and no read is answered")
 
 
 def told_of_an_earlier_attempt() -> Iterator[CataloguePlay]:

@@ -13,7 +13,7 @@ from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.rules.journal import is_refused
 from paydouble.stateful.rules.refund_requests import refunds_asked_for
-from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance
+from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance, should_be
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -21,7 +21,7 @@ def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedSta
     allowed = allowed_statuses(merchant, order, state)
     is_closed = status == "cancelled" and expected.is_given_back(state)
     if status not in allowed and not is_closed:
-        ledger = f"; the service's ledger says {' or '.join(sorted(allowed))}"
+        ledger = f"; {should_be(order, state, allowed)}"
         ledger += ", and there is nothing that a person has to decide" if status == "review" else ""
         wrong = next((each for each in state.paid if each.settles_at is not None), None)
         if status == "paid" and wrong is not None:

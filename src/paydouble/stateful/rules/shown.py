@@ -54,9 +54,10 @@ def of_accepted_refund(box: Sandbox, order: Order, status: str, state: ExpectedS
 def of_received_payment(order: Order, status: str, state: ExpectedState, now: int) -> Iterator[Found]:
     """Yield an order that is given up by the merchant itself though its payment has been processing for long.
 
-    Half an hour later every job has run that works on what has come. `now` is in milliseconds.
+    Half an hour later every job has run that works on what has come. One that was given up before is not taken up for
+    it: the money goes back when it has come. `now` is in milliseconds.
     """
-    received = (each.updated_at for each in state.pay_ins if each.status == "processing")
+    received = (each.updated_at for each in expected.being_received(state) if each.id in order.received)
     is_received = any(now - updated_at >= _LONG_MS for updated_at in received)
     if status in {"cancelled", "failed"} and is_received and not (order.is_cancelled or order.cancellations):
         yield Rule.VIEW, f"calls {order.id} {status} while its payment is processing, which is received money"
@@ -154,11 +155,18 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState, *, ships:
     # A shop may close an order whose money goes back. What has failed to go back may be asked for again later.
     is_closed = order.status == "cancelled" and expected.is_asked_back(state)
     if order.status not in allowed and not is_closed:
-        yield f"calls it {order.status}; the service's ledger says {' or '.join(sorted(allowed))}"
+        yield f"calls it {order.status}; {should_be(order, state, allowed)}"
     if state.paid:
         yield from of_balance(merchant, order, state)
     if is_only_paid(order, state):
         yield from _of_payment(merchant, order, ships=ships)
+
+
+def should_be(order: Order, state: ExpectedState, allowed: frozenset[str]) -> str:
+    """Return what a merchant should show instead of a status, as the end of a sentence."""
+    if order.status == "paid" and expected.is_reviewed_for_disputes(order, state):
+        return "all of its money is disputed, and without any trouble it shows such an order in review"
+    return f"the service's ledger says {' or '.join(sorted(allowed))}"
 
 
 def _of_payment(merchant: Merchant, order: Order, *, ships: bool) -> Iterator[str]:
