@@ -103,6 +103,15 @@ def test_what_a_library_raises_is_told_with_the_line_of_the_shop() -> None:
     assert place_of(caught.value).rpartition(" at ")[2].startswith("test_adapters.py:")
 
 
+def test_what_a_merchant_raises_is_told_on_one_line() -> None:
+    """Also a page of HTML, without control characters; of a long one only the beginning."""
+    told = place_of(ValueError("<html>\n\x1b[31m" + "x" * 10_000))
+
+    assert told.startswith(r"ValueError: <html>\n\x1b[31mxxx")
+    assert told.endswith("x…")
+    assert len(told) < 500
+
+
 def test_a_merchant_that_hangs_is_stopped() -> None:
     """The call that does not come back is named, with the limit."""
 

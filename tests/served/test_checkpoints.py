@@ -32,6 +32,61 @@ for (let number = 1; number <= 3; number += 1) {
 }
 """
 
+# What the points need of better-sqlite3: transactions that may be within each other, and statements.
+SQLITE = """
+class Database {
+  constructor() {
+    this.inTransaction = false;
+    this.log = [];
+  }
+  prepare(text) {
+    const run = () => { this.log.push(text); return text; };
+    return { readonly: text.startsWith("SELECT"), run, get: run, all: run };
+  }
+  transaction(work) {
+    const variant = (begin) => (...values) => {
+      if (this.inTransaction) return work.apply(this, values);
+      this.log.push(begin);
+      this.inTransaction = true;
+      try {
+        const done = work.apply(this, values);
+        this.log.push("COMMIT");
+        return done;
+      } catch (error) {
+        this.log.push("ROLLBACK");
+        throw error;
+      } finally {
+        this.inTransaction = false;
+      }
+    };
+    const [immediate, deferred, exclusive] = ["IMMEDIATE", "DEFERRED", "EXCLUSIVE"].map(variant);
+    return Object.assign(variant("BEGIN"), { immediate, deferred, exclusive });
+  }
+}
+module.exports = Database;
+"""
+SQLITE_SHOP = """
+import { createRequire } from "node:module";
+import { markTransactions } from "./sqlite.mjs";
+
+const Database = createRequire(import.meta.url)("./database.cjs");
+markTransactions(Database);
+const books = new Database();
+const add = books.transaction((one, other) => {
+  books.prepare("INSERT").run(one);
+  return one + other;
+});
+const twice = books.transaction(() => add(1, 2) + add.immediate(3, 4));
+for (const write of [() => add(1, 2), () => add.immediate(3, 4), twice, () => books.prepare("DELETE").get()]) {
+  try {
+    console.log(write());
+  } catch (error) {
+    console.log(error.message);
+  }
+}
+books.prepare("SELECT").all();
+console.log(books.log.join(" "));
+"""
 
 # A database whose driver says what it does, and a shop of three transactions and a statement by itself.
 GO_SHOP = """
@@ -207,6 +262,23 @@ def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path) -
 
     assert printed == ["commit 1", "the database is down", "commit 3"]
     assert said == [True] * 3
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+def test_better_sqlite3_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
+    """Before each commit and after it; one that fails is rolled back. A single write has two, a read none."""
+    (tmp_path / "checkpoint.mjs").write_text(_code("javascript", "// checkpoint.mjs"), "utf-8")
+    (tmp_path / "sqlite.mjs").write_text(_code("javascript", "// sqlite.mjs"), "utf-8")
+    (tmp_path / "database.cjs").write_text(SQLITE, "utf-8")
+    (tmp_path / "shop.mjs").write_text(SQLITE_SHOP, "utf-8")
+
+    printed, said = _run(["node", "shop.mjs"], tmp_path, fails_at=3)
+
+    *returned, log = printed
+    assert returned == ["3", "the database is down", "10", "DELETE"]
+    whole = "BEGIN INSERT COMMIT"
+    assert log == f"{whole} IMMEDIATE INSERT ROLLBACK BEGIN INSERT INSERT COMMIT DELETE SELECT"
+    assert len(said) == 2 + 1 + 2 + 2
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")

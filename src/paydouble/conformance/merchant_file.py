@@ -233,9 +233,10 @@ class Driver(FileModel):
     retry: Annotated[Click, contains(ORDER)] | None = None
     """Do what the customer's next click does; `pay` when it is missing."""
     refund: Annotated[DriverCall, contains(ORDER, REFUND, MONEY)] | None = None
-    """Refund an amount of an order."""
+    """Refund an amount of an order. A 4xx declines it: nothing was done, and nothing will be. A 5xx is reported as a
+    crash, unless the service or the database has just failed; the refund may still be made then."""
     cancel: Annotated[DriverCall, contains(ORDER)] | None = None
-    """Cancel an order, paid or not, as the customer asks."""
+    """Cancel an order, paid or not, as the customer asks. A 4xx declines it."""
     customer_returns: Annotated[DriverCall, contains(ORDER)] | None = None
     """Show the page to which the payer comes back."""
     tick: Annotated[DriverCall, contains()] | None = None

@@ -156,7 +156,8 @@ class Merchant:
     one of them, and whose event was lost. `another attempt`: an order whose payment has failed or was cancelled can be
     paid again, in the first five minutes at least. `after a limit`: half an hour after the end of a 429 at the latest,
     the service is asked for the deposits of the customers who have pressed the button since. `received payment`: an
-    order is not given up while its payment is `processing`, which the contract calls received, for five hours at least.
+    order is not given up while its payment is `processing`, which the contract calls received, for five hours at least;
+    one that was given up before, while it was `pending`, may stay so.
     The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True

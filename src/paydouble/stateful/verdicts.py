@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from paydouble.core.errors import PaydoubleError
+from paydouble.core.printable import printable
 from paydouble.stateful.findings import Finding, Rule
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _LIBRARIES: Final = (
     *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<frozen ",
 )
+_LONGEST_MESSAGE: Final = 300
 
 
 class Place(NamedTuple):
@@ -83,12 +85,14 @@ class DatabaseDown(Exception):
 
 
 def place_of(error: BaseException) -> str:
-    """Return an error's type and message, and the file and line of the shop at which it was raised.
+    """Return an error's type and message, and the file and line of the shop at which it was raised, on one line.
 
-    The line of a library where none is the shop's, and none where the error is this package's own.
+    A message can be a whole page of HTML; of a long one the beginning is told. The line is a library's where none is
+    the shop's, and there is none where the error is this package's own.
     """
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_OWN)]
     shops = [each for each in frames if not each.filename.startswith(_LIBRARIES)] or frames
     where = f" at {shops[-1].filename.rpartition('/')[2]}:{shops[-1].lineno}" if shops else ""
-    text = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{text}{where}"
+    message = str(error)
+    told = printable(message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
+    return f"{type(error).__name__}{f': {told}' if told else ''}{where}"
