@@ -328,7 +328,9 @@ class GivesUpUnpaid(SmallShop):
                 self.closed.add(order.id)
             for paid in self.of(order.id, "payin", "succeeded") if order.id in self.closed else ():
                 body = f'{{"payin_id": "{paid["id"]}", "amount": {paid["amount"]}, "external_identifier": "back"}}'
-                self.send(order.refunds.setdefault("back", self.wish(order.id, body)), "/refund/refund-creation")
+                back = order.refunds.setdefault("back", self.wish(order.id, body))
+                if back.state == "open":
+                    self.send(back, "/refund/refund-creation")
 
 
 class WaitsForReceived(GivesUpUnpaid):
@@ -473,6 +475,26 @@ def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallSho
         play.wait("1d", jobs_every="1h")
         play.provider("late money")
         play.wait("10s")
+
+
+class GivesUpFirst(GivesUpUnpaid):
+    """Closes an order before it has learned of its payment, whose webhooks are late."""
+
+    def tick(self) -> None:
+        self.closed |= {order.id for order in self.orders.values() if self.gives_up(order)}
+        super().tick()
+
+
+def test_an_order_that_the_shop_has_closed_stays_so_when_a_dispute_takes_its_money() -> None:
+    """Nothing is left that could go back."""
+    with Play(GivesUpFirst) as play:
+        play.webhooks("late four")
+        play.pay()
+        play.pass_time("10s")
+        play.provider("dispute")
+        play.wait("59m")
+        play.provider("dispute lost")
+        assert play.status() == "cancelled"
 
 
 def test_an_order_may_be_closed_after_some_minutes_or_for_another_one() -> None:

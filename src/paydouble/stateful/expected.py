@@ -371,7 +371,8 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person has to find out whether a refund was made whose key is too old by now
     if order.refund_is_untold and any(each.updated_at - each.created_at > _LONGEST_WATCH for each in state.refunds):
         allowed |= {"review"}  # a person has to find out what became of it: the contract shows no way to ask
-    if is_unexpected(order, state) and (is_asked_back(state) or _is_taken_back(state)):
+    is_closed = is_unexpected(order, state) or order.is_closed_unpaid
+    if is_closed and (is_asked_back(state) or _is_taken_back(state)):
         allowed |= {"failed", "cancelled"}
     return allowed - {"paid"} if is_reviewed_for_disputes(order, state) else allowed
 

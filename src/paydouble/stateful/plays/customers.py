@@ -154,6 +154,15 @@ def meanwhile_sold() -> Iterator[CataloguePlay]:
     yield CataloguePlay((*refunded, *other, step("provider", "refund fails late", 1), SETTLE), why)
     lost = (step("provider", "dispute"), step("provider", "dispute lost"), SETTLE)
     yield CataloguePlay((*PAID, *lost, *other), why)
+    for number in (1, 2, 3):
+        # All of them are sold, and the first one comes back for a time only.
+        sold = tuple(each for one in range(2, number + 1) for each in (ORDER, step("pay", one), SETTLE))
+        another = (ORDER, step("pay", number + 1), SETTLE)
+        for ends in ("dispute won", "dispute lost"):
+            disputed = (*PAID, *sold, step("provider", "dispute", 1), SETTLE)
+            yield CataloguePlay((*disputed, *another, step("provider", ends, 1), SETTLE), why)
+        failing = (ORDER, step("pay", 1, scenario="refund-fails"), SETTLE, *sold, step("refund", 1))
+        yield CataloguePlay((*failing, *another, SETTLE), why)
     for scenario, time in SLOW_SCENARIOS.items():
         slow = (ORDER, step("pay", 1, scenario=scenario), step("wait", "1h"))
         yield CataloguePlay((*slow, *other, step("wait", time), step("wait", "1h"), SETTLE), why)
