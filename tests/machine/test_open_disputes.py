@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bugzoo.unusual_shops import NeverAsks, PutsOffWhatCameFirst
-from small_shop import SmallOrder
+from small_shop import SmallOrder, SmallShop
 
 from paydouble.stateful import Merchant, MerchantBug, Play
 from paydouble.stateful.calibration import when_it_shows
@@ -94,6 +94,16 @@ def test_a_dispute_that_came_first_and_is_forgotten_is_found(merchant: type[Merc
     assert f"'disputed': '{shown}'" in str(caught.value)
 
 
-def test_it_may_put_a_dispute_off_for_some_minutes() -> None:
-    """Until the success of the payment has come."""
-    overtaken(PutsOffWhatCameFirst)
+class AsksWhatCameFirst(PutsOffWhatCameFirst):
+    """Asks the service in its job about an order of which a dispute came first."""
+
+    def tick(self) -> None:
+        NeverAsks.tick(self)
+        if all(SmallShop.ask(self, str(self.order_of(resource))) for _, resource in self.put_off):
+            self.put_off = ()
+
+
+@pytest.mark.parametrize("merchant", [PutsOffWhatCameFirst, AsksWhatCameFirst])
+def test_it_may_put_a_dispute_off_or_ask_about_it(merchant: type[Merchant]) -> None:
+    """For some minutes, and until a read is answered."""
+    overtaken(merchant)

@@ -14,6 +14,7 @@ from paydouble.runfile.lines import RunFileError
 from paydouble.runfile.redaction import redacted
 from paydouble.runfile.replaying import replay
 from paydouble.stateful import MerchantBug, Play, Webhook
+from paydouble.stateful.acknowledged import FAMILIES
 from paydouble.stateful.run_files import first_difference, shrunk, story_of, tell
 
 
@@ -199,6 +200,9 @@ def test_drawn_values_are_compared_by_their_order() -> None:
     assert (found.line, found.member) == (3, "idempotency_key")
 
 
+_SHOWS: dict[str, object] = dict.fromkeys(FAMILIES, "at once")
+
+
 @pytest.mark.parametrize(
     ("play", "end"),
     [
@@ -209,6 +213,10 @@ def test_drawn_values_are_compared_by_their_order() -> None:
         ({"calls": ["play.close()"], "dialect": "plain", "seed": 0, "shows": ""}, {"rule": "CRASH"}),
         ({"calls": ["play.pay(open('x'))"], "dialect": "plain", "seed": 0, "shows": ""}, {"rule": "CRASH"}),
         ({"calls": 7, "dialect": "plain", "seed": 0, "shows": ""}, {"rule": "CRASH"}),
+        ({"calls": [], "dialect": "plain", "seed": 0, "shows": 7}, {"rule": "CRASH"}),
+        ({"calls": [], "dialect": "plain", "seed": 0, "shows": {"disputed": ""}}, {"rule": "CRASH"}),
+        ({"calls": [], "dialect": "plain", "seed": 0, "shows": _SHOWS | {"disputed": 7}}, {"rule": "CRASH"}),
+        ({"calls": [], "dialect": "plain", "seed": 0, "shows": _SHOWS | {"payment": "never"}}, {"rule": "CRASH"}),
     ],
 )
 def test_a_file_without_a_usable_story_is_refused(play: object, end: dict[str, str]) -> None:

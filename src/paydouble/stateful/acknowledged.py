@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 from urllib.parse import parse_qsl
 
 from paydouble.core.durations import UNITS_MS
@@ -60,6 +60,22 @@ def of_each(shows: Shows | ShowsEach) -> ShowsEach:
     if isinstance(shows, str):
         return {**dict.fromkeys(FAMILIES, shows), "disputed": ""}
     return {"goods": shows["payment"], "disputed": "", **shows}
+
+
+def checked_shows(found: Any) -> Shows | ShowsEach:  # noqa: ANN401 - whatever a file has
+    """Return what a file says of when each family shows; `ValueError` for what cannot be."""
+    if isinstance(found, str):
+        found_each = {"payment": found}
+    elif isinstance(found, dict) and {*FAMILIES} - {"goods"} <= found.keys():
+        found_each = found
+    else:
+        raise ValueError(f"shows has to be a text, or an object with {', '.join(FAMILIES)}")
+    for name, value in found_each.items():
+        allowed = get_args(Disputed if name == "disputed" else Shows)
+        if value not in allowed:
+            raise ValueError(f"shows of {name} has to be one of {', '.join(map(repr, allowed))}")
+    shows: Shows | ShowsEach = found
+    return shows
 
 
 def families(state: ExpectedState) -> tuple[Family, ...]:

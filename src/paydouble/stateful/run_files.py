@@ -25,6 +25,7 @@ from paydouble.runfile.files import Run
 from paydouble.runfile.lines import Line, RunFileError, read_bytes
 from paydouble.runfile.redaction import redacted
 from paydouble.runfile.replaying import NOTHING, Divergence, difference
+from paydouble.stateful.acknowledged import Shows, ShowsEach, checked_shows
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.play import Play
@@ -60,7 +61,7 @@ class Story(NamedTuple):
 
     play: CataloguePlay
     seed: int
-    shows: Any
+    shows: Shows | ShowsEach
     rule: str
     """The rule that was broken."""
 
@@ -71,9 +72,8 @@ def story_of(run: Run) -> Story:
         found = run.header["play"]
         steps = tuple(map(_step, found["calls"]))
         Rule[run.end["rule"]]
-        return Story(
-            CataloguePlay(steps, dialect=str(found["dialect"])), int(found["seed"]), found["shows"], run.end["rule"]
-        )
+        play, shows = CataloguePlay(steps, dialect=str(found["dialect"])), checked_shows(found["shows"])
+        return Story(play, int(found["seed"]), shows, run.end["rule"])
     except KeyError:
         raise RunFileError(
             "the file has no story of a shop; only a run of the state machine or of explore can be told to a shop, and "
