@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from bugzoo.unusual_shops import NeverAsks, PutsOffWhatCameFirst
+from bugzoo.unusual_shops import NeverAsks, PacksLater, PutsOffWhatCameFirst
 from small_shop import SmallOrder, SmallShop
 
 from paydouble.stateful import Merchant, MerchantBug, Play
 from paydouble.stateful.calibration import when_it_shows
+from paydouble.stateful.held_to import Disputed, while_disputed
 
 
 class ForgetsWhatCameFirst(PutsOffWhatCameFirst):
@@ -43,19 +44,37 @@ class ReviewsForADay(PutsOffWhatCameFirst):
         return [each for each in super().open_disputes(order_id) if each["created_at"] > day_ago]
 
 
+class PacksAfterTheNewest(PacksLater):
+    """Knows of an order's newest dispute alone."""
+
+    def is_wanted(self, order: SmallOrder) -> bool:
+        disputes = self.of(order.id, "dispute")
+        return bool(self.balance(order.id)) and (not disputes or disputes[-1]["status"] in {"won", "lost"})
+
+
+class PacksAfterADay(PacksLater):
+    """Holds goods back for a day, and no longer."""
+
+    def is_wanted(self, order: SmallOrder) -> bool:
+        return super().is_wanted(order) or self.service.now() - self.paid_at[order.id] > 24 * 3600
+
+
 @pytest.mark.parametrize(
     ("merchant", "shown"),
     [
-        (NeverAsks, None),
-        (ReviewsForADay, None),
-        (PutsOffWhatCameFirst, "in review and off the balance"),
-        (ReviewsAlone, "in review"),
-        (HoldsAlone, "off the balance"),
+        (NeverAsks, ()),
+        (PacksLater, ("goods held back",)),
+        (PacksAfterTheNewest, ("goods held back",)),
+        (PacksAfterADay, ()),
+        (ReviewsForADay, ()),
+        (PutsOffWhatCameFirst, ("in review", "off the balance")),
+        (ReviewsAlone, ("in review",)),
+        (HoldsAlone, ("off the balance",)),
     ],
 )
-def test_what_it_shows_is_found_out(merchant: type[Merchant], shown: str | None) -> None:
+def test_what_it_shows_is_found_out(merchant: type[Merchant], shown: tuple[Disputed, ...]) -> None:
     """For as long as the dispute is open."""
-    assert when_it_shows(merchant).get("disputed") == shown
+    assert while_disputed(when_it_shows(merchant)) == shown
 
 
 def overtaken(merchant: type[Merchant]) -> None:
@@ -89,9 +108,9 @@ def test_a_dispute_that_came_first_and_is_forgotten_is_found(merchant: type[Merc
         overtaken(merchant)
 
     assert caught.value.verdict == f"The merchant answered 200 to the pay-in.succeeded of order-1 and {text}"
-    shown = when_it_shows(merchant)["disputed"]
-    assert f"an open dispute {shown}" in str(caught.value)
-    assert f"'disputed': '{shown}'" in str(caught.value)
+    shown = while_disputed(when_it_shows(merchant))
+    assert f"an open dispute: {', '.join(shown)}" in str(caught.value)
+    assert f"'disputed': {shown}" in str(caught.value)
 
 
 class AsksWhatCameFirst(PutsOffWhatCameFirst):
@@ -107,3 +126,52 @@ class AsksWhatCameFirst(PutsOffWhatCameFirst):
 def test_it_may_put_a_dispute_off_or_ask_about_it(merchant: type[Merchant]) -> None:
     """For some minutes, and until a read is answered."""
     overtaken(merchant)
+
+
+def disputed_twice(merchant: type[Merchant], ends: str) -> None:
+    """Dispute an order twice before its goods are sent, and decide the newer one."""
+    with Play(merchant, shows=when_it_shows(merchant)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute half")
+        play.provider("another dispute")
+        play.wait("10m")
+        play.provider(ends)
+        play.wait("10m")
+
+
+@pytest.mark.parametrize("ends", ["dispute won", "dispute lost"])
+def test_goods_are_held_back_for_each_dispute(ends: str) -> None:
+    """Also when the newer one has ended."""
+    disputed_twice(PacksLater, ends)
+    with pytest.raises(MerchantBug) as caught:
+        disputed_twice(PacksAfterTheNewest, ends)
+
+    why = "a dispute of it is open, and without any trouble this shop holds such goods back"
+    assert caught.value.verdict == f"The merchant sends the goods of order-1 though {why}"
+    assert "an open dispute: goods held back" in str(caught.value)
+
+
+class PacksWhatItHadChosen(PacksLater):
+    """Chooses what is to be packed, and asks the service about other things before it is."""
+
+    def tick(self) -> None:
+        due = [order_id for order_id, paid_at in self.paid_at.items() if self.service.now() - paid_at >= 300]
+        chosen = [self.orders[order_id] for order_id in due if self.is_wanted(self.orders[order_id])]
+        SmallShop.tick(self)
+        for order in chosen:
+            order.shipped = 1
+
+
+def test_goods_that_are_being_packed_when_a_dispute_comes_are_right() -> None:
+    """The dispute was known before they were sent, and not before the job began."""
+    with Play(PacksWhatItHadChosen, shows=when_it_shows(PacksWhatItHadChosen)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.pass_time("5m")
+        play.interrupt_jobs("disputed meanwhile")
+        play.wait("1s")
+        assert [event for event, *_ in play.answers][-1] == "dispute.created"
+        assert play.shipments() == 1

@@ -19,8 +19,8 @@ from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
 from paydouble.payments.resources import PayIn
 from paydouble.stateful import Merchant, MerchantBug, MerchantMachine, Play, Refused, ServiceLike
-from paydouble.stateful.acknowledged import FAMILIES, Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
+from paydouble.stateful.held_to import FAMILIES, Shows
 from paydouble.stateful.policies import POLICIES
 from paydouble.stateful.steps import step
 from paydouble.stateful.troubles import ORDER_READ_TROUBLES, POLICY_OF_DIALECT
@@ -688,13 +688,13 @@ def test_what_is_kept_until_a_dispute_is_over_was_not_tried() -> None:
     with Play(_demanding(KeepsRefundsUntilDecided, promise)) as play:
         _refunded_while_disputed(play)
 
-    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    by_job: Shows = dict.fromkeys(FAMILIES, "after jobs")
     with Play(_demanding(WorksOnEventsByJob, promise), shows=by_job) as play:
         _refunded_while_disputed(play)
     assert dict(play.tried.allowed) == {}
 
-    at_once: ShowsEach = dict.fromkeys(FAMILIES, "at once")
-    for shows in cast("tuple[Shows | ShowsEach, ...]", ("", at_once)):
+    at_once: Shows = dict.fromkeys(FAMILIES, "at once")
+    for shows in cast("tuple[Shows, ...]", ("", at_once)):
         found = pytest.raises(MerchantBug, match="tries to refund 49")
         with found, Play(_demanding(LeavesDisputesToTheService, promise), shows=shows) as play:
             _refunded_while_disputed(play)
@@ -792,7 +792,7 @@ def test_a_refund_that_may_have_been_made_is_asked_for_once_more(trouble: str) -
 
 def test_a_dispute_that_comes_with_the_request_need_not_be_known() -> None:
     """No job has run since its event, and the shop works on events in a job."""
-    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    by_job: Shows = dict.fromkeys(FAMILIES, "after jobs")
     with Play(_demanding(WorksOnEventsByJob, "disputed refund"), shows=by_job) as play:
         play.pay()
         play.wait("10s")
@@ -803,7 +803,7 @@ def test_a_dispute_that_comes_with_the_request_need_not_be_known() -> None:
 @pytest.mark.parametrize("what", ["dies", "database down"])
 def test_a_job_that_was_cut_short_has_not_worked_on_the_event_of_a_dispute(what: str) -> None:
     """Nor need the shop know of it."""
-    by_job: ShowsEach = dict.fromkeys(FAMILIES, "after jobs")
+    by_job: Shows = dict.fromkeys(FAMILIES, "after jobs")
     with Play(_demanding(WorksOnEventsByJob, "disputed refund"), shows=by_job) as play:
         play.pay()
         play.wait("10s")

@@ -27,10 +27,10 @@ from paydouble.guards.credentials import basic_header
 from paydouble.inprocess import InProcess
 from paydouble.stateful import MerchantBug, Play, ServiceLike, Webhook, explore
 from paydouble.stateful import service as service_module
-from paydouble.stateful.acknowledged import FAMILIES, Shows
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.disturbance import Limit
+from paydouble.stateful.held_to import FAMILIES, Shows, of_each
 from paydouble.stateful.service import Interruption, Service
 from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_request, parsed_faults
 from paydouble.stateful.verdicts import DatabaseDown
@@ -97,7 +97,7 @@ def test_when_each_effect_shows_is_found_out(receiver: type[Receiver], shows: Sh
 def test_goods_may_come_later_than_the_rest() -> None:
     """Then an acknowledged dispute or refund that is lost is found all the same."""
     shows = when_it_shows(PacksLater)
-    assert shows == {**dict.fromkeys(FAMILIES, "at once"), "goods": ""}
+    assert of_each(shows) == {**dict.fromkeys(FAMILIES, "at once"), "goods": ""}
 
     class LosesDisputes(PacksLater):
         def handle(self, order_id: str, event: dict[str, Any]) -> int:

@@ -14,7 +14,7 @@ from paydouble.runfile.lines import RunFileError
 from paydouble.runfile.redaction import redacted
 from paydouble.runfile.replaying import replay
 from paydouble.stateful import MerchantBug, Play, Webhook
-from paydouble.stateful.acknowledged import FAMILIES
+from paydouble.stateful.held_to import FAMILIES
 from paydouble.stateful.run_files import first_difference, shrunk, story_of, tell
 
 

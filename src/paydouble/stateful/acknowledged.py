@@ -19,9 +19,9 @@ refund or dispute comes before the success of its payment, and it may put it off
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, get_args
+from typing import Final
 from urllib.parse import parse_qsl
 
 from paydouble.core.durations import UNITS_MS
@@ -32,50 +32,17 @@ from paydouble.payments.lifecycle import PAID, finals
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import rules
-from paydouble.stateful.expected import ExpectedState, Order, amount_differs, expected_state
+from paydouble.stateful.expected import ExpectedState, Order, amount_differs, expected_state, open_disputes
 from paydouble.stateful.findings import Found
+from paydouble.stateful.held_to import Family, Shows, of_each
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.rules.shown import Answered
 
-Shows = Literal["", "at once", "after jobs"]
-"""When an effect is visible: with the answer to the event, after a background job, or only after a question."""
-Family = Literal["payment", "goods", "failure", "refund", "dispute"]
-"""Effects that a merchant shows in the same way: of a payment that succeeded, of one that did not, and so on. The goods
-of a payment come with the rest of it, or later than any event or single job tells: then they are judged in the end."""
-Disputed = Literal["", "in review", "off the balance", "in review and off the balance"]
-"""What a merchant shows of an order for as long as all of its money is disputed: its status, its balance, or both."""
-ShowsEach = Mapping[Family | Literal["disputed"], Shows | Disputed]
-FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
-IN_REVIEW: Final = "in review"
-OFF_THE_BALANCE: Final = "off the balance"
 _PUT_OFF_MS: Final = 5 * UNITS_MS["m"]
 """For how long a merchant may leave an event aside that it cannot understand yet."""
 PAID_EVENT: Final = f"pay-in.{PAID}"
 _FINAL_EVENTS: Final = {f"{family}.{state}" for family, kind in EVENT_FAMILIES.items() for state in finals(kind.TABLE)}
 """Of payments and refunds. A dispute can go on after it was closed, and its events have names of their own."""
-
-
-def of_each(shows: Shows | ShowsEach) -> ShowsEach:
-    """Return when each family shows; a single value is that of all, and goods by themselves come with the payment."""
-    if isinstance(shows, str):
-        return {**dict.fromkeys(FAMILIES, shows), "disputed": ""}
-    return {"goods": shows["payment"], "disputed": "", **shows}
-
-
-def checked_shows(found: Any) -> Shows | ShowsEach:  # noqa: ANN401 - whatever a file has
-    """Return what a file says of when each family shows; `ValueError` for what cannot be."""
-    if isinstance(found, str):
-        found_each = {"payment": found}
-    elif isinstance(found, dict) and {*FAMILIES} - {"goods"} <= found.keys():
-        found_each = found
-    else:
-        raise ValueError(f"shows has to be a text, or an object with {', '.join(FAMILIES)}")
-    for name, value in found_each.items():
-        allowed = get_args(Disputed if name == "disputed" else Shows)
-        if value not in allowed:
-            raise ValueError(f"shows of {name} has to be one of {', '.join(map(repr, allowed))}")
-    shows: Shows | ShowsEach = found
-    return shows
 
 
 def families(state: ExpectedState) -> tuple[Family, ...]:
@@ -89,7 +56,7 @@ def families(state: ExpectedState) -> tuple[Family, ...]:
 class Acknowledged:
     """The events that a merchant has acknowledged in one play."""
 
-    def __init__(self, box: Sandbox, shows: Shows | ShowsEach) -> None:
+    def __init__(self, box: Sandbox, shows: Shows) -> None:
         """Start with none; `shows` is when the merchant shows the effects of each family."""
         self._box = box
         self._shows = of_each(shows)
@@ -240,6 +207,16 @@ class Acknowledged:
         if any(each.type == "dispute.closed" for each in told[:-1]):
             told = told[-1:]
         return any((each.object_id, each.type, each.created_at) in self._worked_off for each in told)
+
+    def known_open_disputes(self, order: Order, state: ExpectedState) -> frozenset[str]:
+        """Return the ids of the open disputes of which a merchant knew, as of the payment, before the latest jobs ran.
+
+        None when something about the order may not be clear to it yet.
+        """
+        is_too_early = order.id in self._ahead or order.id in self._overtaken
+        if is_too_early or not self._knows(order, state) or not self._are_newest(state.pay_ins, self._worked_off):
+            return frozenset()
+        return frozenset(each for each in open_disputes(state) if self._knows_of_dispute(each))
 
     def missed_a_refund(self, order: Order, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change to a refund after an end of it which it knew.

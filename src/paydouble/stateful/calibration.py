@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from paydouble.stateful.acknowledged import Disputed, Family, Shows, ShowsEach
 from paydouble.stateful.driver import MakeMerchant
+from paydouble.stateful.held_to import Disputed, Each, Family, When
 from paydouble.stateful.play import Play
 from paydouble.stateful.steps import Step, step
 from paydouble.stateful.verdicts import MerchantBug
@@ -43,31 +43,25 @@ _TRIALS: Final[Mapping[Family, tuple[_Trial, ...]]] = MappingProxyType(
         "dispute": (_Trial((*_BOUGHT, step("provider", "dispute")), step("provider", "dispute lost")),),
     }
 )
-# A dispute is open for three days and more. Some merchants hold goods back for a shorter time.
 _SETTLE: Final = step("wait", "10s")
-_OPEN: Final = (
-    (step("provider", "dispute"), _SETTLE),
-    (step("provider", "dispute under review"), _SETTLE),
-    (step("wait", "2d"), _SETTLE),
-)
-_DISPUTED: Final[Mapping[tuple[bool, bool], Disputed]] = MappingProxyType(
-    {
-        (False, False): "",
-        (True, False): "in review",
-        (False, True): "off the balance",
-        (True, True): "in review and off the balance",
-    }
-)
+# No job has run yet that would send the goods.
+_UNSENT: Final = (step("order"), step("pay"), step("pass_time", "10s"))
 
 
-def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> ShowsEach:
-    """Return when a merchant shows the effects of each family.
+def _open(dispute: str) -> tuple[tuple[Step, ...], ...]:
+    # A dispute is open for three days and more. Some merchants hold goods back for a shorter time.
+    reviewed = (step("provider", "dispute under review"), _SETTLE)
+    return (step("provider", dispute), _SETTLE), reviewed, (step("wait", "2d"), _SETTLE)
 
-    Nothing for one that asks the service about each webhook, since it may wait until it gets an answer.
+
+def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Each:
+    """Return when a merchant shows the effects of each family, and what it shows of an open dispute.
+
+    Nothing of the first for one that asks the service about each webhook, since it may wait until it gets an answer.
     """
-    found: dict[Family | Literal["disputed"], Shows | Disputed] = {}
+    found: dict[Family | Literal["disputed"], When | Collection[Disputed]] = {}
 
-    def shows(family: Family, *, ships: bool = True) -> Shows:
+    def shows(family: Family, *, ships: bool = True) -> When:
         plays = (Play(merchant, seed=seed, patience_seconds=patience_seconds) for _ in _TRIALS[family])
         each = (_try(trial, play, ships=ships) for trial, play in zip(_TRIALS[family], plays, strict=True))
         return next(filter(None, each), "")
@@ -78,29 +72,39 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
     if not found["payment"]:
         # Goods may come later than any job, such as when staff has packed them.
         found["payment"] = shows("payment", ships=False)
-    disputed = _while_disputed(Play(merchant, seed=seed, patience_seconds=patience_seconds))
+
+    disputed = tuple(_while_disputed(lambda: Play(merchant, seed=seed, patience_seconds=patience_seconds)))
     return {**found, "disputed": disputed} if disputed else found
 
 
-def _while_disputed(play: Play) -> Disputed:
-    """Return what a merchant shows of an order for as long as all of its money is disputed."""
-    looks = []
+def _while_disputed(play: Callable[[], Play]) -> Iterator[Disputed]:
+    """Yield what a merchant shows of an order for as long as a dispute is open; `play` starts a play."""
+    paid, *disputed = _views(play(), _BOUGHT, *_open("dispute"))
+    if paid.status == "paid" and all(each.status == "review" for each in disputed):
+        yield "in review"
+    if paid.balance and all(each.balance == 0 for each in disputed):
+        yield "off the balance"
+    # One that sends goods at once has none to hold back when a dispute comes.
+    unsent, sent = _views(play(), _UNSENT, (step("wait", "2d"),))
+    _, *held_back = _views(play(), _UNSENT, *_open("dispute half"))
+    if (unsent.shipments, sent.shipments) == (0, 1) and all(each.shipments == 0 for each in held_back):
+        yield "goods held back"
+
+
+def _views(play: Play, *parts: tuple[Step, ...]) -> list[_View]:
+    """Return what a merchant shows after each part of a play; nothing from where it has broken a rule."""
+    found = [_View("", None, None)] * len(parts)
     with suppress(MerchantBug):  # the catalogue reports it
-        for steps in (_BOUGHT, *_OPEN):
+        for place, steps in enumerate(parts):
             for each in steps:
                 each.take(play)
-            looks.append((play.status(), play.balance()))
+            found[place] = _view(play)
     play.close()
-    if len(looks) <= len(_OPEN) or looks[0][0] != "paid":
-        return ""
-    (_, held), *disputed = looks
-    is_reviewed = all(status == "review" for status, _ in disputed)
-    is_held = bool(held) and all(balance == 0 for _, balance in disputed)
-    return _DISPUTED[is_reviewed, is_held]
+    return found
 
 
-def _try(trial: _Trial, play: Play, *, ships: bool) -> Shows:
-    found: Shows = ""
+def _try(trial: _Trial, play: Play, *, ships: bool) -> When:
+    found: When = ""
     with suppress(MerchantBug):  # the catalogue reports it
         for each in trial.before:
             each.take(play)
@@ -117,9 +121,17 @@ def _try(trial: _Trial, play: Play, *, ships: bool) -> Shows:
     return found
 
 
-def _view(play: Play) -> tuple[str, Decimal | None, int | None]:
-    return play.status(), play.balance(), play.shipments()
+class _View(NamedTuple):
+    """What a merchant shows of an order."""
+
+    status: str
+    balance: Decimal | None
+    shipments: int | None
 
 
-def _is_shown(play: Play, before: tuple[str, Decimal | None, int | None], *, ships: bool) -> bool:
+def _view(play: Play) -> _View:
+    return _View(play.status(), play.balance(), play.shipments())
+
+
+def _is_shown(play: Play, before: _View, *, ships: bool) -> bool:
     return _view(play) != before and play.is_as_expected(ships=ships)

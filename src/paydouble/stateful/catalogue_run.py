@@ -15,11 +15,11 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from paydouble.core.errors import UsageError
-from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.coverage import ELSEWHERE, ENDED, Coverage, Tried
 from paydouble.stateful.equivalence import Equivalence, PlaySeen
 from paydouble.stateful.findings import Rule
+from paydouble.stateful.held_to import Shows
 from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.progress import shortening, time_left
@@ -79,7 +79,7 @@ class CatalogueRun(NamedTuple):
     merchant: type[Merchant]
     seed: int = 0
     patience_seconds: float = 10.0
-    shows: Shows | ShowsEach = ""
+    shows: Shows = ""
     """When the merchant shows what a webhook said; see `Play`."""
     progress: Callable[[str], object] = str
     """Called with what is done so far, before each play."""

@@ -13,6 +13,7 @@ from paydouble.core.money import MINOR_DIGITS, write_amount
 from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, UNSUCCESSFUL, unfinished
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
+from paydouble.stateful.held_to import Disputed
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
@@ -118,10 +119,8 @@ class Order:
     """Whether a trouble of its deposits lasts to the end of the play, so that none has to succeed."""
     refunds_disturbed_to_the_end: bool = False
     """The same of its refunds."""
-    is_reviewed_while_disputed: bool = False
-    """Whether the merchant shows an order in review for as long as all of its money is disputed."""
-    is_held_while_disputed: bool = False
-    """Whether the merchant takes disputed money off an order's balance for as long as the dispute is open."""
+    while_disputed: frozenset[Disputed] = frozenset()
+    """What the merchant is held to while a dispute is open."""
     is_unreadable: bool = False
     """Whether each read about it is disturbed to the end, so that what the merchant shows for it is not judged."""
     status: str = "unpaid"
@@ -311,7 +310,7 @@ def is_reviewed_for_disputes(order: Order, state: ExpectedState) -> bool:
     is_simple = not (state.refunds or order.is_cancelled or order.paid_late or order.was_beyond_the_contract)
     is_open = len(open_disputes(state)) == len(state.disputes)
     is_whole = 0 < sum(each.amount for each in state.paid) <= _disputed(state)
-    return order.is_reviewed_while_disputed and is_simple and is_open and is_whole
+    return "in review" in order.while_disputed and is_simple and is_open and is_whole
 
 
 def _is_learned_late(order: Order, state: ExpectedState) -> bool:
@@ -432,7 +431,7 @@ def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
     """
     rest = sum(each.amount for each in state.paid) - _refunded(state)
     rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
-    is_held = order.is_held_while_disputed and not order.was_beyond_the_contract
+    is_held = "off the balance" in order.while_disputed and not order.was_beyond_the_contract
     disputed = {_disputed(state)} if is_held else {0, _disputed(state)}
     amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in disputed}
     shown = amounts | {max(0, amount) for amount in amounts}

@@ -60,11 +60,11 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from paydouble.core.errors import UsageError
-from paydouble.stateful.acknowledged import Shows, ShowsEach
 from paydouble.stateful.calibration import when_it_shows
 from paydouble.stateful.catalogue_run import CatalogueRun, Extent, Part, first_of, part_of
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
+from paydouble.stateful.held_to import Shows
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.interruptions import (
     CANCEL_MEANWHILE,
@@ -200,7 +200,7 @@ class MerchantMachine(RuleBasedStateMachine):
     coverage: ClassVar[Coverage]
     """What the latest run has tried, and what it has not."""
     preferences: ClassVar[Preferences]
-    shows: ClassVar[Shows | ShowsEach] = ""
+    shows: ClassVar[Shows] = ""
     misfits: ClassVar[list[AdapterMisfit]]
     hunting: ClassVar[Hunting]
     preferred: Callable[[str, str], str]

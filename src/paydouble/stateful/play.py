@@ -27,7 +27,7 @@ from paydouble.runfile.recorded import Taped, taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import expected, rules
-from paydouble.stateful.acknowledged import IN_REVIEW, OFF_THE_BALANCE, Acknowledged, Shows, ShowsEach, of_each
+from paydouble.stateful.acknowledged import Acknowledged
 from paydouble.stateful.coverage import Trial, Tried
 from paydouble.stateful.crafted import AHEAD, Crafted
 from paydouble.stateful.debts import Debts, Ways
@@ -35,6 +35,7 @@ from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
+from paydouble.stateful.held_to import Shows, while_disputed
 from paydouble.stateful.in_the_end import InTheEnd
 from paydouble.stateful.interruptions import (
     AT_POINTS,
@@ -125,13 +126,13 @@ class Play:
         dialect: str = "plain",
         seed: int = 0,
         patience_seconds: float = 10.0,
-        shows: Shows | ShowsEach = "",
+        shows: Shows = "",
     ) -> None:
         """Start with an empty shop. `patience_seconds` is the limit in real time of one call of the adapter.
 
         `shows` is when the merchant shows what a webhook said: `at once`, `after jobs` when a background job works on
         it first, or nothing when it only asks the service, and cannot be held to it. A mapping says it for each of
-        `acknowledged.FAMILIES`, and under `disputed` how it shows an open dispute, one of `acknowledged.Disputed`.
+        `held_to.FAMILIES`, and under `disputed` what it shows of an open dispute, some of `held_to.Disputed`.
 
         `UsageError` for an unknown dialect, or a setting that cannot be. `AdapterMisfit` for an adapter that cannot be
         used.
@@ -820,9 +821,7 @@ class Play:
         order_of = self._order_named if self._driver.names_deposits else str
         placed_at = self._box.now
         order = Order(f"order-{number}", parse_amount(amount, currency), currency, order_of, placed_at=placed_at)
-        disputed = of_each(self._shows)["disputed"]
-        order.is_reviewed_while_disputed = IN_REVIEW in disputed
-        order.is_held_while_disputed = OFF_THE_BALANCE in disputed
+        order.while_disputed = frozenset(while_disputed(self._shows))
         self._debts.placed(order)
         return order
 
@@ -922,6 +921,9 @@ class Play:
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 if self._acknowledged.has_taken_over(found.disputes):
                     self._add_findings(rules.shown.of_disputed_goods(order, found))
+                if order.shipped and not order.was_shipped:
+                    known = self._acknowledged.known_open_disputes(order, found)
+                    self._add_findings(rules.shown.of_sent_goods(order, found, known))
                 order.was_shipped |= order.shipped > 0
                 order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
                 order.was_charged_back = expected.is_charged_back(found) and self._acknowledged.knows_disputes(found)
@@ -964,8 +966,8 @@ class Play:
             raise bug
 
     def _depends_on_what_it_shows(self, rule: Rule) -> bool:
-        is_of_disputes = bool(of_each(self._shows)["disputed"] and self._box.ledger.count(Dispute))
-        return rule == Rule.LOST or (rule == Rule.END and is_of_disputes)
+        is_of_disputes = bool(while_disputed(self._shows) and self._box.ledger.count(Dispute))
+        return rule == Rule.LOST or (rule in {Rule.END, Rule.VIEW} and is_of_disputes)
 
     def _others_than_told(self) -> frozenset[str]:
         """Return the names of the orders that the first finding is not about, and of their objects."""

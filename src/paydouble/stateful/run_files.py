@@ -25,9 +25,9 @@ from paydouble.runfile.files import Run
 from paydouble.runfile.lines import Line, RunFileError, read_bytes
 from paydouble.runfile.redaction import redacted
 from paydouble.runfile.replaying import NOTHING, Divergence, difference
-from paydouble.stateful.acknowledged import Shows, ShowsEach, checked_shows
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.findings import Rule
+from paydouble.stateful.held_to import Shows, checked
 from paydouble.stateful.play import Play
 from paydouble.stateful.shortening import shortest
 from paydouble.stateful.steps import CataloguePlay, Step, parsed
@@ -61,7 +61,7 @@ class Story(NamedTuple):
 
     play: CataloguePlay
     seed: int
-    shows: Shows | ShowsEach
+    shows: Shows
     rule: str
     """The rule that was broken."""
 
@@ -72,7 +72,7 @@ def story_of(run: Run) -> Story:
         found = run.header["play"]
         steps = tuple(map(_step, found["calls"]))
         Rule[run.end["rule"]]
-        play, shows = CataloguePlay(steps, dialect=str(found["dialect"])), checked_shows(found["shows"])
+        play, shows = CataloguePlay(steps, dialect=str(found["dialect"])), checked(found["shows"])
         return Story(play, int(found["seed"]), shows, run.end["rule"])
     except KeyError:
         raise RunFileError(

@@ -16,7 +16,7 @@ from paydouble.payments.resources import PayIn
 from paydouble.records import delivery_of, event_of, request_of
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recorded import recorded_steps
-from paydouble.stateful.acknowledged import Shows, ShowsEach, of_each
+from paydouble.stateful.held_to import Shows, When, of_each, while_disputed
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT
 from paydouble.stateful.rules.journal import NO_OPERATION, unknown_requests
 from paydouble.stateful.troubles import DIALECTS
@@ -24,7 +24,7 @@ from paydouble.testing.timeline import rows_of
 from paydouble.testing.unused_faults import Happened
 from paydouble.timeline import CALL, MERCHANT, SERVICE, Plain, Renderer, Row, faults_of
 
-_WHEN: Final[Mapping[Shows, str]] = MappingProxyType(
+_WHEN: Final[Mapping[When, str]] = MappingProxyType(
     {"at once": "as soon as it has answered", "after jobs": "when its background jobs have run"}
 )
 WHAT_HAPPENED: Final = "What happened:\n"
@@ -50,7 +50,7 @@ class Story:
     faults: list[dict[str, Any]] = field(default_factory=list)
     scenario_faults: list[dict[str, Any]] = field(default_factory=list)
     """Those that a scenario can have: the ones that disturb an order's own requests and webhooks."""
-    shows: Shows | ShowsEach = ""
+    shows: Shows = ""
     """When the merchant shows what a webhook told, where the verdict depends on it."""
 
     def add(self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = (), *, in_scenario: bool = True) -> None:
@@ -95,17 +95,17 @@ class Story:
 
     def _held_to(self) -> str:
         """Return when the merchant shows what a webhook said, in words; empty when it does not matter."""
-        each = of_each(self.shows)
+        each, disputed = of_each(self.shows), ", ".join(while_disputed(self.shows))
         found = {when: [family for family in each if each[family] == when] for when in _WHEN}
         told = [f"{', '.join(of)} {_WHEN[when]}" for when, of in found.items() if of]
-        return "; ".join([*told, f"an open dispute {each['disputed']}"] if each["disputed"] else told)
+        return "; ".join([*told, f"an open dispute: {disputed}"] if disputed else told)
 
     def _test(self, merchant: str) -> str:
         options = f", dialect={self.dialect!r}" if self.dialect != "plain" else ""
         options += f", seed={self.seed}" if self.seed else ""
-        times = {self.shows} if isinstance(self.shows, str) else set(self.shows.values())
-        if times != {""}:
-            shows = times.pop() if len(times) == 1 else self.shows
+        times, disputed = set(of_each(self.shows).values()), while_disputed(self.shows)
+        if times != {""} or disputed:
+            shows = self.shows if disputed or len(times) > 1 else times.pop()
             options += f", shows={shows!r}"
         lines = [
             "from paydouble.stateful import Play",

@@ -40,6 +40,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     cancellations.cancelled_and_given_back,
     cancellations.cancelled_in_part,
     later_changes.provider,
+    later_changes.before_goods_are_sent,
     later_changes.each_lifecycle,
     later_changes.interrupted_changes,
     later_changes.changes_in_another_order,

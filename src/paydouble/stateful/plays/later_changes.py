@@ -50,6 +50,7 @@ class _Change(NamedTuple):
 
 # A refund is over after three seconds.
 _NEARLY_OVER: Final = step("pass_time", "2s")
+_OPENED: Final = frozenset({"dispute", "dispute half"})
 _THEN_JOBS: Final = (SETTLE, step("wait", "10m"), step("wait", "1h"))
 # Troubles that outlast a click: the service refuses the request for now, has not got it, or has carried it out.
 _KEEPS_WAITING: Final = ("429", "request lost", "reply lost")
@@ -92,6 +93,21 @@ def provider() -> Iterator[CataloguePlay]:
     still_open = (ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")
+
+
+def before_goods_are_sent() -> Iterator[CataloguePlay]:
+    """Yield disputes of an order whose goods no job has sent yet.
+
+    Many merchants hold the goods back then, and each dispute has to do so by itself.
+    """
+    unsent = (ORDER, PAY, step("pass_time", "10s"))
+    two = (step("provider", "dispute half"), step("provider", "another dispute"))
+    several = [(*two, step("provider", ends)) for ends in ("dispute won", "dispute lost", "dispute accepted")]
+    disputed = [way for way in ways_to_each_act() if _OPENED.intersection(way[0].arguments)]
+    for way in (*several, *disputed):
+        later = (step("wait", "1d"), SETTLE)
+        yield CataloguePlay((*unsent, *_settled(*way), *later), "goods that are not sent yet")
+        yield CataloguePlay((*unsent, *way, *later), "goods that are not sent yet")
 
 
 def each_lifecycle() -> Iterator[CataloguePlay]:

@@ -78,6 +78,17 @@ def of_disputed_goods(order: Order, state: ExpectedState) -> Iterator[Found]:
         order.held_for.add(disputes)
 
 
+def of_sent_goods(order: Order, state: ExpectedState, known: frozenset[str]) -> Iterator[Found]:
+    """Yield an order whose goods have just been sent though a merchant holds them back while a dispute is open.
+
+    `known` has the ids of the open disputes of which it knew before the jobs ran that may have sent them.
+    """
+    is_simple = len(state.paid) == 1 and not order.was_beyond_the_contract
+    if "goods held back" in order.while_disputed and is_simple and known:
+        why = "a dispute of it is open, and without any trouble this shop holds such goods back"
+        yield Rule.VIEW, f"sends the goods of {order.id} though {why}"
+
+
 def of_own_rules(merchant: Merchant) -> Iterator[Found]:
     """Yield the merchant's own rules that do not hold."""
     for text in merchant.broken_rules():
