@@ -69,10 +69,10 @@ class NeverReadsRefunds(SmallShop):
 
 
 class AsksNoMoreAboutWhatHasEnded(SmallShop):
-    """Takes a payment that has failed for over, until an event says something else."""
+    """Takes a payment that has failed, and a refund that has succeeded, for over until an event says something else."""
 
     def ask(self, order_id: str) -> bool:
-        return self.order_status(order_id) == "failed" or super().ask(order_id)
+        return self.order_status(order_id) in {"failed", "partly_refunded"} or super().ask(order_id)
 
 
 class StopsAtTheFirstOrder(SmallShop):
@@ -242,6 +242,16 @@ def _refunded(play: Play) -> None:
     play.provider("refund fails late")
 
 
+def _refund_failed_late_in_silence(play: Play) -> None:
+    play.pay()
+    play.wait("10s")
+    play.refund(1, "half")
+    play.wait("10s")
+    play.webhooks("drop all")
+    play.provider("refund fails late")
+    play.wait("1h")
+
+
 def _paid_after_all_in_silence(play: Play) -> None:
     play.pay(scenario="card-declined")
     play.wait("10s")
@@ -409,6 +419,11 @@ _CASES = {
         _paid_after_all_in_silence,
         "calls order-1 failed in the end; the service's ledger says paid",
     ),
+    "late failure": (
+        AsksNoMoreAboutWhatHasEnded,
+        _refund_failed_late_in_silence,
+        "calls order-1 partly_refunded in the end; the service's ledger says paid",
+    ),
     "another attempt": (
         ClosesFailedOrders,
         _declined_and_paid,
@@ -435,8 +450,8 @@ _DIALECTS = {policy: dialect for dialect, policy in POLICY_OF_DIALECT.items()}
 
 
 # The status, the balance and the goods of the other order, and of one whose success is lost; the status and the balance
-# after the refund, and of late money.
-_FINDINGS = {"independent orders": 3, "lost events": 2, "request ids": 3, "late money": 2}
+# after the refund, of late money, and of a late failure.
+_FINDINGS = {"independent orders": 3, "lost events": 2, "request ids": 3, "late money": 2, "late failure": 2}
 
 
 def test_each_policy_has_a_case() -> None:

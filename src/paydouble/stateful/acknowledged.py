@@ -219,13 +219,15 @@ class Acknowledged:
         return frozenset(each for each in open_disputes(state) if self._knows_of_dispute(each))
 
     def missed_a_refund(self, order: Order, state: ExpectedState) -> bool:
-        """Return whether nothing told the merchant of a change to a refund after an end of it which it knew.
+        """Return whether nothing told the merchant of a refund that none of its code has made.
 
-        One that knows the end of a refund has no reason to ask again: the contract promises an event. Nor has it a
-        reason to ask for a refund that none of its code has made.
+        It has no reason to ask for one.
         """
-        elsewhere = [each for each in state.refunds if each.id in order.refunded_elsewhere]
-        return not self.has_taken_over(elsewhere) or any(self._is_missed(each.id) for each in state.refunds)
+        return not self.has_taken_over(each for each in state.refunds if each.id in order.refunded_elsewhere)
+
+    def missed_late_failure(self, state: ExpectedState) -> bool:
+        """Return whether nothing told the merchant of a change to a refund after an end of it which it knew."""
+        return any(self._is_missed(each.id) for each in state.refunds)
 
     def missed_late_money(self, state: ExpectedState) -> bool:
         """Return whether nothing told the merchant of a change to a payment after an end of it which it knew."""

@@ -22,6 +22,7 @@ from paydouble.stateful.policies import (
     ANOTHER_ATTEMPT,
     CANCELLED_ORDER,
     DOUBLE_PAYMENT,
+    LATE_FAILURE,
     LATE_MONEY,
     LOST_EVENTS,
     TAKEN_UP,
@@ -81,10 +82,15 @@ class InTheEnd:
                 rules.at_the_end.of_fulfilment(shown, order, status, found),
                 rules.at_the_end.of_needed_effects(shown, merchant.needed_effects, order, status, found),
             )
-            if self._acknowledged.missed_late_money(found):
-                if policy is None:
-                    self._add(_with(hint, ended), LATE_MONEY)
-                return False
+            # One that knows an end has no reason to ask again, since the contract promises an event.
+            for is_missed, promise in (
+                (self._acknowledged.missed_late_failure(found), LATE_FAILURE),
+                (self._acknowledged.missed_late_money(found), LATE_MONEY),
+            ):
+                if is_missed:
+                    if policy is None:
+                        self._add(_with(hint, ended), promise)
+                    return False
             owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
             self._add(_with(hint, owed), policy)
             if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):

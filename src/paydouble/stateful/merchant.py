@@ -151,13 +151,14 @@ class Merchant:
     others when the service cannot answer about one. `lost events`: jobs read refunds and disputes, so that one is known
     whose events were lost. `request ids`: several events may name the same request, and each of them counts.
     `list order`: lists may have the oldest object first.
-    `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded.
-    `late money`: jobs also ask about payments that have failed or expired, so that money is known which has come for
-    one of them, and whose event was lost. `another attempt`: an order whose payment has failed or was cancelled can be
-    paid again, in the first five minutes at least. `after a limit`: half an hour after the end of a 429 at the latest,
-    the service is asked for the deposits of the customers who have pressed the button since. `received payment`: an
-    order is not given up while its payment is `processing`, which the contract calls received, for five hours at least;
-    one that was given up before, while it was `pending`, may stay so.
+    `accepted refund`: an order is called refunded, also in part, only when a refund has succeeded. `late money`: jobs
+    also ask about payments that have failed or expired, so that money is known which has come for one of them, and
+    whose event was lost. `late failure`: jobs also read refunds that have succeeded, so that it is known when one fails
+    later and its event was lost. `another attempt`: an order whose payment has failed or was cancelled can be paid
+    again, in the first five minutes at least. `after a limit`: half an hour after the end of a 429 at the latest, the
+    service is asked for the deposits of the customers who have pressed the button since. `received payment`: an order
+    is not given up while its payment is `processing`, which the contract calls received, for five hours at least; one
+    that was given up before, while it was `pending`, may stay so.
     The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True
