@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +19,16 @@ PAGE = ROOT / "docs" / "tutorial" / "any-language.md"
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.timeout(300)  # npm may install the shop's packages first
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Wait until no other run of the tests on this computer uses the port of the page."""
+    with (Path(tempfile.gettempdir()) / f"paydouble-tutorial-{os.getuid()}.turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.timeout(600)  # npm may install the shop's packages first, and another run may go first
+@pytest.mark.usefixtures("alone")
 def test_each_block_prints_what_the_page_says(tmp_path: Path) -> None:
     """Its commands are typed in a clone, one block after the other."""
     if shutil.which("npm") is None:
