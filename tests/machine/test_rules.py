@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from decimal import Decimal
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -732,6 +732,34 @@ def test_a_crowd_does_not_fit_on_a_page() -> None:
             play.end()
         else:
             with pytest.raises(MerchantBug, match="calls order-1 pending in the end; the service's ledger says paid"):
+                play.end()
+        play.close()
+
+
+class AsksAboutTheOldest(SmallShop):
+    """Its job asks about the twenty oldest orders without money, as if it would reach the others the next time."""
+
+    def tick(self) -> None:
+        unpaid = (each for each in self.orders if self.order_status(each) in {"pending", "failed", "cancelled"})
+        for order_id in islice(unpaid, 20):
+            self.ask(order_id)
+
+
+@pytest.mark.parametrize("scenario", ["card-declined", "abandoned"])
+def test_a_job_does_not_take_the_same_orders_each_time(scenario: str) -> None:
+    """Those that come behind a crowd which stays unpaid are never asked about."""
+    for merchant in (SmallShop, AsksAboutTheOldest):
+        play = Play(merchant)
+        play.crowd(scenario=scenario)
+        play.wait("10s")
+        play.webhooks("drop all")
+        play.order()
+        play.pay(26)
+        play.wait("1h")
+        if merchant is SmallShop:
+            play.end()
+        else:
+            with pytest.raises(MerchantBug, match="calls order-26 pending in the end; the service's ledger says paid"):
                 play.end()
         play.close()
 

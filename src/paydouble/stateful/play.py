@@ -305,9 +305,15 @@ class Play:
         """The customer presses the button again."""
         self._click("retry", order, Disturbance(trouble, lasts=lasts), SCENARIOS[0])
 
-    def crowd(self, orders: int = 25) -> None:
-        """So many orders are placed and paid, more than a page of a list holds that names no limit."""
-        with self._step(f"{orders} orders are placed and paid for", f"play.crowd({orders})"):
+    def crowd(self, orders: int = 25, *, scenario: str = SCENARIOS[0]) -> None:
+        """So many orders are placed and paid, more than a page of a list holds that names no limit.
+
+        All payments take the course of `scenario`.
+        """
+        course = f"; their scenario will be {scenario}" if scenario != SCENARIOS[0] else ""
+        call = f"play.crowd({orders}{_options(scenario=scenario)})"
+        with self._step(f"{orders} orders are placed and paid for{course}", call):
+            self._box.activate_scenario(scenario)
             for _ in range(orders):
                 order = self._place_order()
                 self._debts.allow_deposit(order)

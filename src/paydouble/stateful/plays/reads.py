@@ -153,6 +153,11 @@ def pages() -> Iterator[CataloguePlay]:
         given_back = (ORDER, step("pay", last), step("cancel", last), SETTLE, *jobs)
         yield CataloguePlay((*sold, *waiting, ORDER, step("pay", last), SETTLE, refund, *jobs), why)
         yield CataloguePlay((*sold, *waiting, *given_back), why)
+    # One that does not know which it looked at last takes the same ones each time.
+    paid_in_silence = (silent, ORDER, step("pay", last), SETTLE, *jobs)
+    for scenario, until in (("card-declined", SETTLE), ("abandoned", SETTLE), ("abandoned", step("wait", "25h"))):
+        unpaid = (step("crowd", _PAGE, scenario=scenario), until)
+        yield CataloguePlay((*unpaid, *paid_in_silence), "a page of payments has not succeeded")
     failing_refunds = (*sold, step("refund_for_all", "all", "stored 500"), ORDER, step("pay", last), SETTLE)
     yield CataloguePlay((*failing_refunds, refund, *jobs), "a page of refunds fails each time")
     # Each of these is a step of its own, after which all orders are looked at.
