@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import StringIO
 from itertools import count, islice, takewhile
@@ -70,6 +70,23 @@ def test_a_new_trouble_is_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> N
         catalogue.catalogue.cache_clear()
 
     assert any(step("pay", 1, "meteor") in play.steps for play in plays)
+
+
+@pytest.mark.parametrize(("command", "meanwhile"), [("pay", "second click"), ("refund", "another refund")])
+def test_a_second_request_meanwhile_is_tried_at_each_point_early(command: str, meanwhile: str) -> None:
+    """Customers click twice, and nobody knows at which point of the code it matters."""
+
+    def points_of_plays(plays: Iterable[CataloguePlay]) -> set[object]:
+        steps = (each for play in plays for each in play.steps if each.command == command)
+        options = (dict(each.options) for each in steps)
+        return {each.get("at", 0) for each in options if each.get("meanwhile") == meanwhile}
+
+    plays = catalogue.catalogue()
+    before_combinations = takewhile(lambda play: not play.reason, plays)
+
+    assert points_of_plays(before_combinations) == points_of_plays(plays) >= {"request", *range(8)}
+    if command == "pay":
+        assert points_of_plays(plays[:150]) >= {"request", *range(5)}
 
 
 def test_what_takes_long_comes_last_in_its_turn() -> None:

@@ -235,7 +235,7 @@ def test_a_wait_asks_for_something_only_where_jobs_notice_it(*, notices_time: bo
     (limit,) = parsed_faults(documents_of(POST_TROUBLES["429"]))
     debts.disturb_own_refunds([box.faults.add(limit, box.now)], POST_TROUBLES["429"], 6)
     late.refunds_requested["half"] = PRICE // 2
-    debts.owe_refund(late, "half", Disturbance())
+    debts.owe_refund(late, "half", Disturbance(), 0)
 
     assert left == [late] * notices_time
     assert ("half" in late.refunds_limited) == notices_time

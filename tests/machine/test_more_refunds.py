@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
+from bugzoo.unusual_shops import NeverAsks
 from returning_shop import ReturnsTheSecond
 from small_shop import LOST, Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
@@ -991,3 +993,82 @@ def test_a_dispute_that_is_won_gives_nothing_back() -> None:
     generous = type("Generous", (GivesBackTheRest,), {"after": ("won",)})
     with pytest.raises(MerchantBug, match=r"refunded 49\.90 EUR of order-1, which nobody had requested"):
         _half_is_disputed(generous, "won")
+
+
+class TakesTheFirstAlike(SmallShop):
+    """Asked again for a refund without an answer, takes an earlier one of the same amount for it."""
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        """Look for it first."""
+        wish = self.orders[order_id].refunds.get(refund_id)
+        is_there = any(each["amount"] == amount for each in self.of(order_id, "refund"))
+        if wish is not None and wish.state == "open" and is_there:
+            wish.state = "made"
+        super().refund(order_id, refund_id, amount)
+
+
+def test_a_refund_that_is_promised_once_more_is_due() -> None:
+    """Also when the service had refused it before; a refusal since then is an answer."""
+    for merchant in (SmallShop, TakesTheFirstAlike):
+        play = Play(merchant)
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+        play.refund(1, "half", "request lost", then="401")
+        play.refund_again()
+        play.wait("10s")
+        if merchant is SmallShop:
+            play.end()
+        else:
+            due = "never refunded 24.95 EUR of order-1, though it took the request and this request got through"
+            with pytest.raises(MerchantBug, match=due):
+                play.end()
+        play.close()
+
+
+def test_a_refusal_of_one_refund_is_no_answer_to_another() -> None:
+    """When it names the other one."""
+
+    class ForgetsTheFirst(SmallShop):
+        def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+            if self.orders[order_id].refunds:
+                super().refund(order_id, refund_id, amount)
+            else:
+                self.orders[order_id].refunds[refund_id] = Wish(order_id, "", b"", 0.0, "made")
+
+    with pytest.raises(MerchantBug, match=r"never refunded 24\.95 EUR of order-1"), Play(ForgetsTheFirst) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half")
+        play.refund(1, "third", "403")
+        play.wait("10s")
+
+
+class ShipsEachSuccess(NeverAsks):
+    """Sends the goods when the success of a payment is told, whatever has gone back by then."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        """Send them."""
+        super().learn(resource)
+        order = self.orders[str(self.order_of(resource))]
+        order.shipped = int(bool(self.of(order.id, "payin", "succeeded")))
+
+
+@pytest.mark.parametrize("late", ["late", "overtake"])
+def test_goods_are_not_sent_when_all_money_is_known_to_have_gone_back(late: str) -> None:
+    """Also when staff has given it back. Within seconds of each other, either event may have been worked on first."""
+    for merchant in (NeverAsks, ShipsEachSuccess):
+        play = Play(merchant)
+        play.pay()
+        play.pass_time("5s")
+        play.webhooks(late)
+        play.pass_time("5s")
+        play.provider("refund")
+        play.wait("10s")
+        play.wait("1h")
+        told = pytest.raises(MerchantBug, match="fulfilled order-1 after all of its money was given back")
+        with told if merchant is ShipsEachSuccess and late == "late" else nullcontext():
+            play.wait("3d")
+            play.end()
+        play.close()

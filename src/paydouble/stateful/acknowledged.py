@@ -75,6 +75,8 @@ class Acknowledged:
         """By order, the number of the event that was noted last."""
         self._worked_off: set[tuple[str, str, int]] = set()
         """The events that were acknowledged before background jobs began that have ended since."""
+        self._worked_at = 0
+        """When the latest of those jobs began, in milliseconds."""
         self._attributed: set[tuple[str, str, int]] = set()
         """The events of disputes that came when a reply had told the merchant the identifier of their payment."""
         self._ahead: set[str] = set()
@@ -85,10 +87,11 @@ class Acknowledged:
     @contextmanager
     def jobs(self, were_cut_short: Callable[[], bool]) -> Iterator[None]:
         """Note what background jobs that run meanwhile have worked off, unless they were cut short."""
-        before = set(self._answers)
+        before, began_at = set(self._answers), self._box.now
         yield
         if not were_cut_short():
             self._worked_off |= before
+            self._worked_at = began_at
 
     def begin_jobs(self) -> None:
         """Note that background jobs begin: what is acknowledged while they run may be left to the next ones."""
@@ -199,6 +202,18 @@ class Acknowledged:
             return True
         at_once = not self._is_known_when or all(self._shows[each] == "at once" for each in ("payment", "dispute"))
         return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
+
+    def knows_refunds(self, order: Order, state: ExpectedState) -> bool:
+        """Return whether a merchant knows the newest event of each refund, of whoever has made it.
+
+        That is so when it shows the order as refunded, or when jobs have run since that could work on it.
+        """
+        if order.disturbed or not all(self._is_told(each.payin_id) for each in state.refunds):
+            return False
+        if order.status == "refunded":
+            return self.has_taken_over(state.refunds)
+        may_be_put_off = self._worked_at - self._overtaken.get(order.id, -_PUT_OFF_MS) < _PUT_OFF_MS
+        return not may_be_put_off and self._are_newest(state.refunds, self._worked_off)
 
     def _knows_of_dispute(self, dispute_id: str) -> bool:
         # Any event of it tells that it holds money, and so does its end by which that is lost. Only one that was closed

@@ -23,7 +23,7 @@ from itertools import count
 from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
-from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST
+from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST, KINDS
 from paydouble.stateful.plays import SECTIONS
 from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -31,6 +31,7 @@ from paydouble.stateful.steps import CataloguePlay, Step
 # In so many turns all shapes of plays are gone through, so that each kind of mistake has its chance early.
 _TURNS: Final = 12
 _MANY: Final = 20
+_FIRST_POINTS: Final = 5
 _INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
 # A place in a payment's life, and what is played there; the place is None where it does not matter.
 _Content = tuple[Hashable, Hashable]
@@ -86,8 +87,18 @@ def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
     if _is_long(play):
         return 3
     # What is new by the number of its point alone comes after all that is new by an entry, or by a point with a name.
-    numbered = any(isinstance(content, Step) and not isinstance(content.arguments[1], str) for _, content in new)
+    numbered = any(isinstance(content, Step) and not _is_early(content) for _, content in new)
     return 2 if play.reason else int(numbered and len(new) == 1)
+
+
+def _is_early(interruption: Step) -> bool:
+    # A second click is what customers do most, and costs most.
+    what, at, *_ = interruption.arguments
+    return isinstance(at, str) or (_sends(what) and interruption.command == "pay" and at < _FIRST_POINTS)
+
+
+def _sends(meanwhile: str) -> bool:
+    return meanwhile in KINDS and KINDS[meanwhile].sends
 
 
 def _is_long(play: CataloguePlay) -> bool:
@@ -115,7 +126,8 @@ def _contents(play: CataloguePlay) -> set[_Content]:
 def _points(play: CataloguePlay) -> Iterator[Step]:
     """Yield the interruptions of a play, each with its point of the merchant's code.
 
-    A race shows at one point, and nobody knows at which, so a click counts by each point with a name. What a kill in a
+    A race shows at one point, and nobody knows at which, so a second click, and a second refund, counts by each point,
+    and what else comes meanwhile by each point with a name. What a kill in a
     click or a refund has done shows in what comes after it, so each such play counts by all of its commands; and so
     does a kill of a job at its request, and one in the work on a webhook, where no read heals what it has done before
     somebody looks.
@@ -130,5 +142,5 @@ def _points(play: CataloguePlay) -> Iterator[Step]:
                 yield Step(each.command, (*each.arguments, commands))
         elif meanwhile == "dies" and not play.reason:
             yield Step(each.command, (meanwhile, at, commands))
-        elif isinstance(at, str):
+        elif isinstance(at, str) or (_sends(meanwhile) and not play.reason):
             yield Step(each.command, (meanwhile, at))

@@ -27,7 +27,7 @@ from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, rules
 from paydouble.stateful.disturbance import Disturbance, Limit
-from paydouble.stateful.expected import Order
+from paydouble.stateful.expected import Order, Promise
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
@@ -243,8 +243,11 @@ class Debts:
             self._refunds_disturbed_to_the_end = True
             self._let_refunds_meet_it()
 
-    def owe_refund(self, order: Order, refund_id: str, disturbance: Disturbance) -> None:
-        """Note that the merchant took a refund that can be made: it has to be, unless its trouble excuses it."""
+    def owe_refund(self, order: Order, refund_id: str, disturbance: Disturbance, since: int) -> None:
+        """Note that the merchant took a refund that can be made: it has to be, unless its trouble excuses it.
+
+        `since` is how many requests there were before it was requested.
+        """
         # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
         met = disturbance.met
         gets_through = met.gets_through or met.retry_after_seconds is not None
@@ -253,10 +256,11 @@ class Debts:
             return
         if not self.own_refunds_disturbed:
             if disturbance.is_short:
-                order.refunds_due[refund_id] = _outcome(order, disturbance)
+                reason = _outcome(order, disturbance)
                 if disturbance.meanwhile != "none":
-                    order.refunds_due[refund_id] = "its process was killed while a job sent it"
+                    reason = "its process was killed while a job sent it"
                     order.refunds_interrupted.add(refund_id)
+                order.refunds_due[refund_id] = Promise(reason, since)
         elif self._refund_limit and disturbance.is_none and self._ways.retries_by_itself:
             # The tries after which a client may give up are those of errors, and a 429 is none (contract, section 7).
             order.refunds_limited[refund_id] = self._refund_limit, self._box.now + _DAY

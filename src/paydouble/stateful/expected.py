@@ -25,6 +25,15 @@ ELSEWHERE: Final = "elsewhere-"
 """How the external identifier of a payment begins that another system of the same business takes."""
 
 
+class Promise(NamedTuple):
+    """A refund that a merchant has taken and has to make."""
+
+    reason: str
+    """Why it has to, as the end of a sentence."""
+    since: int
+    """How many requests there were when it was requested."""
+
+
 class Refusal(NamedTuple):
     """A refund that a merchant has refused, and should not have."""
 
@@ -92,7 +101,7 @@ class Order:
     refusals: list[Refusal] = field(default_factory=list)
     refund_ids_taken: set[str] = field(default_factory=set)
     """Ids of the refunds that the merchant took, whatever became of them."""
-    refunds_due: dict[str, str] = field(default_factory=dict)
+    refunds_due: dict[str, Promise] = field(default_factory=dict)
     """Refund id → why the refund must be made; only those that the merchant took."""
     refunds_interrupted: set[str] = field(default_factory=set)
     """The refunds that the merchant took, and whose job was killed."""
@@ -145,7 +154,7 @@ class Order:
     held_with: frozenset[str] = frozenset()
     """The same of the last time that all disputes were known; empty when it held nothing back then."""
     was_given_back: bool = False
-    """Whether the merchant had asked then for all of its money to go back."""
+    """Whether the merchant had asked then for all of its money to go back, or knew that its staff had."""
 
     @property
     def is_closed_unpaid(self) -> bool:

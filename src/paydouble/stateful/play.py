@@ -363,13 +363,13 @@ class Play:
         disturbed = Disturbance(trouble, meanwhile, at, lasts, then).possible_at_once()
         self._refund(target, refund_id, disturbed, call, f"{share} of it")
 
-    def refund_again(self, order: int = 1, trouble: str = "none") -> None:
-        """The last refund of an order is requested again, under the same refund id."""
+    def refund_again(self, order: int = 1, trouble: str = "none", *, lasts: int | str = 0) -> None:
+        """The last refund of an order is requested again, under the same refund id; `lasts` is as for `pay`."""
         target, number = self._order(order)
         if target.refunds_requested:
             refund_id = next(reversed(target.refunds_requested))
-            call = f"play.refund_again({number}{_options(trouble=trouble)})"
-            self._refund(target, refund_id, Disturbance(trouble), call, "the same once more")
+            call = f"play.refund_again({number}{_options(trouble=trouble, lasts=lasts)})"
+            self._refund(target, refund_id, Disturbance(trouble, lasts=lasts), call, "the same once more")
 
     def refund_for_all(self, share: str = "all", trouble: str = "none") -> None:
         """The merchant refunds a share of each order: one of `SHARES`. After a `crowd`, more than a page of a list.
@@ -931,7 +931,9 @@ class Play:
                     known = self._acknowledged.known_open_disputes(order, found)
                     self._add_findings(rules.shown.of_sent_goods(order, found, known))
                 order.was_shipped |= order.shipped > 0
-                order.was_given_back = expected.is_given_back(found) and not order.refunded_elsewhere
+                order.was_given_back = expected.is_given_back(found) and (
+                    not order.refunded_elsewhere or self._acknowledged.knows_refunds(order, found)
+                )
                 order.was_charged_back = expected.is_charged_back(found) and self._acknowledged.knows_disputes(found)
             self._add_findings(rules.shown.of_own_rules(self._driver.shown))
 

@@ -39,6 +39,8 @@ class RequestedRefund(NamedTuple):
     """What makes two refunds the same; None where the merchant may not know what has happened."""
     knows_rest: bool
     """Whether the merchant knows what is left, and this refund is a new one."""
+    since: int
+    """How many requests there were before."""
 
     @property
     def money(self) -> Decimal:
@@ -70,6 +72,7 @@ class RequestedRefunds:
             is_possible=self._is_possible(order, refund_id, state),
             case=self._case(order, amount, state),
             knows_rest=self._knows_rest(order, refund_id, state),
+            since=self._box.journal.requests.total,
         )
 
     def take(self, asked: RequestedRefund, disturbance: Disturbance) -> None:
@@ -81,7 +84,7 @@ class RequestedRefunds:
             # A process that was killed has taken it before: the kill came in a job.
             was_killed = disturbance.trouble == "none" and disturbance.act is Act.KILL
             if was_killed or disturbance.meanwhile == "none":
-                self._debts.owe_refund(order, asked.refund_id, disturbance)
+                self._debts.owe_refund(order, asked.refund_id, disturbance, asked.since)
         if asked.case is not None and self._is_plain(disturbance):
             self._taken.setdefault(asked.case, order.id)
 

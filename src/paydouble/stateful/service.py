@@ -444,6 +444,11 @@ def is_final(status: int | None) -> bool:
     return status is not None and 400 <= status < 500 and status not in _NOT_FINAL  # noqa: PLR2004 - HTTP
 
 
+def settles(status: int | None) -> bool:
+    """Return whether a status says what has become of a request; a refusal of the credentials may follow a lost one."""
+    return is_final(status) and status not in _OF_CREDENTIALS
+
+
 def is_outage(status: int | None) -> bool:
     """Return whether a status is one that section 7 of the contract repeats, with growing pauses."""
     return status is not None and status >= 500  # noqa: PLR2004 - HTTP

@@ -183,6 +183,9 @@ def slow() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, paid, hours, step("cancel"), *days), "the customer has waited long enough")
         unanswered = step("pay", 1, "reply lost", scenario=scenario, lasts=LONGER_THAN_A_CLICK)
         yield CataloguePlay((ORDER, unanswered, *days), "a payment of days has no reply")
+        for open_for in ("2h", "25h"):
+            comes_back = (step("wait", open_for, jobs_every="1h"), RETRY, *days)
+            yield CataloguePlay((ORDER, paid, *comes_back), "the customer comes back while the payment is open")
         # The jobs run two seconds before the end, half an hour after the last time.
         until = (step("wait", nearly, jobs_every="30m"), step("reads", "overtaken"), step("wait", "29m58s"))
         yield CataloguePlay((ORDER, paid, *until, SETTLE, SETTLE), "a job's read races with an event")

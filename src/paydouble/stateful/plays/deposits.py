@@ -198,6 +198,12 @@ def past_the_key() -> Iterator[CataloguePlay]:
             yield CataloguePlay((ORDER, silent, click, *day, RETRY, SETTLE), why)
             refund = step("refund", 1, "half", meanwhile=what, at=at)
             yield CataloguePlay((*PAID, silent, refund, *day, step("refund_again"), SETTLE), why)
+    why, lasts = "answers that tell nothing follow a lost reply until the key is too old", LONGER_THAN_A_CLICK
+    for then in AFTERWARDS[1:]:
+        clicks = (step("pay", 1, "reply lost", lasts=lasts), step("retry", 1, then, lasts=lasts))
+        yield CataloguePlay((ORDER, silent, *clicks, *day, RETRY, SETTLE), why)
+        refunds = (step("refund", 1, "half", "reply lost", lasts=lasts), step("refund_again", 1, then, lasts=lasts))
+        yield CataloguePlay((*PAID, silent, *refunds, *day, step("refund_again"), SETTLE), why)
     # What was given up without an answer may have been done, so its money must not be promised once more.
     for share in ("all", "most"):
         given_up = step("refund", 1, share, "reply lost", lasts=TO_THE_END)

@@ -87,12 +87,29 @@ def provider() -> Iterator[CataloguePlay]:
         late = step("provider", "late money")
         yield CataloguePlay((*attempt, late))
         yield CataloguePlay((*attempt, RETRY, SETTLE, late), "the order is paid twice")
+        for way in ways_to_each_act(variants=False):
+            changed = (RETRY, SETTLE, *_settled(*way), late, SETTLE)
+            yield CataloguePlay((*attempt, *changed), "the order is paid twice, and was changed in between")
     failing = (ORDER, PAY, step("pass_time", "1s"), step("webhooks", "late"), step("provider", "fails"), SETTLE)
     told_late = (step("provider", "late money"), SETTLE, step("wait", "3d"), SETTLE)
     yield CataloguePlay((*failing, *told_late), "the event of the failure comes after the money")
     still_open = (ORDER, step("pay", 1, scenario="abandoned"), step("wait", "23h"))
     money_first = (step("webhooks", "late"), step("pass_time", "2h"), step("provider", "late money"), SETTLE)
     yield CataloguePlay((*still_open, *money_first), "the event of the end comes after the money")
+
+
+def months_later() -> Iterator[CataloguePlay]:
+    """Yield what happens months after a payment: cardholders may dispute it for that long.
+
+    Jobs may look at the orders of the last weeks only, and such an order must not keep them from newer ones.
+    """
+    months, silent = step("wait", "100d"), step("webhooks", "drop all")
+    for way in ways_to_each_act():
+        yield CataloguePlay((*PAID, months, *_settled(*way), SETTLE), "a payment is months old")
+    newer = (ORDER, silent, step("pay", 2), *_THEN_JOBS)
+    touched = ((*PAID, step("refund", 1, "half")), (*PAID, step("provider", "dispute")))
+    for old in ((ORDER,), PAID, *FIRST_ATTEMPTS, *touched):
+        yield CataloguePlay((*old, SETTLE, months, *newer), "an older order is months old")
 
 
 def before_goods_are_sent() -> Iterator[CataloguePlay]:

@@ -24,6 +24,7 @@ from paydouble.stateful.plays.parts import (
 )
 from paydouble.stateful.steps import CataloguePlay, Step, step
 from paydouble.stateful.troubles import (
+    AFTERWARDS,
     DURATIONS,
     LONGER_THAN_A_CLICK,
     POST_TROUBLES,
@@ -110,6 +111,20 @@ def several_refunds() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, *ended, *again), "an earlier attempt has no money")
 
 
+def waiting_refunds() -> Iterator[CataloguePlay]:
+    """Yield two refunds of one payment that wait for their answers at once, until their keys are too old."""
+    why, lost = "two refunds of one payment wait for their answers", ("request lost", "reply lost")
+    a_day = (SETTLE, step("wait", "25h"), SETTLE)
+    for shares in (("half", "third"), ("third", "half")):
+        for first, second in ((each, then) for each in lost for then in ("none", *lost)):
+            one, other = (
+                step("refund", 1, share, trouble, lasts=LONGER_THAN_A_CLICK if trouble != "none" else 0)
+                for share, trouble in zip(shares, (first, second), strict=True)
+            )
+            yield CataloguePlay((*PAID, one, other, *a_day), why)
+            yield CataloguePlay((*PAID, step("webhooks", "drop all"), one, other, *a_day), why)
+
+
 def similar_refunds() -> Iterator[CataloguePlay]:
     """Yield refunds of the same amount, which must be told apart."""
     for trouble in REFUND_TROUBLES:
@@ -117,6 +132,13 @@ def similar_refunds() -> Iterator[CataloguePlay]:
             same = step("refund", 1, "half", trouble, lasts=lasts)
             two = (*PAID, step("refund", 1, "half"), SETTLE, same, SETTLE)
             yield CataloguePlay(two, "a refund looks like an earlier one")
+    why, again = "a refund that was not made looks like an earlier one", step("refund_again")
+    for then in AFTERWARDS[1:]:
+        unmade = step("refund", 1, "half", "request lost", then=then)
+        yield CataloguePlay((*PAID, step("refund", 1, "half"), SETTLE, unmade, again, SETTLE), why)
+    unmade = step("refund", 1, "half", "request lost", lasts=LONGER_THAN_A_CLICK)
+    for later in (step("pass_time", "25h"), step("wait", "25h")):
+        yield CataloguePlay((*PAID, step("refund", 1, "half"), SETTLE, unmade, later, SETTLE, again, SETTLE), why)
     for share in SHARES:
         before_jobs = (ORDER, PAY, step("pass_time", "10s"), step("refund", 1, share), SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")

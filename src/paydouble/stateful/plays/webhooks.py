@@ -142,8 +142,14 @@ def overtaken() -> Iterator[CataloguePlay]:
     def changes(late: Step) -> Iterator[tuple[Step, ...]]:
         paid = (ORDER, PAY, step("pass_time", "5s"), late, step("pass_time", "5s"))
         refunded = (*PAID, step("refund", 1, "half"), step("pass_time", "2s"), late, step("pass_time", "2s"))
+        # No goods are due any more when the success comes.
+        yield (*paid, step("provider", "refund"))
+        yield (*paid, step("provider", "refund"), step("pass_time", "10m"), WORK_OFF)
         yield (*paid, dispute)
         yield (*paid, dispute, lost)
+        # What was held back when the success came has to be sent when the dispute is won.
+        yield (*paid, dispute, step("pass_time", "10m"), won)
+        yield (*paid, dispute, SETTLE, won)
         yield (*refunded, dispute)
         yield (*refunded, half, lost)
         yield (*PAID, half, late, lost, step("refund", 1, "third"))

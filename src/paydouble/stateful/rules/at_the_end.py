@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator
 from paydouble.core.money import write_amount
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
-from paydouble.stateful.expected import ExpectedState, Order
+from paydouble.stateful.expected import ExpectedState, Order, Promise
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.merchant import Merchant
-from paydouble.stateful.rules.journal import is_refused
+from paydouble.stateful.rules.journal import is_refused, text_in_body
 from paydouble.stateful.rules.refund_requests import refunds_asked_for
 from paydouble.stateful.rules.shown import allowed_statuses, has_its_money, is_only_paid, of_balance, should_be
+from paydouble.stateful.service import settles
 
 
 def of_settled(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
@@ -89,22 +90,37 @@ def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
 
 
 def _of_refunds_due(box: Sandbox, order: Order, state: ExpectedState, *, is_in_review: bool) -> Iterator[Found]:
-    # A refund that the service has refused is answered, money under dispute is not refunded, and of money that has gone
-    # back elsewhere there is nothing left.
-    is_gone = bool(order.refunded_elsewhere) and expected.is_given_back(state)
-    if state.disputes or is_gone or any(is_refused(entry) for entry, _, _ in refunds_asked_for(box, [order], 0)):
+    # Money under dispute is not refunded, and of money that has gone back elsewhere there is nothing left.
+    if state.disputes or (order.refunded_elsewhere and expected.is_given_back(state)):
         return
     made = Counter(each.amount for each in expected.own_refunds(order, state))
     limited = order.refunds_limited.items()
-    waited = {each: f"{why}, which was over long before" for each, (why, until) in limited if box.now >= until}
-    for refund_id, reason in {**order.refunds_due, **waited}.items():
+    waited = {
+        each: Promise(f"{why}, which was over long before", 0) for each, (why, until) in limited if box.now >= until
+    }
+    for refund_id, (reason, since) in {**order.refunds_due, **waited}.items():
         if is_in_review and refund_id in order.refunds_interrupted:
             continue  # a person may decide whether it has been sent
+        if _is_answered(box, order, refund_id, since):
+            continue
         amount = order.refunds_requested[refund_id]
         made[amount] -= 1
         if made[amount] < 0:
             money = _money(amount, order.currency)
             yield Rule.OWED, f"never refunded {money} of {order.id}, though it took the request and {reason}"
+
+
+def _is_answered(box: Sandbox, order: Order, refund_id: str, since: int) -> bool:
+    """Return whether the service has refused a refund, which is an answer as well.
+
+    Some refusals settle nothing, such as a 401. One of those from before the merchant promised the refund once more,
+    at the position `since` of the journal, is no answer.
+    """
+    others = order.refunds_requested.keys() - {refund_id}
+    answers = [entry for entry, _, _ in refunds_asked_for(box, [order], 0) if settles(entry.status)]
+    answers += [entry for entry, _, _ in refunds_asked_for(box, [order], since) if is_refused(entry)]
+    # One that names another refund says nothing about this one.
+    return any(text_in_body(entry, "external_identifier") not in others for entry in answers)
 
 
 def _money(amount: int, currency: str) -> str:
