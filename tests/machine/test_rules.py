@@ -32,7 +32,7 @@ from paydouble.stateful.crafted import Crafted
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.held_to import FAMILIES, Shows, of_each
 from paydouble.stateful.service import Interruption, Service
-from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_request, parsed_faults
+from paydouble.stateful.troubles import INJECTED, POST_TROUBLES, documents_of, next_requests, parsed_faults
 from paydouble.stateful.verdicts import DatabaseDown
 from paydouble.stateful.watchdog import is_over, ready_seconds
 
@@ -533,7 +533,7 @@ def test_a_second_deposit_can_come_after_a_request_without_an_answer() -> None:
     """The reply of the first request is lost, the second does not arrive, and the third has another key."""
     play = Play(shop(client_part=NewKeyForEach))
     play.order()
-    for fault in parsed_faults(next_request(documents_of(POST_TROUBLES["request lost"]))):
+    for fault in parsed_faults(next_requests([POST_TROUBLES["request lost"]])):
         play.sandbox.add_fault(fault)
     with pytest.raises(MerchantBug) as caught:
         play.pay(trouble="reply lost")

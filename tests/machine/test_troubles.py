@@ -13,6 +13,7 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
 from bugzoo.receiver_bugs import AnyEnvironment
 from eventshop.adapter import EventAdapter
+from small_shop import SmallShop
 from workershop.adapter import WorkerAdapter
 
 from paydouble.core.errors import UsageError
@@ -169,6 +170,22 @@ def test_the_next_request_meets_another_trouble() -> None:
     sentence = "the reply is lost after the commit; at the next request the service refuses the request (429)"
     assert sentence in str(caught.value)
     assert "play.pay(1, trouble='reply lost', then='429')" in str(caught.value)
+
+
+def test_several_answers_follow_a_lost_reply_in_their_order() -> None:
+    """Each meets one request."""
+    with Play(SmallShop) as play:
+        play.pay(1, "reply lost", then="429, 409")
+        play.wait("10s")
+        play.refund(1, "half", "reply lost", then="409, 429")
+        play.wait("10s")
+        entries = play.sandbox.journal.requests.entries
+        told = play.story.sentences[1]
+    assert [each.status for each in entries if each.operation == "deposit-creation"] == [200, 429, 409, 200]
+    assert [each.status for each in entries if each.operation == "refund-creation"] == [200, 409, 200]
+    assert told.endswith("request (429), and at the next request the service answers 409 to an identical request")
+    with Play(SmallShop) as play, pytest.raises(UsageError, match="there is no trouble of the next request 'meteor'"):
+        play.pay(1, "reply lost", then="429, meteor")
 
 
 def test_the_trouble_of_the_next_request_waits_for_no_later_click() -> None:

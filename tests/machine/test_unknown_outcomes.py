@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -244,3 +245,34 @@ def test_a_person_may_find_out_what_a_key_with_a_stored_error_has_made() -> None
         play.pay(1, "stored 500")
         play.end()
         assert play.status() == "review"
+
+
+class WaitsForever(SmallShop):
+    """Takes an attempt for open until the service has a payment of it, also when its key is too old."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Ask, and wait on."""
+        if self.service.now() - wish.since <= KEY_SECONDS:
+            super().send(wish, path)
+        else:
+            self.ask(wish.order_id)
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("merchant", [SmallShop, WaitsForever])
+def test_an_attempt_that_was_lost_is_open_until_the_customer_comes_back(
+    merchant: type[SmallShop], *, comes_back: bool
+) -> None:
+    """Then the order can be paid, or says that it cannot."""
+    is_wrong = comes_back and merchant is WaitsForever
+    found = pytest.raises(MerchantBug, match="calls order-1 pending in the end") if is_wrong else nullcontext()
+    with found, Play(merchant) as play:
+        play.pay(scenario="card-declined")
+        play.wait("10s")
+        play.webhooks("drop all")
+        play.retry(1, "request lost", lasts=6)
+        play.pass_time("25h")
+        play.wait("10s")
+        if comes_back:
+            play.retry()
+            play.wait("10s")

@@ -143,6 +143,9 @@ class Debts:
         """
         order, disturbance = click.order, click.disturbance
         order.clicked_at, order.waits_after_a_limit = self._box.now, 0
+        order.clicked_plainly = disturbance.is_none and not (
+            was_declined or self.reads_disturbed or order.disturbed_to_the_end
+        )
         met = disturbance.met
         if disturbance.lasts_to_the_end:
             self._disturb_deposits_to_the_end(order)

@@ -32,12 +32,18 @@ class Disturbance(NamedTuple):
     lasts: int | str = 0
     """One of `DURATIONS`."""
     then: str = "none"
-    """One of `AFTERWARDS`."""
+    """One of `AFTERWARDS`, or several with commas between them, one for each request that follows."""
 
     @property
     def met(self) -> Trouble:
         """Return the trouble; `UsageError` when there is none of this name."""
         return named(POST_TROUBLES, self.trouble, "trouble")
+
+    @property
+    def following(self) -> tuple[Trouble, ...]:
+        """Return what the requests after the first one meet; `UsageError` for what is not in `AFTERWARDS`."""
+        allowed = {name: POST_TROUBLES[name] for name in AFTERWARDS}
+        return tuple(named(allowed, name, "trouble of the next request") for name in self.then.split(", "))
 
     @property
     def act(self) -> Act | None:
@@ -53,7 +59,7 @@ class Disturbance(NamedTuple):
     @property
     def is_short(self) -> bool:
         """Return whether a client that tries as often as the contract recommends outlasts it."""
-        return self.lasts in _SHORT and (self.then == "none" or POST_TROUBLES[self.then].gets_through)
+        return self.lasts in _SHORT and (self.then == "none" or all(each.gets_through for each in self.following))
 
     @property
     def lasts_to_the_end(self) -> bool:
@@ -63,9 +69,9 @@ class Disturbance(NamedTuple):
     def limit(self, operation: str) -> Limit | None:
         """Return what it asks for as a disturbance of an operation; None when it asks for no pause.
 
-        The trouble and what the next request meets can each come first, so it is the shorter pause of both.
+        The trouble and what the next requests meet can each come first, so it is the shortest pause of them.
         """
-        pauses = (self.met.retry_after_seconds, POST_TROUBLES[self.then].retry_after_seconds)
+        pauses = (each.retry_after_seconds for each in (self.met, *self.following))
         seconds = min((each for each in pauses if each is not None), default=None)
         return None if seconds is None else Limit(seconds, operation)
 
@@ -74,13 +80,12 @@ class Disturbance(NamedTuple):
 
         `UsageError` for a name that is in no table.
         """
-        afterwards = {name: POST_TROUBLES[name] for name in AFTERWARDS}
-        following = named(afterwards, self.then, "trouble of the next request")
+        following = (f"at the next request {each.description}" for each in self.following if each.description)
         return [
             self.met.description,
             named(DURATIONS, self.lasts, "duration"),
             told_at(named(meanwhile, self.meanwhile, "meanwhile"), self.at),
-            following.description and f"at the next request {following.description}",
+            ", and ".join(following),
         ]
 
     def without_trouble(self) -> Self:

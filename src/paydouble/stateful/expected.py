@@ -118,6 +118,8 @@ class Order:
     follow; None when none has to."""
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
+    clicked_plainly: bool = False
+    """Whether the customer's latest click met no trouble, and the merchant did not decline it."""
     was_clicked: bool = False
     """Whether the customer has clicked on it before."""
     was_clicked_again: bool = False
@@ -397,7 +399,8 @@ def _of_payments(order: Order, state: ExpectedState) -> frozenset[str]:
             return frozenset({"pending"})
         # An attempt under a key with a stored error is open for the shop until the key is a day old. One that was
         # disturbed, and of which there is no payment, may wait for the next click, as an order's first may.
-        is_open = order.key_has_stored_error or (order.disturbed and order.clicks > len(state.pay_ins))
+        waits = order.disturbed and order.clicks > len(state.pay_ins) and not order.clicked_plainly
+        is_open = order.key_has_stored_error or waits
         return unpaid if is_open else _UNPAID - {"pending"}
     if amount_differs(state):
         # The contract does not say what to do about it; `paid` alone is wrong.

@@ -83,7 +83,6 @@ from paydouble.stateful.troubles import (
     ORDER_READ_TROUBLES,
     OWN_REFUND_TROUBLES,
     POLICY_OF_DIALECT,
-    POST_TROUBLES,
     READ_TROUBLES,
     SCENARIOS,
     SHARES,
@@ -94,7 +93,7 @@ from paydouble.stateful.troubles import (
     documents_of,
     faults_of,
     named,
-    next_request,
+    next_requests,
     parsed_faults,
 )
 from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
@@ -296,7 +295,8 @@ class Play:
         Points are counted from 0; `request` is the one at which its request has been carried out, `sending` the one at
         which it is on its way, and `commit` the first one just before a commit at which another transaction can go on.
         A trouble `lasts` for so many replies within this call, or to the `end` of the play; for 0 it has its own
-        number. The request after the first one meets `then`, one of `AFTERWARDS`.
+        number. The request after the first one meets `then`, one of `AFTERWARDS`; with several, such as `429, 403`,
+        each further request meets the next one.
         """
         disturbed = Disturbance(trouble, meanwhile, at if meanwhile in AT_POINTS else 0, lasts, then)
         self._click("pay", order, disturbed, scenario)
@@ -1023,7 +1023,7 @@ class Play:
         clauses = [pressed, *disturbed.clauses(MEANWHILE), course]
         match = self._its_deposits(target)
         options = _options(trouble=trouble, meanwhile=meanwhile, at=at, scenario=scenario, lasts=lasts, then=then)
-        following = next_request(documents_of(POST_TROUBLES[then], **match))
+        following = next_requests(disturbed.following, **match)
         other = other_than(self._driver.merchant.currencies, target.currency)
         met = _settled_in(other, documents_of(disturbed.met, lasts, **match))
         documents = [*following, *met]
@@ -1185,7 +1185,7 @@ class Play:
         trouble, meanwhile, at, lasts, then = disturbed
         requested = target.refunds_requested[refund_id]
         clauses = [f"{target.id} is refunded: {what}", *disturbed.clauses(REFUND_MEANWHILE)]
-        following = next_request(documents_of(POST_TROUBLES[then], operation="refund-creation"))
+        following = next_requests(disturbed.following, operation="refund-creation")
         documents = [*following, *documents_of(disturbed.met, lasts, operation="refund-creation")]
         with self._step("; ".join(filter(None, clauses)), call, documents):
             self._take_a_moment()

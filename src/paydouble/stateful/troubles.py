@@ -384,9 +384,16 @@ def named(table: Mapping[Any, Entry], name: int | str, what: str) -> Entry:
     return table[name]
 
 
-def next_request(documents: Sequence[Document]) -> list[Document]:
-    """Return faults for the one request that follows a disturbed one; they have to be armed before its own."""
-    return [{**document, "times": 1, "skip": 1} for document in documents]
+def next_requests(troubles: Sequence[Trouble], **match: str) -> list[Document]:
+    """Return faults for the requests that follow a disturbed one, one after the other, as documents of the control API.
+
+    They have to be armed before its own: a request counts for the faults that were armed before the one that it meets.
+    """
+    return [
+        {**document, "times": 1, "skip": place}
+        for place, trouble in reversed([*enumerate(troubles, 1)])
+        for document in documents_of(trouble, **match)
+    ]
 
 
 def faults_of(trouble: Trouble, lasts: int | str = 0, **match: str) -> list[Fault]:

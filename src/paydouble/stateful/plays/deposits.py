@@ -11,6 +11,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.interruptions import AFTER_REQUEST, LOSES_NOTES, MEANWHILE
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
+    FIRST_ATTEMPTS,
     JOB_POINTS,
     OF_THE_ORDER,
     ORDER,
@@ -147,6 +148,12 @@ def two_troubles() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, silent, *clicks, RETRY, SETTLE), why)
         refunds = (step("refund", 1, "half", "reply lost", then=then), pause, step("refund_again", 1, last))
         yield CataloguePlay((*PAID, silent, *refunds, SETTLE, again, SETTLE), why)
+        if last != then:
+            # One that tries at once meets both in one call.
+            both = f"{then}, {last}"
+            yield CataloguePlay((ORDER, silent, step("pay", 1, "reply lost", then=both), RETRY, SETTLE), why)
+            refund = step("refund", 1, "half", "reply lost", then=both)
+            yield CataloguePlay((*PAID, silent, refund, again, SETTLE), why)
 
 
 def lost_notes() -> Iterator[CataloguePlay]:
@@ -198,6 +205,12 @@ def past_the_key() -> Iterator[CataloguePlay]:
             yield CataloguePlay((ORDER, silent, click, *day, RETRY, SETTLE), why)
             refund = step("refund", 1, "half", meanwhile=what, at=at)
             yield CataloguePlay((*PAID, silent, refund, *day, step("refund_again"), SETTLE), why)
+    # The payment of the attempt before must not be taken for the one that is looked for.
+    why, declined = "a second attempt is lost, and its key is too old", step("pay", 1, scenario="card-declined")
+    for ended in (*FIRST_ATTEMPTS, (ORDER, declined, SETTLE)):
+        for trouble in ("request lost", "reply lost"):
+            lost = step("retry", 1, trouble, lasts=LONGER_THAN_A_CLICK)
+            yield CataloguePlay((*ended, silent, lost, *day, RETRY, SETTLE), why)
     why, lasts = "answers that tell nothing follow a lost reply until the key is too old", LONGER_THAN_A_CLICK
     for then in AFTERWARDS[1:]:
         clicks = (step("pay", 1, "reply lost", lasts=lasts), step("retry", 1, then, lasts=lasts))
