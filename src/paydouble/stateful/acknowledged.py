@@ -204,7 +204,7 @@ class Acknowledged:
         return at_once and self.has_heard_of(state.pay_ins) and self._are_newest(state.disputes, self._attributed)
 
     def knows_refunds(self, order: Order, state: ExpectedState) -> bool:
-        """Return whether a merchant knows the newest event of each refund, of whoever has made it.
+        """Return whether a merchant knows the newest event of each refund, also of one that staff has made.
 
         That is so when it shows the order as refunded, or when jobs have run since that could work on it.
         """
