@@ -228,7 +228,10 @@ def test_a_wait_asks_for_something_only_where_jobs_notice_it(*, notices_time: bo
     left: list[Order] = []
     jobs: Any = SimpleNamespace(add=lambda _box, each, _met: left.append(each), discard=lambda _: None)
     debts = Debts(
-        box, [late], jobs, Ways(retries_by_itself=True, deposits_are_alike=False, waits_in_play_time=notices_time)
+        box,
+        [late],
+        jobs,
+        Ways(retries_by_itself=True, deposits_are_alike=False, waits_in_play_time=notices_time, reconciles=True),
     )
 
     debts.end_click(debts.begin_click(late, Disturbance("request lost", lasts=6), is_usual=True))

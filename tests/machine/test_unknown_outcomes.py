@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from bugzoo.unusual_shops import NeverAsks
 from small_shop import KEY_SECONDS, SmallShop, Unknown, Wish
 
 from paydouble.stateful import DatabaseDown, MerchantBug, Play, Refused, ServiceLike
@@ -259,7 +260,7 @@ class WaitsForever(SmallShop):
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-@pytest.mark.parametrize("merchant", [SmallShop, WaitsForever])
+@pytest.mark.parametrize("merchant", [SmallShop, NeverAsks, WaitsForever])
 def test_an_attempt_that_was_lost_is_open_until_the_customer_comes_back(
     merchant: type[SmallShop], *, comes_back: bool
 ) -> None:

@@ -68,6 +68,8 @@ class Ways(NamedTuple):
     merchant will send."""
     waits_in_play_time: bool
     """Whether its jobs notice that the play's time passes; else nothing is known of what comes after a wait."""
+    reconciles: bool
+    """Whether it asks the service about payments, so that it can find out that one was never made."""
 
 
 class Debts:
@@ -143,9 +145,8 @@ class Debts:
         """
         order, disturbance = click.order, click.disturbance
         order.clicked_at, order.waits_after_a_limit = self._box.now, 0
-        order.clicked_plainly = disturbance.is_none and not (
-            was_declined or self.reads_disturbed or order.disturbed_to_the_end
-        )
+        is_in_vain = was_declined or self.reads_disturbed or order.disturbed_to_the_end
+        order.clicked_plainly = disturbance.is_none and self._ways.reconciles and not is_in_vain
         met = disturbance.met
         if disturbance.lasts_to_the_end:
             self._disturb_deposits_to_the_end(order)

@@ -119,7 +119,8 @@ class Order:
     key_has_stored_error: bool = False
     """Whether the service stored a 500 under the order's key, so that no retry under that key can succeed."""
     clicked_plainly: bool = False
-    """Whether the customer's latest click met no trouble, and the merchant did not decline it."""
+    """Whether the customer's latest click met no trouble, and the merchant did not decline it and could find out what
+    became of those before."""
     was_clicked: bool = False
     """Whether the customer has clicked on it before."""
     was_clicked_again: bool = False

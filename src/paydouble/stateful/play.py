@@ -154,7 +154,7 @@ class Play:
         self._left = LeftToJobs(self.story.calls)
         alone = self._driver.merchant.retries_by_itself
         alike = self._driver.names_deposits
-        ways = Ways(alone, alike, self._driver.lives_through_days)
+        ways = Ways(alone, alike, self._driver.lives_through_days, self._driver.merchant.reconciles)
         self._debts = Debts(self._box, self.orders, self._left, ways)
         self._refunds = RequestedRefunds(self._box, self._acknowledged, self._debts)
         self.noted = Trials(self._box, self.orders, dialect)
