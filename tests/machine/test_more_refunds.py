@@ -1027,6 +1027,40 @@ def test_a_refund_that_is_promised_once_more_is_due() -> None:
         play.close()
 
 
+class WaitsForNewCredentials(SmallShop):
+    """Repeats nothing for half a day after a 401."""
+
+    refused_at = -1e9
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        """Ask when the time has come."""
+        if self.service.now() - self.refused_at < 12 * 3600:
+            raise Unknown
+        try:
+            return super().post(path, wish)
+        except Unknown:
+            self.refused_at = self.service.now()
+            raise
+
+    def send(self, wish: Wish, path: str) -> None:
+        """Give no refund up."""
+        try:
+            self.learn(self.post(path, wish))
+            wish.state = "made"
+        except Unknown:
+            pass
+
+
+def test_a_promised_refund_may_be_made_half_a_day_later() -> None:
+    """In the end a day passes for it."""
+    with Play(WaitsForNewCredentials) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(1, "half", "request lost", then="401")
+        play.refund_again()
+        play.wait("10s")
+
+
 def test_a_refusal_of_one_refund_is_no_answer_to_another() -> None:
     """When it names the other one."""
 

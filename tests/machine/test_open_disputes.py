@@ -9,9 +9,10 @@ import pytest
 from bugzoo.unusual_shops import NeverAsks, PacksLater, PutsOffWhatCameFirst
 from small_shop import SmallOrder, SmallShop
 
+from paydouble.core.errors import UsageError
 from paydouble.stateful import Merchant, MerchantBug, Play
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.held_to import Disputed, while_disputed
+from paydouble.stateful.held_to import FAMILIES, Disputed, while_disputed
 
 
 class ForgetsWhatCameFirst(PutsOffWhatCameFirst):
@@ -175,3 +176,64 @@ def test_goods_that_are_being_packed_when_a_dispute_comes_are_right() -> None:
         play.wait("1s")
         assert [event for event, *_ in play.answers][-1] == "dispute.created"
         assert play.shipments() == 1
+
+
+class PacksBeforeItLearns(PacksLater):
+    """Keeps each event of a dispute for its job, which packs first, and does the rest then."""
+
+    events: tuple[dict[str, Any], ...] = ()
+
+    def handle(self, order_id: str, event: dict[str, Any]) -> int:
+        if event["data"]["object"]["object"] != "dispute":
+            return super().handle(order_id, event)
+        self.events += (event["data"]["object"],)
+        return 200
+
+    def tick(self) -> None:
+        first = [*self.events]
+        super().tick()
+        self.events = ()
+        for each in first:
+            self.learn(each)
+
+    def ask(self, order_id: str) -> bool:
+        return True
+
+
+class HoldsForLonger(PacksLater):
+    """Lets the goods go before the third day of a dispute is over."""
+
+    def is_wanted(self, order: SmallOrder) -> bool:
+        return super().is_wanted(order) or self.service.now() - self.paid_at[order.id] > 2.2 * 24 * 3600
+
+
+def test_goods_may_be_packed_in_the_job_that_learns_of_a_dispute() -> None:
+    """The packing may have been due first."""
+    with Play(PacksBeforeItLearns, shows=when_it_shows(PacksBeforeItLearns)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.pass_time("10m")
+        play.provider("dispute half")
+        play.wait("10s")
+        assert play.shipments() == 1
+
+
+def test_goods_that_are_held_back_for_longer_than_the_trial_may_be_sent_then() -> None:
+    """A dispute is open for three days."""
+    with Play(HoldsForLonger, shows=when_it_shows(HoldsForLonger)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        play.provider("dispute half")
+        play.wait("1h")
+        play.wait("60h")
+        assert play.shipments() == 1
+
+
+@pytest.mark.parametrize("disputed", ["in review", ["in view"], 7])
+def test_what_cannot_be_shown_is_refused(disputed: Any) -> None:  # noqa: ANN401 - whatever an older test has
+    """As a report of an earlier version had it, say."""
+    shows: Any = {**dict.fromkeys(FAMILIES, "at once"), "disputed": disputed}
+    with pytest.raises(UsageError, match="shows of disputed has to be a list of: in review, off the balance"):
+        Play(NeverAsks, shows=shows)

@@ -28,7 +28,7 @@ from paydouble.core.durations import UNITS_MS
 from paydouble.journal import RequestEntry
 from paydouble.payments.events import FAMILIES as EVENT_FAMILIES
 from paydouble.payments.events import Event
-from paydouble.payments.lifecycle import PAID, finals
+from paydouble.payments.lifecycle import PAID, REFUNDED, finals
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import rules
@@ -210,6 +210,8 @@ class Acknowledged:
         """
         if order.disturbed or not all(self._is_told(each.payin_id) for each in state.refunds):
             return False
+        if any(each.status != REFUNDED for each in state.refunds if each.id in order.refunded_elsewhere):
+            return False  # it may still fail
         if order.status == "refunded":
             return self.has_taken_over(state.refunds)
         may_be_put_off = self._worked_at - self._overtaken.get(order.id, -_PUT_OFF_MS) < _PUT_OFF_MS
@@ -224,7 +226,7 @@ class Acknowledged:
         return any((each.object_id, each.type, each.created_at) in self._worked_off for each in told)
 
     def known_open_disputes(self, order: Order, state: ExpectedState) -> frozenset[str]:
-        """Return the ids of the open disputes of which a merchant knew, as of the payment, before the latest jobs ran.
+        """Return the ids of the open disputes of which a merchant knows, as of the payment, since jobs have run.
 
         None when something about the order may not be clear to it yet.
         """

@@ -8,8 +8,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.driver import MakeMerchant
-from paydouble.stateful.held_to import Disputed, Each, Family, When
+from paydouble.stateful.held_to import GOODS_HELD_BACK, WATCHED_MS, Disputed, Each, Family, When
 from paydouble.stateful.play import Play
 from paydouble.stateful.steps import Step, step
 from paydouble.stateful.verdicts import MerchantBug
@@ -44,14 +45,14 @@ _TRIALS: Final[Mapping[Family, tuple[_Trial, ...]]] = MappingProxyType(
     }
 )
 _SETTLE: Final = step("wait", "10s")
+_WATCHED: Final = step("wait", f"{WATCHED_MS // UNITS_MS['d']}d")
 # No job has run yet that would send the goods.
 _UNSENT: Final = (step("order"), step("pay"), step("pass_time", "10s"))
 
 
 def _open(dispute: str) -> tuple[tuple[Step, ...], ...]:
-    # A dispute is open for three days and more. Some merchants hold goods back for a shorter time.
     reviewed = (step("provider", "dispute under review"), _SETTLE)
-    return (step("provider", dispute), _SETTLE), reviewed, (step("wait", "2d"), _SETTLE)
+    return (step("provider", dispute), _SETTLE), reviewed, (_WATCHED, _SETTLE)
 
 
 def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Each:
@@ -85,10 +86,10 @@ def _while_disputed(play: Callable[[], Play]) -> Iterator[Disputed]:
     if paid.balance and all(each.balance == 0 for each in disputed):
         yield "off the balance"
     # One that sends goods at once has none to hold back when a dispute comes.
-    unsent, sent = _views(play(), _UNSENT, (step("wait", "2d"),))
+    unsent, sent = _views(play(), _UNSENT, (_WATCHED,))
     _, *held_back = _views(play(), _UNSENT, *_open("dispute half"))
     if (unsent.shipments, sent.shipments) == (0, 1) and all(each.shipments == 0 for each in held_back):
-        yield "goods held back"
+        yield GOODS_HELD_BACK
 
 
 def _views(play: Play, *parts: tuple[Step, ...]) -> list[_View]:

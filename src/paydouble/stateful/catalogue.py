@@ -23,7 +23,7 @@ from itertools import count
 from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
-from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST, KINDS
+from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST, KINDS, Act
 from paydouble.stateful.plays import SECTIONS
 from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
@@ -94,7 +94,8 @@ def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
 def _is_early(interruption: Step) -> bool:
     # A second click is what customers do most, and costs most.
     what, at, *_ = interruption.arguments
-    return isinstance(at, str) or (_sends(what) and interruption.command == "pay" and at < _FIRST_POINTS)
+    is_click = what in KINDS and KINDS[what].act is Act.CLICK and interruption.command == "pay"
+    return isinstance(at, str) or (is_click and at < _FIRST_POINTS)
 
 
 def _sends(meanwhile: str) -> bool:
@@ -126,11 +127,11 @@ def _contents(play: CataloguePlay) -> set[_Content]:
 def _points(play: CataloguePlay) -> Iterator[Step]:
     """Yield the interruptions of a play, each with its point of the merchant's code.
 
-    A race shows at one point, and nobody knows at which, so a second click, and a second refund, counts by each point,
-    and what else comes meanwhile by each point with a name. What a kill in a
-    click or a refund has done shows in what comes after it, so each such play counts by all of its commands; and so
-    does a kill of a job at its request, and one in the work on a webhook, where no read heals what it has done before
-    somebody looks.
+    A race shows at one point, and nobody knows at which. So what may make a merchant send a second request, such as a
+    second click, counts by each point, and what else comes meanwhile by each point with a name. What a kill in a click
+    or a refund has done shows in what comes after it, so each such play counts by all of its commands; and so does a
+    kill of a job at its request, and one in the work on a webhook, where no read heals what it has done before somebody
+    looks.
     """
     commands = tuple(each.command for each in play.steps)
     for each in play.steps:

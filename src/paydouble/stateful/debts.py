@@ -106,7 +106,7 @@ class Debts:
     def allow_deposit(self, order: Order) -> None:
         """Note that the customer clicks: where nothing is paid or under way, one more deposit is allowed."""
         self._left.discard(order)
-        order.declined_after = None
+        order.declined_after, order.clicked_plainly = None, False
         # Of money that has just come for a payment that had ended, a merchant that works on events in a job may not
         # know yet.
         state = expected.expected_state(self._box, order)
@@ -250,7 +250,7 @@ class Debts:
     def owe_refund(self, order: Order, refund_id: str, disturbance: Disturbance, since: int) -> None:
         """Note that the merchant took a refund that can be made: it has to be, unless its trouble excuses it.
 
-        `since` is how many requests there were before it was requested.
+        `since` is as in `Promise`.
         """
         # A refund that was taken is a promise, so a job waits for a 429's reset where a customer would click again.
         met = disturbance.met

@@ -22,7 +22,7 @@ class Limit(NamedTuple):
 
 
 class Disturbance(NamedTuple):
-    """A trouble that a request meets, what happens meanwhile, and what the request after it meets."""
+    """A trouble that a request meets, what happens meanwhile, and what the requests after it meet."""
 
     trouble: str = "none"
     """One of `POST_TROUBLES`."""
@@ -43,7 +43,7 @@ class Disturbance(NamedTuple):
     def following(self) -> tuple[Trouble, ...]:
         """Return what the requests after the first one meet; `UsageError` for what is not in `AFTERWARDS`."""
         allowed = {name: POST_TROUBLES[name] for name in AFTERWARDS}
-        return tuple(named(allowed, name, "trouble of the next request") for name in self.then.split(", "))
+        return tuple(named(allowed, name.strip(), "trouble of the next request") for name in self.then.split(","))
 
     @property
     def act(self) -> Act | None:

@@ -102,7 +102,7 @@ class Order:
     refund_ids_taken: set[str] = field(default_factory=set)
     """Ids of the refunds that the merchant took, whatever became of them."""
     refunds_due: dict[str, Promise] = field(default_factory=dict)
-    """Refund id → why the refund must be made; only those that the merchant took."""
+    """Refund id → why and since when the refund must be made; only those that the merchant took."""
     refunds_interrupted: set[str] = field(default_factory=set)
     """The refunds that the merchant took, and whose job was killed."""
     refunds_limited: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -156,6 +156,8 @@ class Order:
     handed out before."""
     held_with: frozenset[str] = frozenset()
     """The same of the last time that all disputes were known; empty when it held nothing back then."""
+    known_disputes: frozenset[str] = frozenset()
+    """The ids of the open disputes of which the merchant knew then, for one that holds goods back."""
     was_given_back: bool = False
     """Whether the merchant had asked then for all of its money to go back, or knew that its staff had."""
 

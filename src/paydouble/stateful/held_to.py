@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, get_args
 
+from paydouble.core.durations import UNITS_MS
+
 When = Literal["", "at once", "after jobs"]
 """When an effect is visible: with the answer to the event, after a background job, or only after a question."""
 Family = Literal["payment", "goods", "failure", "refund", "dispute"]
@@ -15,6 +17,9 @@ Disputed = Literal["in review", "off the balance", "goods held back"]
 """What a merchant shows of an order for as long as a dispute is open.
 
 Its status and its balance while all of its money is disputed, and whether goods are sent that were not sent before."""
+GOODS_HELD_BACK: Final = "goods held back"
+WATCHED_MS: Final = 2 * UNITS_MS["d"]
+"""For how long the trials watch an open dispute, in milliseconds; one takes three days and more."""
 Each = Mapping[Family | Literal["disputed"], When | Collection[Disputed]]
 Shows = When | Each
 """When a merchant shows each family, and under `disputed` what it shows of open disputes. A text is for all families of
@@ -35,16 +40,16 @@ def while_disputed(shows: Shows) -> tuple[Disputed, ...]:
     return tuple(found)
 
 
-def checked(found: Any) -> Shows:  # noqa: ANN401 - whatever a file has
-    """Return what a file says of when each family shows; `ValueError` for what cannot be."""
+def checked(found: Any) -> Shows:  # noqa: ANN401 - whatever a file or a test has
+    """Return what a file or a test says of when each family shows; `ValueError` for what cannot be."""
     if isinstance(found, str):
         found_each: dict[str, Any] = {"payment": found}
-    elif isinstance(found, dict) and {*FAMILIES} - {"goods"} <= found.keys():
+    elif isinstance(found, Mapping) and {*FAMILIES} - {"goods"} <= found.keys():
         found_each = dict(found)
     else:
         raise ValueError(f"shows has to be a text, or an object with {', '.join(FAMILIES)}")
     disputed = found_each.pop("disputed", [])
-    if not isinstance(disputed, list) or any(each not in get_args(Disputed) for each in disputed):
+    if not isinstance(disputed, (list, tuple)) or any(each not in get_args(Disputed) for each in disputed):
         raise ValueError(f"shows of disputed has to be a list of: {', '.join(get_args(Disputed))}")
     for name, value in found_each.items():
         if value not in get_args(When):

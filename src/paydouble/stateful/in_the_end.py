@@ -83,14 +83,16 @@ class InTheEnd:
                 rules.at_the_end.of_needed_effects(shown, merchant.needed_effects, order, status, found),
             )
             # One that knows an end has no reason to ask again, since the contract promises an event.
-            for is_missed, promise in (
-                (self._acknowledged.missed_late_failure(found), LATE_FAILURE),
-                (self._acknowledged.missed_late_money(found), LATE_MONEY),
-            ):
-                if is_missed:
-                    if policy is None:
-                        self._add(_with(hint, ended), promise)
-                    return False
+            is_missed = {
+                LATE_FAILURE: self._acknowledged.missed_late_failure(found),
+                LATE_MONEY: self._acknowledged.missed_late_money(found),
+            }
+            missed = [promise for promise in is_missed if is_missed[promise]]
+            if missed:
+                # What is wrong because of both cannot be told apart.
+                if policy is None and len(missed) == 1:
+                    self._add(_with(hint, ended), missed[0])
+                return False
             owed = rules.at_the_end.of_debts(self._box, order, status, found, retries_by_itself=alone)
             self._add(_with(hint, owed), policy)
             if not self._can_know(found.refunds, _REFUND_READS) or not self._can_know(found.disputes, _DISPUTE_READS):

@@ -35,7 +35,7 @@ from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
-from paydouble.stateful.held_to import Shows, while_disputed
+from paydouble.stateful.held_to import GOODS_HELD_BACK, Shows, checked, while_disputed
 from paydouble.stateful.in_the_end import InTheEnd
 from paydouble.stateful.interruptions import (
     AT_POINTS,
@@ -140,7 +140,10 @@ class Play:
         settings = _settings_of(dialect, own)
         self.orders: list[Order] = []
         self.story = Story(dialect, seed)
-        self._shows = shows
+        try:
+            self._shows = checked(shows)
+        except ValueError as error:
+            raise UsageError(str(error), member="shows") from None
         self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, settings, seed, self.orders, patience_seconds)
         self._driver.findings.policy = POLICY_OF_DIALECT.get(dialect)
@@ -306,10 +309,11 @@ class Play:
         self._click("retry", order, Disturbance(trouble, lasts=lasts), SCENARIOS[0])
 
     def crowd(self, orders: int = 25, *, scenario: str = SCENARIOS[0]) -> None:
-        """So many orders are placed and paid, more than a page of a list holds that names no limit.
+        """So many orders are placed, and their customers press the button: more than a page of a list holds.
 
-        All payments take the course of `scenario`.
+        All payments take the course of `scenario`, one of `SCENARIOS`.
         """
+        named(dict.fromkeys(SCENARIOS), scenario, "scenario")
         course = f"; their scenario will be {scenario}" if scenario != SCENARIOS[0] else ""
         call = f"play.crowd({orders}{_options(scenario=scenario)})"
         with self._step(f"{orders} orders are placed and paid for{course}", call):
@@ -696,7 +700,7 @@ class Play:
         self._ended = True
         asked_before = self._box.journal.requests.total
         with self._checked():
-            times = self._settle() + self._wait_for_repeated_refunds()
+            times = self._settle() + self._wait_for_refunds()
         self._add_findings(self._driver.never_reached())
         asked = self._box.journal.requests.total > asked_before
         known: list[tuple[Order, str, ExpectedState]] = []
@@ -720,21 +724,25 @@ class Play:
         self._driver.service.interruptions.clear()
         return self._let_jobs_end()
 
-    def _wait_for_repeated_refunds(self) -> int:
-        """Let a day pass while a refund stays refused; returns how often the jobs have run.
+    def _wait_for_refunds(self) -> int:
+        """Let a day pass while a refund stays refused, or is not made; returns how often the jobs have run.
 
-        The merchant may wait so long before it repeats one that has failed, and refuse others until then.
+        The merchant may wait so long before it repeats one that has failed or was refused, and refuse others until
+        then.
         """
         times, until = 0, self._box.now + _DAY + _HOUR
-        while self._box.now < until and not self._runs_away() and self._refuses_refunds():
+        while self._box.now < until and not self._runs_away() and self._lacks_refunds():
             self._tick()
             self._until_idle(self._box.now + _HOUR)
             times += 1
         return times + self._let_jobs_end() if times else 0
 
-    def _refuses_refunds(self) -> bool:
+    def _lacks_refunds(self) -> bool:
         states = ((order, expected.expected_state(self._box, order)) for order in self.orders)
-        return any(list(rules.refusals.of_refusals(order, state)) for order, state in states)
+        return any(
+            [*rules.refusals.of_refusals(order, state), *rules.at_the_end.of_refunds_due(self._box, order, state)]
+            for order, state in states
+        )
 
     def _let_jobs_end(self) -> int:
         """Let jobs run until nothing changes; returns how often they have run."""
@@ -927,10 +935,10 @@ class Play:
                 order.shipped = self._driver.shown.shipments(order.id) or 0
                 if self._acknowledged.has_taken_over(found.disputes):
                     self._add_findings(rules.shown.of_disputed_goods(order, found))
-                if order.shipped and not order.was_shipped:
-                    known = self._acknowledged.known_open_disputes(order, found)
-                    self._add_findings(rules.shown.of_sent_goods(order, found, known))
+                self._add_findings(rules.shown.of_sent_goods(order, found, self._box.now))
                 order.was_shipped |= order.shipped > 0
+                if GOODS_HELD_BACK in order.while_disputed and not order.was_shipped:
+                    order.known_disputes = self._acknowledged.known_open_disputes(order, found)
                 order.was_given_back = expected.is_given_back(found) and (
                     not order.refunded_elsewhere or self._acknowledged.knows_refunds(order, found)
                 )

@@ -40,7 +40,7 @@ class RequestedRefund(NamedTuple):
     knows_rest: bool
     """Whether the merchant knows what is left, and this refund is a new one."""
     since: int
-    """How many requests there were before."""
+    """As in `expected.Promise`."""
 
     @property
     def money(self) -> Decimal:

@@ -74,10 +74,13 @@ class Trials:
             self.note(table, name, state, (met or sent)[0].verdict)
 
     def note_following(self, table: str, name: str, state: str, fault_ids: Sequence[str], start: int) -> None:
-        """Note the same of what was armed for the requests after the first one; `name` may be several."""
+        """Note the same of what was armed for the requests after the first one.
+
+        Of several only the first is noted: which of them fired is not known.
+        """
         self.followed = self.has_fired(fault_ids)
         if self.followed:
-            self.note_requests(table, name.partition(", ")[0], state, fault_ids, start)
+            self.note_requests(table, name.partition(",")[0], state, fault_ids, start)
 
     def note_fired(self, fault_ids: Sequence[str]) -> None:
         """Note how often the faults of a click or refund fired, before they are removed."""

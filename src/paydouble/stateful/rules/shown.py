@@ -13,6 +13,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found, Rule
+from paydouble.stateful.held_to import GOODS_HELD_BACK, WATCHED_MS
 from paydouble.stateful.merchant import STATUSES, Merchant
 
 # Of a balance that is written out.
@@ -78,13 +79,15 @@ def of_disputed_goods(order: Order, state: ExpectedState) -> Iterator[Found]:
         order.held_for.add(disputes)
 
 
-def of_sent_goods(order: Order, state: ExpectedState, known: frozenset[str]) -> Iterator[Found]:
+def of_sent_goods(order: Order, state: ExpectedState, now: int) -> Iterator[Found]:
     """Yield an order whose goods have just been sent though a merchant holds them back while a dispute is open.
 
-    `known` has the ids of the open disputes of which it knew before the jobs ran that may have sent them.
+    `now` is in milliseconds. The merchant may hold them back for a shorter time than a dispute takes.
     """
+    recent = {each.id for each in state.disputes if now - each.created_at <= WATCHED_MS}
+    known = order.known_disputes & expected.open_disputes(state) & recent
     is_simple = len(state.paid) == 1 and not order.was_beyond_the_contract
-    if "goods held back" in order.while_disputed and is_simple and known:
+    if GOODS_HELD_BACK in order.while_disputed and order.shipped and not order.was_shipped and is_simple and known:
         why = "a dispute of it is open, and without any trouble this shop holds such goods back"
         yield Rule.VIEW, f"sends the goods of {order.id} though {why}"
 
