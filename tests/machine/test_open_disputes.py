@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -78,6 +80,16 @@ def test_what_it_shows_is_found_out(merchant: type[Merchant], shown: tuple[Dispu
     assert while_disputed(when_it_shows(merchant)) == shown
 
 
+@contextmanager
+def paid(merchant: type[Merchant]) -> Iterator[Play]:
+    """Play what follows a payment whose success is known, and whose goods staff may pack in five minutes."""
+    with Play(merchant, shows=when_it_shows(merchant)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        yield play
+
+
 def overtaken(merchant: type[Merchant]) -> None:
     """Tell a merchant of a dispute before the success of its payment."""
     with Play(merchant, shows=when_it_shows(merchant)) as play:
@@ -131,10 +143,7 @@ def test_it_may_put_a_dispute_off_or_ask_about_it(merchant: type[Merchant]) -> N
 
 def disputed_twice(merchant: type[Merchant], ends: str) -> None:
     """Dispute an order twice before its goods are sent, and decide the newer one."""
-    with Play(merchant, shows=when_it_shows(merchant)) as play:
-        play.order()
-        play.pay()
-        play.wait("10s")
+    with paid(merchant) as play:
         play.provider("dispute half")
         play.provider("another dispute")
         play.wait("10m")
@@ -167,10 +176,7 @@ class PacksWhatItHadChosen(PacksLater):
 
 def test_goods_that_are_being_packed_when_a_dispute_comes_are_right() -> None:
     """The dispute was known before they were sent, and not before the job began."""
-    with Play(PacksWhatItHadChosen, shows=when_it_shows(PacksWhatItHadChosen)) as play:
-        play.order()
-        play.pay()
-        play.wait("10s")
+    with paid(PacksWhatItHadChosen) as play:
         play.pass_time("5m")
         play.interrupt_jobs("disputed meanwhile")
         play.wait("1s")
@@ -209,10 +215,7 @@ class HoldsForLonger(PacksLater):
 
 def test_goods_may_be_packed_in_the_job_that_learns_of_a_dispute() -> None:
     """The packing may have been due first."""
-    with Play(PacksBeforeItLearns, shows=when_it_shows(PacksBeforeItLearns)) as play:
-        play.order()
-        play.pay()
-        play.wait("10s")
+    with paid(PacksBeforeItLearns) as play:
         play.pass_time("10m")
         play.provider("dispute half")
         play.wait("10s")
@@ -221,10 +224,7 @@ def test_goods_may_be_packed_in_the_job_that_learns_of_a_dispute() -> None:
 
 def test_goods_that_are_held_back_for_longer_than_the_trial_may_be_sent_then() -> None:
     """A dispute is open for three days."""
-    with Play(HoldsForLonger, shows=when_it_shows(HoldsForLonger)) as play:
-        play.order()
-        play.pay()
-        play.wait("10s")
+    with paid(HoldsForLonger) as play:
         play.provider("dispute half")
         play.wait("1h")
         play.wait("60h")
@@ -232,7 +232,7 @@ def test_goods_that_are_held_back_for_longer_than_the_trial_may_be_sent_then() -
 
 
 @pytest.mark.parametrize("disputed", ["in review", ["in view"], 7])
-def test_what_cannot_be_shown_is_refused(disputed: Any) -> None:  # noqa: ANN401 - whatever an older test has
+def test_what_cannot_be_shown_is_refused(disputed: object) -> None:
     """As a report of an earlier version had it, say."""
     shows: Any = {**dict.fromkeys(FAMILIES, "at once"), "disputed": disputed}
     with pytest.raises(UsageError, match="shows of disputed has to be a list of: in review, off the balance"):

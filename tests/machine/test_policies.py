@@ -234,19 +234,20 @@ class BooksAcceptedRefunds(SmallShop):
         return ("refunded" if gone == order.amount else "partly_refunded") if status == "paid" and gone else status
 
 
-def _refunded(play: Play) -> None:
+def _refunded_a_half(play: Play) -> None:
     play.pay()
     play.wait("10s")
     play.refund(1, "half")
     play.wait("10s")
+
+
+def _refunded(play: Play) -> None:
+    _refunded_a_half(play)
     play.provider("refund fails late")
 
 
 def _refund_failed_late_in_silence(play: Play) -> None:
-    play.pay()
-    play.wait("10s")
-    play.refund(1, "half")
-    play.wait("10s")
+    _refunded_a_half(play)
     play.webhooks("drop all")
     play.provider("refund fails late")
     play.wait("1h")

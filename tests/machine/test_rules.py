@@ -764,6 +764,15 @@ def test_a_job_does_not_take_the_same_orders_each_time(scenario: str) -> None:
         play.close()
 
 
+def test_a_crowd_takes_a_course_that_is_over_soon() -> None:
+    """Money that comes after days is a story of one order."""
+    with (
+        Play(SmallShop) as play,
+        pytest.raises(UsageError, match="no scenario of a crowd 'slow-bank-transfer'"),
+    ):
+        play.crowd(scenario="slow-bank-transfer")
+
+
 class KeepsASchedule(SmallShop):
     """Sends once, notes when it may send again, and lets its job do that."""
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.stateful.driver import MakeMerchant
-from paydouble.stateful.held_to import GOODS_HELD_BACK, WATCHED_MS, Disputed, Each, Family, When
+from paydouble.stateful.held_to import WATCHED_MS, Disputed, Each, Family, When
 from paydouble.stateful.play import Play
 from paydouble.stateful.steps import Step, step
 from paydouble.stateful.verdicts import MerchantBug
@@ -73,7 +73,6 @@ def when_it_shows(merchant: MakeMerchant, seed: int = 0, patience_seconds: float
     if not found["payment"]:
         # Goods may come later than any job, such as when staff has packed them.
         found["payment"] = shows("payment", ships=False)
-
     disputed = tuple(_while_disputed(lambda: Play(merchant, seed=seed, patience_seconds=patience_seconds)))
     return {**found, "disputed": disputed} if disputed else found
 
@@ -89,7 +88,7 @@ def _while_disputed(play: Callable[[], Play]) -> Iterator[Disputed]:
     unsent, sent = _views(play(), _UNSENT, (_WATCHED,))
     _, *held_back = _views(play(), _UNSENT, *_open("dispute half"))
     if (unsent.shipments, sent.shipments) == (0, 1) and all(each.shipments == 0 for each in held_back):
-        yield GOODS_HELD_BACK
+        yield "goods held back"
 
 
 def _views(play: Play, *parts: tuple[Step, ...]) -> list[_View]:

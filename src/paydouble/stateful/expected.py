@@ -184,6 +184,10 @@ class Order:
         """Return how often a refund was requested of the merchant before, the same one or another."""
         return self.refunds_asked.total()
 
+    def is_held_to(self, what: Disputed) -> bool:
+        """Return whether the merchant is held to this while a dispute of the order is open."""
+        return what in self.while_disputed
+
     def owns(self, external_identifier: str | None) -> bool:
         """Return whether a deposit with this external identifier is for this order."""
         return external_identifier is not None and self.order_of(external_identifier) == self.id
@@ -324,7 +328,7 @@ def is_reviewed_for_disputes(order: Order, state: ExpectedState) -> bool:
     is_simple = not (state.refunds or order.is_cancelled or order.paid_late or order.was_beyond_the_contract)
     is_open = len(open_disputes(state)) == len(state.disputes)
     is_whole = 0 < sum(each.amount for each in state.paid) <= _disputed(state)
-    return "in review" in order.while_disputed and is_simple and is_open and is_whole
+    return order.is_held_to("in review") and is_simple and is_open and is_whole
 
 
 def _is_learned_late(order: Order, state: ExpectedState) -> bool:
@@ -446,7 +450,7 @@ def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
     """
     rest = sum(each.amount for each in state.paid) - _refunded(state)
     rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
-    is_held = "off the balance" in order.while_disputed and not order.was_beyond_the_contract
+    is_held = order.is_held_to("off the balance") and not order.was_beyond_the_contract
     disputed = {_disputed(state)} if is_held else {0, _disputed(state)}
     amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in disputed}
     shown = amounts | {max(0, amount) for amount in amounts}

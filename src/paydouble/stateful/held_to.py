@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from paydouble.core.durations import UNITS_MS
 
@@ -17,7 +17,6 @@ Disputed = Literal["in review", "off the balance", "goods held back"]
 """What a merchant shows of an order for as long as a dispute is open.
 
 Its status and its balance while all of its money is disputed, and whether goods are sent that were not sent before."""
-GOODS_HELD_BACK: Final = "goods held back"
 WATCHED_MS: Final = 2 * UNITS_MS["d"]
 """For how long the trials watch an open dispute, in milliseconds; one takes three days and more."""
 Each = Mapping[Family | Literal["disputed"], When | Collection[Disputed]]
@@ -40,7 +39,7 @@ def while_disputed(shows: Shows) -> tuple[Disputed, ...]:
     return tuple(found)
 
 
-def checked(found: Any) -> Shows:  # noqa: ANN401 - whatever a file or a test has
+def checked(found: object) -> Shows:
     """Return what a file or a test says of when each family shows; `ValueError` for what cannot be."""
     if isinstance(found, str):
         found_each: dict[str, Any] = {"payment": found}
@@ -54,5 +53,4 @@ def checked(found: Any) -> Shows:  # noqa: ANN401 - whatever a file or a test ha
     for name, value in found_each.items():
         if value not in get_args(When):
             raise ValueError(f"shows of {name} has to be one of {', '.join(map(repr, get_args(When)))}")
-    shows: Shows = found
-    return shows
+    return cast("Shows", found)

@@ -35,7 +35,7 @@ from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
 from paydouble.stateful.findings import Finding, Rule, by_cause
-from paydouble.stateful.held_to import GOODS_HELD_BACK, Shows, checked, while_disputed
+from paydouble.stateful.held_to import Shows, checked, while_disputed
 from paydouble.stateful.in_the_end import InTheEnd
 from paydouble.stateful.interruptions import (
     AT_POINTS,
@@ -313,10 +313,11 @@ class Play:
 
         All payments take the course of `scenario`, one of `SCENARIOS`.
         """
-        named(dict.fromkeys(SCENARIOS), scenario, "scenario")
-        course = f"; their scenario will be {scenario}" if scenario != SCENARIOS[0] else ""
-        call = f"play.crowd({orders}{_options(scenario=scenario)})"
-        with self._step(f"{orders} orders are placed and paid for{course}", call):
+        named(dict.fromkeys(SCENARIOS), scenario, "scenario of a crowd")
+        words = f"{orders} orders are placed and paid for"
+        if scenario != SCENARIOS[0]:
+            words = f"{orders} orders are placed, and their payments begin; their scenario will be {scenario}"
+        with self._step(words, f"play.crowd({orders}{_options(scenario=scenario)})"):
             self._box.activate_scenario(scenario)
             for _ in range(orders):
                 order = self._place_order()
@@ -740,7 +741,10 @@ class Play:
     def _lacks_refunds(self) -> bool:
         states = ((order, expected.expected_state(self._box, order)) for order in self.orders)
         return any(
-            [*rules.refusals.of_refusals(order, state), *rules.at_the_end.of_refunds_due(self._box, order, state)]
+            [
+                *rules.refusals.of_refusals(order, state),
+                *rules.at_the_end.of_refunds_due(self._box, order, order.status, state),
+            ]
             for order, state in states
         )
 
@@ -937,7 +941,7 @@ class Play:
                     self._add_findings(rules.shown.of_disputed_goods(order, found))
                 self._add_findings(rules.shown.of_sent_goods(order, found, self._box.now))
                 order.was_shipped |= order.shipped > 0
-                if GOODS_HELD_BACK in order.while_disputed and not order.was_shipped:
+                if order.is_held_to("goods held back") and not order.was_shipped:
                     order.known_disputes = self._acknowledged.known_open_disputes(order, found)
                 order.was_given_back = expected.is_given_back(found) and (
                     not order.refunded_elsewhere or self._acknowledged.knows_refunds(order, found)

@@ -76,6 +76,7 @@ SECTIONS: Final[tuple[Callable[[], Iterator[CataloguePlay]], ...]] = (
     webhooks.one_second,
     reads.behind,
     reads.pages,
+    reads.waiting_pages,
     later_changes.changes_left_to_jobs,
     deposits.second_attempts,
     webhooks.disturbed_and_more,

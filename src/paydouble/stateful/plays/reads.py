@@ -141,7 +141,14 @@ def pages() -> Iterator[CataloguePlay]:
     for ended in (*FIRST_ATTEMPTS, (ORDER, step("pay", 1, scenario="card-declined"), SETTLE)):
         comes_late = (silent, step("crowd", 7), step("provider", "late money", 1), SETTLE, *DAY_OF_JOBS)
         yield CataloguePlay((*ended, *comes_late), "money comes late, and pages are short", short)
-    # A job that takes the first page of what waits, and finds nothing to do there, never reaches the rest.
+
+
+def waiting_pages() -> Iterator[CataloguePlay]:
+    """Yield more than a job takes at a time.
+
+    A job that takes the first page of what waits, and finds nothing to do there, never reaches the rest.
+    """
+    silent, others = step("webhooks", "drop all"), step("other_system")
     why, bought = "a page of events is about payments that are not the shop's", (ORDER, PAY, SETTLE)
     yield CataloguePlay((others, SETTLE, *bought), why)
     yield CataloguePlay((step("other_system", then="refunded"), SETTLE, *bought, step("refund"), SETTLE), why)

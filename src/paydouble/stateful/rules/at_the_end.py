@@ -44,7 +44,7 @@ def of_debts(
     is_limited = order.limited and box.now >= order.limited_until
     if is_limited and not state.pay_ins and status == "pending" and retries_by_itself:
         yield Rule.OWED, f"calls {name} pending in the end and has made no deposit for it; long before, {order.limited}"
-    yield from of_refunds_due(box, order, state, is_in_review=status == "review")
+    yield from of_refunds_due(box, order, status, state)
 
 
 def of_another_attempt(order: Order, state: ExpectedState) -> Iterator[Found]:
@@ -89,7 +89,7 @@ def _of_wrong_payments(order: Order, state: ExpectedState) -> Iterator[Found]:
         yield Rule.DEPOSITS, f"{told}, and keeps that as well"
 
 
-def of_refunds_due(box: Sandbox, order: Order, state: ExpectedState, *, is_in_review: bool = False) -> Iterator[Found]:
+def of_refunds_due(box: Sandbox, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield the refunds of an order that a merchant has promised and not made."""
     # Money under dispute is not refunded, and of money that has gone back elsewhere there is nothing left.
     if state.disputes or (order.refunded_elsewhere and expected.is_given_back(state)):
@@ -100,7 +100,7 @@ def of_refunds_due(box: Sandbox, order: Order, state: ExpectedState, *, is_in_re
         each: Promise(f"{why}, which was over long before", 0) for each, (why, until) in limited if box.now >= until
     }
     for refund_id, (reason, since) in {**order.refunds_due, **waited}.items():
-        if is_in_review and refund_id in order.refunds_interrupted:
+        if status == "review" and refund_id in order.refunds_interrupted:
             continue  # a person may decide whether it has been sent
         if _is_answered(box, order, refund_id, since):
             continue

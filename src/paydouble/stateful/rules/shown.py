@@ -13,7 +13,7 @@ from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found, Rule
-from paydouble.stateful.held_to import GOODS_HELD_BACK, WATCHED_MS
+from paydouble.stateful.held_to import WATCHED_MS
 from paydouble.stateful.merchant import STATUSES, Merchant
 
 # Of a balance that is written out.
@@ -87,7 +87,7 @@ def of_sent_goods(order: Order, state: ExpectedState, now: int) -> Iterator[Foun
     recent = {each.id for each in state.disputes if now - each.created_at <= WATCHED_MS}
     known = order.known_disputes & expected.open_disputes(state) & recent
     is_simple = len(state.paid) == 1 and not order.was_beyond_the_contract
-    if GOODS_HELD_BACK in order.while_disputed and order.shipped and not order.was_shipped and is_simple and known:
+    if order.is_held_to("goods held back") and order.shipped and not order.was_shipped and is_simple and known:
         why = "a dispute of it is open, and without any trouble this shop holds such goods back"
         yield Rule.VIEW, f"sends the goods of {order.id} though {why}"
 
